@@ -1,0 +1,110 @@
+"""Our own nouns, in the order of the staircase: LogRecord, then Event.
+
+A row is a frozen record of facts with no behaviour beyond naming what it holds, and no dependency on Arrow: the column
+forms are derived from these classes. Kafka's millisecond fields stay int64 under Kafka's name; -1 means what Kafka means by it.
+None means that the source cannot know (an archive without batch headers), never "zero".
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+NO_TIMESTAMP = -1
+NO_PRODUCER_ID = -1
+
+
+class Codec(StrEnum):
+    """Compression of a batch, by Kafka's CompressionType names."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
+class TimestampType(StrEnum):
+    """Kafka's TimestampType: who set the record's time. Magic 0 has none."""
+
+    NO_TIMESTAMP = "NoTimestampType"
+    CREATE_TIME = "CreateTime"
+    LOG_APPEND_TIME = "LogAppendTime"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """The header of one record batch (magic 2), or of one message with what it wraps (magic 0 and 1).
+
+    Offsets are of `__consumer_offsets`. For magic 0 and 1 `base_offset` is the first inner message's offset and
+    `last_offset` the wrapper's own. `count` is the number of records the header (magic 2) or the content (0, 1) has.
+    """
+
+    position: int
+    size: int
+    magic: int
+    codec: Codec
+    crc: int
+    crc_valid: bool
+    base_offset: int
+    last_offset: int
+    timestamp_type: TimestampType
+    base_timestamp: int
+    max_timestamp: int
+    count: int
+    partition_leader_epoch: int = -1
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    is_transactional: bool = False
+    is_control: bool = False
+    delete_horizon_ms: int | None = None
+
+
+class Header(NamedTuple):
+    """A record header (magic 2)."""
+
+    key: bytes
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRecord:
+    """One record where it stood in the log, key and value undecoded.
+
+    `source` is the file, archive or cluster it was read from. `batch` is None where the source keeps no batch headers
+    (archives); then the facts below it that are not known are None.
+    """
+
+    source: str
+    log_partition: int | None
+    log_offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    timestamp_type: TimestampType | None = None
+    headers: tuple[Header, ...] = ()
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+    sequence: int | None = None
+    is_transactional: bool | None = None
+    is_control: bool = False
+    crc: int | None = None
+    """The checksum of a magic 0 or 1 message itself (inside a wrapper too); None for magic 2."""
+    batch: Batch | None = None
+
+
+class Unreadable(NamedTuple):
+    """Bytes of a file that hold no batch that can be proved: damage, a torn or zero-filled tail. Nothing is dropped without one."""
+
+    source: str
+    position: int
+    size: int
+    reason: str
+
+
+class BatchRead(NamedTuple):
+    """One batch and all its records; `records` is empty and `unreadable` says why when the content cannot be read."""
+
+    batch: Batch
+    records: tuple[LogRecord, ...]
+    unreadable: Unreadable | None = None
