@@ -4,6 +4,7 @@
       DecodeError      these bytes are not what their declaration says   (reason, position, field path)
       SourceError      this file is not a log we know                    (path, reason)
       UsageError       you asked for something that cannot be            (what to do instead)
+      SetupError       this machine lacks something                      (what it lacks, how to get it)
 
 Bytes are never the program's fault: a DecodeError becomes the `problem` of its event and the next record is read.
 """
@@ -48,3 +49,7 @@ class SourceError(OffsetsToolError):
 
 class UsageError(OffsetsToolError):
     """A request that cannot be met; the message says what to ask instead."""
+
+
+class SetupError(OffsetsToolError):
+    """A missing or wrong Java, an unreachable registry, a folder that cannot be written; the message says how to go on."""
