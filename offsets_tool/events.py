@@ -1,0 +1,174 @@
+"""Decode and encode one record: LogRecord -> Event.
+
+Bytes are never the program's fault: a key or value that cannot be read, or not completely, is an Event with a `problem`, beside
+what could be read and the untouched LogRecord. This is the one place where a DecodeError of a record is caught.
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from offsets_tool.errors import DecodeError
+from offsets_tool.log.control import ControlMarker, decode_control
+from offsets_tool.records import RECORD_TYPES, Layout, RecordType
+from offsets_tool.rows import LogRecord
+from offsets_tool.wire import walk
+from offsets_tool.wire.schema import schema_of
+
+
+class Key(NamedTuple):
+    """A decoded key. `trailing` are bytes after its last field (Kafka ignores them)."""
+
+    type: RecordType
+    data: Any
+    notes: tuple[str, ...] = ()
+    trailing: bytes = b""
+
+
+class Value(NamedTuple):
+    """A decoded value. `layout` is the first release that has the layout it was read with."""
+
+    version: int
+    layout: str
+    data: Any
+    notes: tuple[str, ...] = ()
+    trailing: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A record with its typed key and typed value or tombstone, or a control marker, and what could not be read of it.
+
+    `type_id` and `value_version` are the numbers the bytes begin with, known or not.
+    """
+
+    record: LogRecord
+    type_id: int | None = None
+    key: Key | None = None
+    value_version: int | None = None
+    value: Value | None = None
+    control: ControlMarker | None = None
+    problem: str | None = None
+
+    @property
+    def tombstone(self) -> bool:
+        """A record that deletes its key."""
+        return self.record.value is None and not self.record.is_control
+
+
+def decode(record: LogRecord) -> Event:
+    """The event in a record. Never raises for what the record holds."""
+    if record.is_control:
+        return _decode_control(record)
+    problems: list[str] = []
+    type_id = _prefix(record.key)
+    version = _prefix(record.value)
+    key = _key(record, problems)
+    value = _value(key.type, record.value, problems) if key and record.value is not None else None
+    return Event(
+        record=record,
+        type_id=type_id,
+        key=key,
+        value_version=version,
+        value=value,
+        problem="; ".join(problems) or None,
+    )
+
+
+def encode_key(key: Key) -> bytes:
+    """The bytes that `decode` read the key from."""
+    return struct.pack(">h", key.type.id) + walk.encode(key.data, 0) + key.trailing
+
+
+def encode_value(value: Value) -> bytes:
+    """The bytes that `decode` read the value from."""
+    return struct.pack(">h", value.version) + walk.encode(value.data, value.version) + value.trailing
+
+
+def decode_key(data: bytes) -> Key:
+    """A key; DecodeError when its type is unknown or its fields do not read (CoordinatorRecordSerde.deserialize)."""
+    type_id = _prefix(data)
+    if type_id is None:
+        raise DecodeError("the record type is missing", kafka="Could not read version from key's buffer.")
+    if type_id not in RECORD_TYPES:
+        raise DecodeError(f"unknown record type {type_id}")
+    record_type = RECORD_TYPES[type_id]
+    decoded = walk.decode(record_type.key, 0, data, 2)
+    return Key(record_type, decoded.message, decoded.notes, data[decoded.end :])
+
+
+def decode_value(record_type: RecordType, data: bytes) -> Value:
+    """A value; where layouts share a version, the newest that consumes all bytes, else the newest that reads at all.
+
+    DecodeError when the version is unknown or no layout reads; the error is that of the newest layout.
+    """
+    version = _prefix(data)
+    if version is None:
+        raise DecodeError("the value version is missing", kafka="Could not read version from value's buffer.")
+    readable = [layout for layout in record_type.layouts if version in schema_of(layout.value).versions]
+    if not readable:
+        raise DecodeError(f"unknown value version {version} of {record_type.name}")
+    return _trial(readable, version, data)
+
+
+def _trial(layouts: list[Layout], version: int, data: bytes) -> Value:
+    partial: Value | None = None
+    refusal: DecodeError | None = None
+    for layout in layouts:
+        try:
+            decoded = walk.decode(layout.value, version, data, 2)
+        except DecodeError as error:
+            refusal = refusal or error
+            continue
+        value = Value(version, layout.since, decoded.message, decoded.notes, data[decoded.end :])
+        if not value.trailing:
+            return value
+        partial = partial or value
+    if partial:
+        return partial
+    assert refusal
+    raise refusal
+
+
+def _key(record: LogRecord, problems: list[str]) -> Key | None:
+    if record.key is None:
+        problems.append("the record has no key")
+        return None
+    try:
+        key = decode_key(record.key)
+    except DecodeError as error:
+        problems.append(f"key: {error}")
+        return None
+    problems += _oddities("key", key)
+    return key
+
+
+def _value(record_type: RecordType, data: bytes, problems: list[str]) -> Value | None:
+    try:
+        value = decode_value(record_type, data)
+    except DecodeError as error:
+        problems.append(f"value: {error}")
+        return None
+    problems += _oddities("value", value)
+    return value
+
+
+def _oddities(what: str, part: Key | Value) -> list[str]:
+    notes = [f"{what}: {note}" for note in part.notes]
+    if part.trailing:
+        notes.append(f"{what}: {len(part.trailing)} trailing byte(s)")
+    return notes
+
+
+def _decode_control(record: LogRecord) -> Event:
+    try:
+        return Event(record=record, control=decode_control(record))
+    except DecodeError as error:
+        return Event(record=record, problem=f"control record: {error}")
+
+
+def _prefix(data: bytes | None) -> int | None:
+    """The int16 that every key and value begins with."""
+    if data is None or len(data) < 2:
+        return None
+    return int.from_bytes(data[:2], "big", signed=True)

@@ -1,0 +1,106 @@
+"""A cursor over bytes: the only code that counts them. Small verbs, each reading one primitive at the present position.
+
+Every refusal is a DecodeError at the byte where it happened, with Kafka's own words beside ours (ByteBufferAccessor, ByteUtils).
+"""
+
+import struct
+from uuid import UUID
+
+from offsets_tool.errors import DecodeError
+
+_INT16 = struct.Struct(">h")
+_UINT16 = struct.Struct(">H")
+_INT32 = struct.Struct(">i")
+_INT64 = struct.Struct(">q")
+
+
+class Cursor:
+    """A position in `data`. `notes` collects what is odd but does not stop Kafka from reading."""
+
+    __slots__ = ("data", "end", "notes", "position")
+
+    def __init__(self, data: bytes, position: int = 0) -> None:
+        self.data = data
+        self.position = position
+        self.end = len(data)
+        self.notes: list[str] = []
+
+    def remaining(self) -> int:
+        return self.end - self.position
+
+    def _fixed(self, layout: struct.Struct) -> int:
+        try:
+            (value,) = layout.unpack_from(self.data, self.position)
+        except struct.error:
+            left = self.remaining()
+            reason = f"{layout.size} byte(s) wanted, only {left} left"
+            # A BufferUnderflowException has no message: Kafka's tools print "null".
+            raise DecodeError(reason, self.position, kafka="null") from None
+        self.position += layout.size
+        return value  # type: ignore[no-any-return]
+
+    def int8(self) -> int:
+        value = self.uint8()
+        return value - 256 if value > 127 else value
+
+    def uint8(self) -> int:
+        if self.position >= self.end:
+            raise DecodeError("1 byte wanted, only 0 left", self.position, kafka="null")
+        value = self.data[self.position]
+        self.position += 1
+        return value
+
+    def int16(self) -> int:
+        return self._fixed(_INT16)
+
+    def uint16(self) -> int:
+        return self._fixed(_UINT16)
+
+    def int32(self) -> int:
+        return self._fixed(_INT32)
+
+    def int64(self) -> int:
+        return self._fixed(_INT64)
+
+    def uuid(self) -> UUID:
+        start = self.position
+        if self.remaining() < 16:
+            raise DecodeError(f"16 byte(s) wanted, only {self.remaining()} left", start, kafka="null")
+        self.position = start + 16
+        return UUID(bytes=self.data[start : start + 16])
+
+    def raw(self, size: int) -> bytes:
+        """`size` bytes, as ByteBufferAccessor.readArray refuses them."""
+        if size < 0:
+            raise DecodeError(f"negative size {size}", self.position, kafka=str(size))
+        if size > self.remaining():
+            raise DecodeError(
+                f"Error reading byte array of {size} byte(s): only {self.remaining()} byte(s) available",
+                self.position,
+            )
+        start = self.position
+        self.position = start + size
+        return self.data[start : self.position]
+
+    def unsigned_varint(self) -> int:
+        """Kafka's ByteUtils.readUnsignedVarint: a Java int, so five bytes can make it negative."""
+        value, shift = 0, 0
+        start = self.position
+        while True:
+            byte = self.uint8()
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+            if shift > 28:
+                raise self._varint_too_long(start, value)
+        value &= 0xFFFFFFFF
+        return value - 0x100000000 if value > 0x7FFFFFFF else value
+
+    def _varint_too_long(self, start: int, value: int) -> DecodeError:
+        converted = value & 0xFFFFFFFF
+        return DecodeError(
+            "Varint is too long, the most significant bit in the 5th byte is set, "
+            f"converted value: {converted:x}",
+            start,
+        )

@@ -1,0 +1,100 @@
+"""From a declaration to Kafka's own JSON (its generated JsonConverter classes, rendered by Jackson).
+
+`to_json` gives plain Python values in Kafka's field order and names; `render` gives Jackson's exact text. Declared fields that the
+asked release does not know yet are left out, as that release's converter leaves them out.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of
+from offsets_tool.wire.text import java_text
+
+Release = tuple[int, ...]
+NEWEST: Release = (99,)
+
+
+def camel(name: str) -> str:
+    """Kafka's JSON name of a field."""
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def release_of(text: str) -> Release:
+    """`4.1` or `3.9.2` as numbers that compare."""
+    return tuple(int(number) for number in text.split(".")) if text else ()
+
+
+def to_json(
+    message: Any, version: int, release: Release = NEWEST, *, unknown_tags: bool = False
+) -> dict[str, Any]:
+    """A message as its JsonConverter writes it: no absent fields, no tags equal to their default.
+
+    With `unknown_tags`, the tags that no release we know declares are added to the structure that holds them, as
+    `"unknownTags": {"7": "<hex>"}`; Kafka's converters drop them.
+    """
+    data = {
+        name: convert(getattr(message, spec.name))
+        for spec, name, convert in _converters(type(message), version, release, unknown_tags)  # type: ignore[arg-type]
+        if spec.tag is None or getattr(message, spec.name) != spec.default
+    }
+    if unknown_tags and message.unknown_tags:
+        data["unknownTags"] = {str(tag): payload.hex() for tag, payload in message.unknown_tags}
+    return data
+
+
+@cache
+def _converters(
+    cls: type, version: int, release: Release, unknown_tags: bool
+) -> list[tuple[FieldSpec, str, Callable[[Any], Any]]]:
+    return [
+        (spec, camel(spec.name), _converter(spec.shape, version, release, unknown_tags))
+        for spec in schema_of(cls).fields
+        if version in spec.versions and release_of(spec.release) <= release
+    ]
+
+
+def _converter(shape: Shape, version: int, release: Release, unknown_tags: bool) -> Callable[[Any], Any]:
+    if shape.nullable:
+        convert = _converter(shape._replace(nullable=False), version, release, unknown_tags)
+        return lambda value: None if value is None else convert(value)
+    if shape.element is not None:
+        convert_element = _converter(shape.element, version, release, unknown_tags)
+        return lambda values: [convert_element(value) for value in values]
+    if shape.part is not None:
+        return lambda value: to_json(value, version, release, unknown_tags=unknown_tags)
+    assert shape.primitive is not None
+    return _PRIMITIVES.get(shape.primitive, lambda value: value)
+
+
+def uuid_text(value: UUID) -> str:
+    """Kafka's Uuid.toString: URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
+
+
+def bytes_text(value: bytes) -> str:
+    """Jackson's BinaryNode: standard base64 with padding."""
+    return base64.b64encode(value).decode()
+
+
+_PRIMITIVES: dict[Primitive, Callable[[Any], Any]] = {
+    Primitive.STRING: java_text,
+    Primitive.BYTES: bytes_text,
+    Primitive.UUID: uuid_text,
+}
+
+
+_ESCAPES = re.compile(r"\\(u00[01][0-9a-f]|.)")
+
+
+def render(value: Any) -> str:
+    """Jackson's compact text: no spaces, non-ASCII raw, control characters as \\u00XX in upper case."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if "\\u00" not in text:
+        return text
+    return _ESCAPES.sub(lambda found: "\\u" + found[1][1:].upper() if found[1][0] == "u" else found[0], text)

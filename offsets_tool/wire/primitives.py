@@ -1,0 +1,86 @@
+"""Primitives of fixed layout, read from a cursor and written to a buffer: one table each way.
+
+Beside Kafka's integers and uuid there are two that only Streams' AssignmentInfo uses, by way of java.io.DataOutput.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from offsets_tool.errors import DecodeError
+from offsets_tool.wire.cursor import Cursor
+from offsets_tool.wire.schema import Primitive
+
+Read = Callable[[Cursor], Any]
+Write = Callable[[bytearray, Any], None]
+
+
+def _read_java_utf(cursor: Cursor) -> str:
+    """Modified UTF-8: surrogate pairs and NUL are encoded by character, so it is decoded by way of UTF-16."""
+    start = cursor.position
+    raw = cursor.raw(cursor.uint16()).replace(b"\xc0\x80", b"\0")
+    try:
+        return raw.decode("utf-8", "surrogatepass").encode("utf-16-be", "surrogatepass").decode("utf-16-be")
+    except UnicodeDecodeError:
+        raise DecodeError("malformed modified UTF-8", start) from None
+
+
+def _read_java_chars(cursor: Cursor) -> str:
+    start = cursor.position
+    count = cursor.int32()
+    try:
+        return cursor.raw(2 * count).decode("utf-16-be")
+    except UnicodeDecodeError:
+        raise DecodeError("malformed UTF-16", start) from None
+
+
+FIXED_READERS: dict[Primitive, Read] = {
+    Primitive.INT8: Cursor.int8,
+    Primitive.INT16: Cursor.int16,
+    Primitive.UINT16: Cursor.uint16,
+    Primitive.INT32: Cursor.int32,
+    Primitive.INT64: Cursor.int64,
+    Primitive.UUID: Cursor.uuid,
+    Primitive.JAVA_UTF: _read_java_utf,
+    Primitive.JAVA_CHARS: _read_java_chars,
+}
+
+
+def write_unsigned_varint(out: bytearray, value: int) -> None:
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def _fixed_writer(layout: str) -> Write:
+    packer = struct.Struct(layout)
+
+    def write(out: bytearray, value: Any) -> None:
+        out += packer.pack(value)
+
+    return write
+
+
+def _write_java_utf(out: bytearray, value: str) -> None:
+    units = value.encode("utf-16-be", "surrogatepass")
+    chars = (units[i : i + 2].decode("utf-16-be", "surrogatepass") for i in range(0, len(units), 2))
+    raw = b"".join(b"\xc0\x80" if c == "\0" else c.encode("utf-8", "surrogatepass") for c in chars)
+    out += struct.pack(">H", len(raw)) + raw
+
+
+def _write_java_chars(out: bytearray, value: str) -> None:
+    raw = value.encode("utf-16-be")
+    out += struct.pack(">i", len(raw) // 2) + raw
+
+
+FIXED_WRITERS: dict[Primitive, Write] = {
+    Primitive.INT8: _fixed_writer(">b"),
+    Primitive.INT16: _fixed_writer(">h"),
+    Primitive.UINT16: _fixed_writer(">H"),
+    Primitive.INT32: _fixed_writer(">i"),
+    Primitive.INT64: _fixed_writer(">q"),
+    Primitive.UUID: lambda out, value: out.extend(value.bytes),
+    Primitive.JAVA_UTF: _write_java_utf,
+    Primitive.JAVA_CHARS: _write_java_chars,
+}

@@ -1,0 +1,316 @@
+"""From a declaration to its reader and writer: the only place that knows Kafka's rules for versions, nulls and tags.
+
+`decode` and `encode` handle one message without its version prefix. A reader is a tree of small closures, built once for each
+(class, version). It promises to read what Kafka's generated classes read and to refuse what they refuse, in their words
+(`DecodeError.kafka`); it knows nothing about records, groups or files.
+"""
+
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from offsets_tool.errors import DecodeError
+from offsets_tool.wire.cursor import Cursor
+from offsets_tool.wire.primitives import FIXED_READERS, FIXED_WRITERS, Read, Write, write_unsigned_varint
+from offsets_tool.wire.schema import FieldSpec, Primitive, Schema, Shape, schema_of
+from offsets_tool.wire.text import decode_text, encode_text, is_clean
+
+
+class Decoded(NamedTuple):
+    """A message, the position after its last byte, and what was odd about it though Kafka reads it."""
+
+    message: Any
+    end: int
+    notes: tuple[str, ...]
+
+
+def decode(cls: type, version: int, data: bytes, position: int = 0) -> Decoded:
+    """Reads one message of `cls` in `version` from `data`; DecodeError names field and byte where that fails."""
+    cursor = Cursor(data, position)
+    value = struct_reader(cls, version, version in schema_of(cls).flexible)(cursor)
+    return Decoded(value, cursor.position, tuple(cursor.notes))
+
+
+def encode(message: Any, version: int) -> bytes:
+    """Writes a message as Kafka's generated class does: fields of that version, tags that differ from their default."""
+    out = bytearray()
+    cls: type = type(message)
+    struct_writer(cls, version, version in schema_of(cls).flexible)(out, message)
+    return bytes(out)
+
+
+# ---- reading
+
+
+@cache
+def struct_reader(cls: type, version: int, flexible: bool) -> Read:
+    schema = schema_of(cls)
+    plain = [(f, field_reader(f, version, flexible)) for f in _untagged(schema, version)]
+    tagged = {f.tag: (f, _tag_reader(f, version)) for f in _tagged(schema, version)} if flexible else {}
+    lenient = schema.lenient_end
+
+    def read(cursor: Cursor) -> Any:
+        values: dict[str, Any] = {}
+        for spec, read_field in plain:
+            if lenient and not cursor.remaining():
+                values[spec.name] = spec.default
+                continue
+            try:
+                values[spec.name] = read_field(cursor)
+            except DecodeError as error:
+                raise error.within(spec.name) from None
+        if flexible:
+            _read_tags(cursor, tagged, values)
+        return cls(**{**_absent(cls, version), **values})
+
+    return read
+
+
+@cache
+def _absent(cls: type, version: int) -> dict[str, Any]:
+    """The fields that this version lacks, with what Kafka gives for them."""
+    return {f.name: f.default for f in schema_of(cls).fields if version not in f.versions}
+
+
+def _untagged(schema: Schema, version: int) -> list[FieldSpec]:
+    return [f for f in schema.fields if f.tag is None and version in f.versions]
+
+
+def _tagged(schema: Schema, version: int) -> list[FieldSpec]:
+    return [f for f in schema.fields if f.tag is not None and version in f.versions]
+
+
+def _read_tags(
+    cursor: Cursor, tagged: dict[int | None, tuple[FieldSpec, Read]], values: dict[str, Any]
+) -> None:
+    unknown: list[tuple[int, bytes]] = []
+    for _ in range(cursor.unsigned_varint()):
+        tag, size = cursor.unsigned_varint(), cursor.unsigned_varint()
+        if tag not in tagged:
+            unknown.append((tag, cursor.raw(size)))
+            continue
+        spec, read_field = tagged[tag]
+        start = cursor.position
+        try:
+            values[spec.name] = read_field(cursor)
+        except DecodeError as error:
+            raise error.within(spec.name) from None
+        if cursor.position - start != size:
+            # Kafka trusts the field, not the announced size.
+            cursor.notes.append(
+                f"{spec.name}: tag {tag} announces {size} byte(s) but has {cursor.position - start}"
+            )
+    if unknown:
+        values["unknown_tags"] = tuple(unknown)
+
+
+def _tag_reader(spec: FieldSpec, version: int) -> Read:
+    if spec.shape.part is None or not spec.shape.nullable:
+        return field_reader(spec, version, True)
+    read_part = struct_reader(spec.shape.part, version, True)
+    # KIP-893: a nullable structure in a tag is preceded by an unsigned varint, not by a byte.
+    return lambda cursor: read_part(cursor) if cursor.unsigned_varint() > 0 else None
+
+
+def field_reader(spec: FieldSpec, version: int, flexible: bool) -> Read:
+    return _shape_reader(spec.shape, _kafka_name(spec.name), version, flexible)
+
+
+def _shape_reader(shape: Shape, name: str, version: int, flexible: bool) -> Read:
+    if shape.element is not None:
+        return _array_reader(shape, name, version, flexible)
+    if shape.part is not None:
+        return _part_reader(shape, version, flexible)
+    assert shape.primitive is not None
+    if shape.primitive in FIXED_READERS:
+        return FIXED_READERS[shape.primitive]
+    if shape.primitive is Primitive.BYTES:
+        return _bytes_reader(name, shape.nullable, flexible)
+    return _string_reader(name, shape.nullable, flexible)
+
+
+def _part_reader(shape: Shape, version: int, flexible: bool) -> Read:
+    assert shape.part is not None
+    read_part = struct_reader(shape.part, version, flexible)
+    if not shape.nullable:
+        return read_part
+    return lambda cursor: None if cursor.int8() < 0 else read_part(cursor)
+
+
+def _length_reader(flexible: bool, layout: Callable[[Cursor], int]) -> Callable[[Cursor], int]:
+    return (lambda cursor: cursor.unsigned_varint() - 1) if flexible else layout
+
+
+def _null(cursor: Cursor, name: str, nullable: bool) -> None:
+    if not nullable:
+        raise DecodeError(f"non-nullable field {name} was serialized as null", cursor.position)
+
+
+def _array_reader(shape: Shape, name: str, version: int, flexible: bool) -> Read:
+    assert shape.element is not None
+    read_length = _length_reader(flexible, Cursor.int32)
+    read_element = _shape_reader(shape.element, f"{name} element", version, flexible)
+
+    def read(cursor: Cursor) -> Any:
+        length = read_length(cursor)
+        if length < 0:
+            return _null(cursor, name, shape.nullable)
+        if length > cursor.remaining():
+            raise DecodeError(
+                f"Tried to allocate a collection of size {length}, "
+                f"but there are only {cursor.remaining()} bytes remaining.",
+                cursor.position,
+            )
+        elements = []
+        for index in range(length):
+            try:
+                elements.append(read_element(cursor))
+            except DecodeError as error:
+                raise error.within(f"[{index}]") from None
+        return tuple(elements)
+
+    return read
+
+
+def _string_reader(name: str, nullable: bool, flexible: bool) -> Read:
+    read_length = _length_reader(flexible, Cursor.int16)
+
+    def read(cursor: Cursor) -> Any:
+        length = read_length(cursor)
+        if length < 0:
+            return _null(cursor, name, nullable)
+        if length > 0x7FFF:
+            raise DecodeError(f"string field {name} had invalid length {length}", cursor.position)
+        return _text(cursor, length, name)
+
+    return read
+
+
+def _text(cursor: Cursor, length: int, name: str) -> str:
+    start = cursor.position
+    text = decode_text(cursor.raw(length))
+    if not is_clean(text):
+        cursor.notes.append(f"{name}: invalid UTF-8 (byte {start})")
+    return text
+
+
+def _bytes_reader(name: str, nullable: bool, flexible: bool) -> Read:
+    read_length = _length_reader(flexible, Cursor.int32)
+
+    def read(cursor: Cursor) -> Any:
+        length = read_length(cursor)
+        return cursor.raw(length) if length >= 0 else _null(cursor, name, nullable)
+
+    return read
+
+
+def _kafka_name(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+# ---- writing
+
+
+@cache
+def struct_writer(cls: type, version: int, flexible: bool) -> Write:
+    schema = schema_of(cls)
+    plain = [(f.name, _shape_writer(f.shape, version, flexible)) for f in _untagged(schema, version)]
+    tagged = [(f, _tag_writer(f, version)) for f in _tagged(schema, version)]
+
+    def write(out: bytearray, value: Any) -> None:
+        for name, write_field in plain:
+            write_field(out, getattr(value, name))
+        if flexible:
+            _write_tags(out, value, tagged)
+
+    return write
+
+
+def _write_tags(out: bytearray, value: Any, tagged: list[tuple[FieldSpec, Write]]) -> None:
+    payloads = list(value.unknown_tags)
+    for spec, write_field in tagged:
+        held = getattr(value, spec.name)
+        if held != spec.default:
+            payload = bytearray()
+            write_field(payload, held)
+            payloads.append((spec.tag, bytes(payload)))
+    write_unsigned_varint(out, len(payloads))
+    for tag, payload in sorted(payloads, key=lambda entry: entry[0]):
+        write_unsigned_varint(out, tag)
+        write_unsigned_varint(out, len(payload))
+        out += payload
+
+
+def _tag_writer(spec: FieldSpec, version: int) -> Write:
+    if spec.shape.part is None or not spec.shape.nullable:
+        return _shape_writer(spec.shape, version, True)
+    write_part = struct_writer(spec.shape.part, version, True)
+
+    def write(out: bytearray, value: Any) -> None:
+        write_unsigned_varint(out, 0 if value is None else 1)
+        if value is not None:
+            write_part(out, value)
+
+    return write
+
+
+def _shape_writer(shape: Shape, version: int, flexible: bool) -> Write:
+    if shape.element is not None:
+        return _array_writer(shape.element, version, flexible)
+    if shape.part is not None:
+        return _part_writer(shape, version, flexible)
+    assert shape.primitive is not None
+    if shape.primitive in FIXED_WRITERS:
+        return FIXED_WRITERS[shape.primitive]
+    write_length = _length_writer(flexible, ">i" if shape.primitive is Primitive.BYTES else ">h")
+    return _blob_writer(write_length, shape.primitive)
+
+
+def _blob_writer(write_length: Callable[[bytearray, int], None], primitive: Primitive) -> Write:
+    def write(out: bytearray, value: Any) -> None:
+        if value is None:
+            write_length(out, -1)
+            return
+        raw = value if primitive is Primitive.BYTES else encode_text(value)
+        write_length(out, len(raw))
+        out += raw
+
+    return write
+
+
+def _part_writer(shape: Shape, version: int, flexible: bool) -> Write:
+    assert shape.part is not None
+    write_part = struct_writer(shape.part, version, flexible)
+    if not shape.nullable:
+        return write_part
+
+    def write(out: bytearray, value: Any) -> None:
+        out += b"\xff" if value is None else b"\x01"
+        if value is not None:
+            write_part(out, value)
+
+    return write
+
+
+def _array_writer(element: Shape, version: int, flexible: bool) -> Write:
+    write_length = _length_writer(flexible, ">i")
+    write_element = _shape_writer(element, version, flexible)
+
+    def write(out: bytearray, values: Any) -> None:
+        write_length(out, -1 if values is None else len(values))
+        for value in values or ():
+            write_element(out, value)
+
+    return write
+
+
+def _length_writer(flexible: bool, layout: str) -> Callable[[bytearray, int], None]:
+    if flexible:
+        return lambda out, length: write_unsigned_varint(out, length + 1)
+
+    def write(out: bytearray, length: int) -> None:
+        out += struct.pack(layout, length)
+
+    return write
