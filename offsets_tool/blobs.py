@@ -1,0 +1,186 @@
+"""What is inside the blobs of a group's members: bytes -> the client's own protocol, chosen by protocol type and assignor.
+
+A blob that cannot be read never fails its record: it is a Blob with a `problem`, or, where no format is known for it, opaque.
+Kafka itself never parses most of these; the readers are those of the clients that wrote them.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from offsets_tool.errors import DecodeError
+from offsets_tool.records import embedded
+from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
+from offsets_tool.records.consumer import ConsumerGroupMemberMetadataValue
+from offsets_tool.wire import walk
+from offsets_tool.wire.cursor import Cursor
+from offsets_tool.wire.json import to_json
+from offsets_tool.wire.schema import schema_of
+
+
+class Blob(NamedTuple):
+    """One decoded blob. `path` names the field it lies in, as in `members[0].subscription.userData`.
+
+    `data` is the message, or plain JSON for Schema Registry, or None when it is opaque or unreadable; `size` is in bytes.
+    """
+
+    path: str
+    format: str
+    version: int | None
+    data: Any
+    size: int
+    problem: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """The blob as JSON, its message in Kafka's JSON shape."""
+        data = self.data
+        if data is not None and self.version is not None and hasattr(type(data), "__schema__"):
+            data = to_json(data, self.version)
+        row = {"path": self.path, "format": self.format, "version": self.version, "data": data}
+        return row | {"problem": self.problem} if self.problem else row
+
+
+Reader = Callable[[bytes], tuple[int | None, Any]]
+
+
+def blobs_of(value: Any, member_id: str = "") -> Iterator[Blob]:
+    """All blobs in a record's value, each followed by those nested in it. Values without blobs give none."""
+    if isinstance(value, GroupMetadataValue):
+        for index, member in enumerate(value.members):
+            yield from _classic_member(value, member, f"members[{index}]")
+    elif isinstance(value, ConsumerGroupMemberMetadataValue) and value.classic_member_metadata is not None:
+        for index, offered in enumerate(value.classic_member_metadata.supported_protocols):
+            path = f"classicMemberMetadata.supportedProtocols[{index}].metadata"
+            yield from _consumer(path, offered.name, offered.metadata, embedded.ConsumerProtocolSubscription)
+
+
+def _classic_member(group: GroupMetadataValue, member: MemberMetadata, path: str) -> Iterator[Blob]:
+    protocol = group.protocol or ""
+    for field, data in (("subscription", member.subscription), ("assignment", member.assignment)):
+        read = _PROTOCOL_TYPES.get(group.protocol_type, _opaque)
+        yield from read(f"{path}.{field}", protocol, data, field)
+
+
+def _read(path: str, format_: str, data: bytes, reader: Reader) -> Blob:
+    """Reads a whole blob; bytes left over are a problem, not a failure."""
+    try:
+        version, message = reader(data)
+    except DecodeError as error:
+        return Blob(path, format_, None, None, len(data), str(error))
+    trailing = f"{message.left} trailing byte(s)" if isinstance(message, _Trailing) else None
+    return Blob(path, format_, version, getattr(message, "message", message), len(data), trailing)
+
+
+class _Trailing(NamedTuple):
+    message: Any
+    left: int
+
+
+def _message(cls: type, prefix: Callable[[Cursor], int], *, clamp: bool = False) -> Reader:
+    """A reader for a message behind a version prefix. `clamp`: a newer version is read as the newest known one."""
+    known = schema_of(cls).versions
+
+    def read(data: bytes) -> tuple[int, Any]:
+        cursor = Cursor(data)
+        version = prefix(cursor)
+        effective = min(version, known.high) if clamp else version
+        if effective not in known:
+            raise DecodeError(f"unknown version {version} of {cls.__name__}")
+        return version, _whole(cls, effective, data, cursor.position)
+
+    return read
+
+
+def _whole(cls: type, version: int, data: bytes, position: int) -> Any:
+    decoded = walk.decode(cls, version, data, position)
+    left = len(data) - decoded.end
+    return _Trailing(decoded.message, left) if left else decoded.message
+
+
+def _sticky(data: bytes) -> tuple[int, Any]:
+    """No version prefix: version 1 if it reads, else version 0 (StickyAssignor.memberData)."""
+    try:
+        return 1, _whole(embedded.StickyUserData, 1, data, 0)
+    except DecodeError:
+        return 0, _whole(embedded.StickyUserData, 0, data, 0)
+
+
+def _cooperative_sticky(data: bytes) -> tuple[int, Any]:
+    return 0, _whole(embedded.CooperativeStickyUserData, 0, data, 0)
+
+
+def _json_text(data: bytes) -> tuple[None, Any]:
+    try:
+        return None, json.loads(data)
+    except ValueError as error:
+        raise DecodeError(f"not JSON: {error}") from None
+
+
+# What a consumer's user data is, by assignor: for the subscription, for the assignment.
+_USER_DATA: dict[str, dict[type, tuple[str, Reader]]] = {
+    "sticky": {embedded.ConsumerProtocolSubscription: ("StickyUserData", _sticky)},
+    "cooperative-sticky": {
+        embedded.ConsumerProtocolSubscription: ("CooperativeStickyUserData", _cooperative_sticky)
+    },
+    "stream": {
+        embedded.ConsumerProtocolSubscription: (
+            "SubscriptionInfo",
+            _message(embedded.SubscriptionInfo, Cursor.int32),
+        ),
+        embedded.ConsumerProtocolAssignment: (
+            "AssignmentInfo",
+            _message(embedded.AssignmentInfo, Cursor.int32),
+        ),
+    },
+}
+
+
+def _consumer(path: str, protocol: str, data: bytes, cls: type) -> Iterator[Blob]:
+    if not data:
+        return
+    blob = _read(path, cls.__name__, data, _message(cls, Cursor.int16, clamp=True))
+    yield blob
+    user_data = getattr(blob.data, "user_data", None)
+    if user_data:
+        format_, reader = _USER_DATA.get(protocol, {}).get(cls, ("opaque", _nothing))
+        yield _read(f"{path}.userData", format_, user_data, reader)
+
+
+def _nothing(data: bytes) -> tuple[None, None]:
+    """Opaque bytes: no format is known for them."""
+    return None, None
+
+
+def _consumer_member(path: str, protocol: str, data: bytes, field: str) -> Iterator[Blob]:
+    subscription = field == "subscription"
+    cls: type = embedded.ConsumerProtocolSubscription if subscription else embedded.ConsumerProtocolAssignment
+    yield from _consumer(path, protocol, data, cls)
+
+
+def _connect(path: str, protocol: str, data: bytes, field: str) -> Iterator[Blob]:
+    if not data:
+        return
+    cls: type = embedded.ConnectWorkerMetadata if field == "subscription" else embedded.ConnectAssignment
+    blob = _read(path, cls.__name__, data, _message(cls, Cursor.int16))
+    yield blob
+    allocation = getattr(blob.data, "allocation", None)
+    if allocation:
+        reader = _message(embedded.ConnectAssignment, Cursor.int16)
+        yield _read(f"{path}.allocation", "ConnectAssignment", allocation, reader)
+
+
+def _schema_registry(path: str, protocol: str, data: bytes, field: str) -> Iterator[Blob]:
+    if data:
+        yield _read(path, "SchemaRegistry", data, _json_text)
+
+
+def _opaque(path: str, protocol: str, data: bytes, field: str) -> Iterator[Blob]:
+    if data:
+        yield _read(path, "opaque", data, _nothing)
+
+
+_PROTOCOL_TYPES: dict[str, Callable[[str, str, bytes, str], Iterator[Blob]]] = {
+    "consumer": _consumer_member,
+    "connect": _connect,
+    "sr": _schema_registry,
+}
