@@ -1,0 +1,50 @@
+# Two commands on a fresh machine with Python 3.11+, a JDK 17 and make: `make demo` and `make test`.
+# Everything downloaded lives in .venv and in .cache (OFFSETS_TOOL_CACHE names another folder), and is fetched once.
+
+PYTHON ?= python3
+EXTRAS := spark,fast,notebook,dev
+CACHE := $(or $(OFFSETS_TOOL_CACHE),.cache)
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+LOG := $(CACHE)/install.log
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check integration deep clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: $(INSTALLED) ## from nothing to answers: install, then run the main job on fixtures/
+	@$(BIN)/python -m spark.demo
+
+test: check ## the checks, then every test; brokers and oracles are started by the tests that want them
+	@$(BIN)/python -m pytest
+
+check: $(INSTALLED) ## lint, format, types and import contracts
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy 
+	@$(BIN)/lint-imports --no-logo
+
+integration: $(INSTALLED) ## only the tests that start a real broker
+	@$(BIN)/python -m pytest -m broker
+
+deep: $(INSTALLED) ## every test with 2,000 examples a property, and the long ones too
+	@OFFSETS_TOOL_DEEP=1 $(BIN)/python -m pytest
+
+clean: ## removes what was installed, downloaded and cached here
+	rm -rf .venv .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info build dist
+
+# A venv that is there is kept and brought up to date; one without pip is what an interrupted run left behind.
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "This needs Python 3.11 or newer, and '$(PYTHON)' is not: name one, as in: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m spark.java
+	@mkdir -p $(CACHE) .venv 2>/dev/null && touch $(LOG) .venv 2>/dev/null || \
+	  { echo "This folder cannot be written: copy the project to one that can, and run make there." >&2; exit 1; }
+	@echo "installing into .venv (a minute or two, once; what pip says is in $(LOG))" >&2
+	@$(BIN)/python -m pip --version >$(LOG) 2>&1 || $(PYTHON) -m venv --clear .venv >>$(LOG) 2>&1 || \
+	  { echo "Python's venv module does not work: install it (on Debian: apt-get install python3-venv), then run make again." >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' >>$(LOG) 2>&1 || \
+	  { grep '^ERROR' $(LOG) | tail -n 1 >&2; echo "pip could not install: check the network (or pip's index setting), then run make again; its words are in $(LOG)." >&2; exit 1; }
+	@touch $@

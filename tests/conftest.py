@@ -1,0 +1,40 @@
+"""What the whole suite shares: one SparkSession, the Hypothesis profiles, and what runs only in `make deep`.
+
+Whatever is costly to start is started by the first test that asks for it, once a run.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEEP = bool(os.environ.get("OFFSETS_TOOL_DEEP"))
+
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile("deep", max_examples=2000, deadline=None)
+settings.load_profile("deep" if DEEP else "dev")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked `deep`, unless OFFSETS_TOOL_DEEP is set."""
+    if DEEP:
+        return
+    left_out = [item for item in items if item.get_closest_marker("deep")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("deep")]
+
+
+@pytest.fixture(scope="session")
+def session() -> Iterator["SparkSession"]:
+    """The one SparkSession of the run, on two cores."""
+    from spark.session import session as start
+
+    started = start("offsets-tool tests", master="local[2]")
+    yield started
+    started.stop()

@@ -1,0 +1,133 @@
+"""Jars are fetched once, verified, and kept; what stands in the way is one sentence.
+
+The repository is a folder, laid out as Maven's, that DEFAULT_ARTIFACT_REPOSITORY names: the resolver is the real one.
+"""
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from offsets_tool.errors import SetupError
+from spark.jars import DELTA, JarSet, cache, jars
+
+TOOL = JarSet("tool", ("org.example:tool:1.0",))
+CLOSURE = JarSet("closure", ("org.example:tool:1.0",), transitive=True)
+
+pytestmark = pytest.mark.java
+
+
+def put(repository: Path, artifact: str, requires: str = "", content: bytes | None = None) -> Path:
+    """One artifact, its POM and both checksums."""
+    folder = repository / "org" / "example" / artifact / "1.0"
+    folder.mkdir(parents=True)
+    needed = f"<dependency><groupId>org.example</groupId><artifactId>{requires}</artifactId><version>1.0</version></dependency>"
+    pom = (
+        "<project><modelVersion>4.0.0</modelVersion><groupId>org.example</groupId>"
+        f"<artifactId>{artifact}</artifactId><version>1.0</version>"
+        f"<dependencies>{needed if requires else ''}</dependencies></project>"
+    )
+    (folder / f"{artifact}-1.0.pom").write_text(pom)
+    jar = folder / f"{artifact}-1.0.jar"
+    if content is None:
+        with zipfile.ZipFile(jar, "w") as archive:
+            archive.writestr("name.txt", artifact * 100)
+    else:
+        jar.write_bytes(content)
+    for file in (folder / f"{artifact}-1.0.pom", jar):
+        file.with_name(f"{file.name}.sha1").write_text(hashlib.sha1(file.read_bytes()).hexdigest())
+    return jar
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", f"file:{tmp_path}/repository/")
+    monkeypatch.setenv("OFFSETS_TOOL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "repository"
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [path.name for path in paths]
+
+
+def test_fetched_once_and_then_without_the_repository(repository: Path) -> None:
+    original = put(repository, "tool")
+    first = jars(TOOL)
+    assert [path.read_bytes() for path in first] == [original.read_bytes()]
+    original.unlink()
+    assert jars(TOOL) == first
+
+
+def test_nothing_else_is_left_behind(repository: Path) -> None:
+    put(repository, "tool")
+    jars(TOOL)
+    assert sorted(names(list((cache() / "jars").iterdir()))) == ["org.example.tool-1.0.jar", TOOL.list_name]
+
+
+def test_a_closure_and_what_is_left_out_of_it(repository: Path) -> None:
+    put(repository, "tool", requires="part")
+    put(repository, "part")
+    assert names(jars(TOOL)) == ["org.example.tool-1.0.jar"]
+    assert names(jars(CLOSURE)) == ["org.example.part-1.0.jar", "org.example.tool-1.0.jar"]
+    without = CLOSURE._replace(excludes=("org.example:part",))
+    assert names(jars(without)) == ["org.example.tool-1.0.jar"]
+
+
+@pytest.mark.parametrize(
+    "harm", [lambda jar: jar.unlink(), lambda jar: jar.write_bytes(b"PK")], ids=["gone", "torn"]
+)
+def test_a_jar_that_is_gone_or_torn_is_fetched_again(harm, repository: Path) -> None:  # type: ignore[no-untyped-def]
+    original = put(repository, "tool")
+    harm(jars(TOOL)[0])
+    assert jars(TOOL)[0].read_bytes() == original.read_bytes()
+
+
+def test_jars_without_their_list_are_an_interrupted_download(repository: Path) -> None:
+    original = put(repository, "tool")
+    jars(TOOL)[0].write_bytes(b"half of it")
+    (cache() / "jars" / TOOL.list_name).unlink()
+    assert jars(TOOL)[0].read_bytes() == original.read_bytes()
+
+
+def test_no_jar_is_kept_that_cannot_be_read(repository: Path) -> None:
+    put(repository, "tool", content=b"not a jar")
+    with pytest.raises(SetupError, match=r"tool-1.0.jar came damaged .*Run the same command again"):
+        jars(TOOL)
+    assert list((cache() / "jars").iterdir()) == []
+
+
+def test_what_the_repository_lacks(repository: Path) -> None:
+    with pytest.raises(
+        SetupError, match=r"could not be fetched: org.example#tool;1.0: not found. Check the network"
+    ):
+        jars(TOOL)
+
+
+@pytest.mark.parametrize(
+    ("address", "complaint"),
+    [
+        ("http://127.0.0.1:9/", "ConnectException: Connection refused"),
+        ("http://nowhere.invalid/", "Host nowhere.invalid not found"),
+    ],
+)
+def test_an_unreachable_repository(
+    address: str, complaint: str, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", address)
+    with pytest.raises(SetupError, match=f"{complaint}. Check the network.*DEFAULT_ARTIFACT_REPOSITORY"):
+        jars(TOOL)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("OFFSETS_TOOL_CACHE", str(tmp_path / "file"))
+    with pytest.raises(
+        SetupError, match=r"cannot be kept .*Let OFFSETS_TOOL_CACHE name a folder that can be written"
+    ):
+        jars(TOOL)
+
+
+def test_another_request_has_another_list() -> None:
+    assert TOOL.list_name != CLOSURE.list_name
+    assert DELTA.list_name.startswith("delta-4.4.0-")

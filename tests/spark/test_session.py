@@ -1,0 +1,88 @@
+"""The session writes and reads Delta, runs Python in its workers, and starts without a word."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from offsets_tool.errors import SetupError
+from spark.session import session as start
+
+pytestmark = pytest.mark.spark
+
+
+def test_delta_is_written_and_read(session: SparkSession, tmp_path: Path) -> None:
+    table = str(tmp_path / "table")
+    session.createDataFrame([("orders", 3), ("payments", 7)], "topic string, partition int").write.format(
+        "delta"
+    ).save(table)
+    session.sql(f"UPDATE delta.`{table}` SET partition = 8 WHERE topic = 'payments'")
+    rows = session.read.format("delta").load(table).orderBy("topic").collect()
+    assert [tuple(row) for row in rows] == [("orders", 3), ("payments", 8)]
+    assert [row.version for row in session.sql(f"DESCRIBE HISTORY delta.`{table}`").collect()] == [1, 0]
+
+
+def test_workers_run_this_interpreter_and_find_the_library(session: SparkSession) -> None:
+    def who(batches):  # type: ignore[no-untyped-def]
+        import offsets_tool.errors
+
+        for _ in batches:
+            names = [sys.executable, offsets_tool.errors.SetupError.__name__]
+            yield pa.RecordBatch.from_pydict({"name": names})
+
+    rows = session.range(0, 1, 1, 1).mapInArrow(who, "name string").collect()
+    assert [row.name for row in rows] == [sys.executable, "SetupError"]
+
+
+def test_times_are_utc(session: SparkSession) -> None:
+    assert session.sql("SELECT current_timezone()").first()[0] == "UTC"
+
+
+def test_the_running_session_is_handed_out_again(session: SparkSession) -> None:
+    assert start() is session
+
+
+def test_an_own_setting_wins(session: SparkSession) -> None:
+    key = "spark.sql.shuffle.partitions"
+    before = session.conf.get(key)
+    try:
+        assert start(**{key: "3"}).conf.get(key) == "3"
+    finally:
+        session.conf.set(key, before)
+
+
+SPEAKING = """
+from spark.session import session
+started = session(master="local[1]")
+try:
+    started.sql("SELECT nobody_knows_this")
+except Exception as error:
+    print(type(error).__name__)
+"""
+
+
+def test_start_and_a_failing_query_leave_stderr_empty() -> None:
+    told = subprocess.run([sys.executable, "-c", SPEAKING], capture_output=True, text=True, check=False)
+    assert (told.stdout, told.stderr, told.returncode) == ("AnalysisException\n", "", 0)
+
+
+def test_a_jvm_that_cannot_start_is_a_setup_error() -> None:
+    program = (
+        "from spark.session import session\n"
+        "from offsets_tool.errors import SetupError\n"
+        "try:\n    session(**{'spark.driver.memory': '1k'})\n"
+        "except SetupError as error:\n    print(error)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert told.stdout.startswith("Spark's JVM did not start; what it said stands above.")
+    assert "heap" in told.stderr
+
+
+def test_a_connect_server_without_its_packages_is_a_setup_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:1")
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(SetupError, match="unset SPARK_REMOTE"):
+        start()
