@@ -21,6 +21,8 @@ class Codec(StrEnum):
     SNAPPY = "snappy"
     LZ4 = "lz4"
     ZSTD = "zstd"
+    UNKNOWN = "unknown"
+    """An id from 5 to 7, which Kafka refuses too."""
 
 
 class TimestampType(StrEnum):
@@ -90,7 +92,24 @@ class LogRecord:
     is_control: bool = False
     crc: int | None = None
     """The checksum of a magic 0 or 1 message itself (inside a wrapper too); None for magic 2."""
+    crc_valid: bool | None = None
+    """Whether `crc` is right; None where there is none."""
     batch: Batch | None = None
+
+
+class UnreadableKind(StrEnum):
+    """Why bytes are unreadable, for programs; `Unreadable.reason` says it to a person."""
+
+    TORN_TAIL = "torn tail"
+    """The file ends inside its last batch: a live log may still be growing, a crash leaves it so."""
+    ZERO_TAIL = "zero tail"
+    """Nothing but zeros up to the end of the file: preallocated, or lost by a crash."""
+    CRC = "crc"
+    """A batch stands between its neighbours, but its checksum is wrong."""
+    DAMAGE = "damage"
+    """No batch can be proved in these bytes."""
+    CONTENT = "content"
+    """The checksum is right, and yet the records cannot be decompressed or parsed."""
 
 
 class Unreadable(NamedTuple):
@@ -100,6 +119,7 @@ class Unreadable(NamedTuple):
     position: int
     size: int
     reason: str
+    kind: UnreadableKind = UnreadableKind.DAMAGE
 
 
 class BatchRead(NamedTuple):

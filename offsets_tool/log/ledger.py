@@ -1,0 +1,160 @@
+"""What came in and where it went, per file: nothing is lost without a row.
+
+Counts what the readers and the decoder report; reads nothing itself. An entry adds up when every byte is in a batch or in
+an unreadable range, and every record was decoded, kept raw with a reason, or is a control record.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from offsets_tool.rows import Batch, BatchRead, Codec, Unreadable
+
+
+class Outcome(StrEnum):
+    """What became of a record."""
+
+    DECODED = "decoded"
+    KEPT_RAW = "kept raw"
+    CONTROL = "control"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """One file (or one byte range of it), summed up. `sha256` is of the file as it lies on disk, None for a range."""
+
+    source: str
+    log_partition: int | None
+    bytes: int
+    bytes_in_batches: int
+    bytes_unreadable: int
+    batches: int
+    empty_batches: int
+    out_of_order: int
+    """Batches that do not begin after the one before them ended: a damaged offset is not covered by any checksum."""
+    records: int
+    records_unreadable: int
+    """What the headers of unreadable batches say that they had."""
+    decoded: int
+    kept_raw: int
+    reasons: Mapping[str, int]
+    control: int
+    unreadable: tuple[Unreadable, ...]
+    first_offset: int | None
+    last_offset: int | None
+    min_timestamp: int | None
+    max_timestamp: int | None
+    magics: tuple[int, ...]
+    codecs: tuple[Codec, ...]
+    sha256: str | None = None
+
+    @property
+    def adds_up(self) -> bool:
+        """Every byte and every record has its place."""
+        return (
+            self.bytes == self.bytes_in_batches + self.bytes_unreadable
+            and self.records == self.decoded + self.kept_raw + self.control
+        )
+
+
+@dataclass(slots=True)
+class _Range:
+    first: int | None = None
+    last: int | None = None
+
+    def see(self, value: int) -> None:
+        if self.first is None or value < self.first:
+            self.first = value
+        if self.last is None or value > self.last:
+            self.last = value
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Accumulates one file's entry while it is read."""
+
+    source: str
+    log_partition: int | None = None
+    _bytes: int = 0
+    _in_batches: int = 0
+    _batches: int = 0
+    _empty: int = 0
+    _out_of_order: int = 0
+    _records: int = 0
+    _records_unreadable: int = 0
+    _outcomes: Counter[Outcome] = field(default_factory=Counter)
+    _reasons: Counter[str] = field(default_factory=Counter)
+    _unreadable: list[Unreadable] = field(default_factory=list)
+    _offsets: _Range = field(default_factory=_Range)
+    _timestamps: _Range = field(default_factory=_Range)
+    _magics: set[int] = field(default_factory=set)
+    _codecs: set[Codec] = field(default_factory=set)
+    _sha256: str | None = None
+
+    def size(self, count: int) -> None:
+        """How many bytes are to be accounted for."""
+        self._bytes = count
+
+    def add(self, item: BatchRead | Unreadable) -> None:
+        """What the reader yielded."""
+        if isinstance(item, Unreadable):
+            self._unreadable.append(item)
+            return
+        batch = item.batch
+        self._batches += 1
+        self._magics.add(batch.magic)
+        self._codecs.add(batch.codec)
+        if item.unreadable is not None:
+            self._unreadable.append(item.unreadable)
+            self._records_unreadable += batch.count
+            return
+        self._in_batches += batch.size
+        self._records += len(item.records)
+        self._empty += not item.records
+        self._see(batch)
+        for record in item.records:
+            self._timestamps.see(record.timestamp)
+
+    def _see(self, batch: Batch) -> None:
+        if self._offsets.last is not None and batch.base_offset <= self._offsets.last:
+            self._out_of_order += 1
+        self._offsets.see(batch.base_offset)
+        self._offsets.see(batch.last_offset)
+
+    def count(self, outcome: Outcome, reason: str = "") -> None:
+        """What became of one record; a record kept raw has a reason."""
+        self._outcomes[outcome] += 1
+        if outcome is Outcome.KEPT_RAW:
+            self._reasons[reason] += 1
+
+    def hashed(self, sha256: str) -> None:
+        """The hash of the whole file, once it has all passed."""
+        self._sha256 = sha256
+
+    def entry(self) -> LedgerEntry:
+        """The sum so far."""
+        return LedgerEntry(
+            source=self.source,
+            log_partition=self.log_partition,
+            bytes=self._bytes,
+            bytes_in_batches=self._in_batches,
+            bytes_unreadable=sum(item.size for item in self._unreadable),
+            batches=self._batches,
+            empty_batches=self._empty,
+            out_of_order=self._out_of_order,
+            records=self._records,
+            records_unreadable=self._records_unreadable,
+            decoded=self._outcomes[Outcome.DECODED],
+            kept_raw=self._outcomes[Outcome.KEPT_RAW],
+            reasons=dict(sorted(self._reasons.items())),
+            control=self._outcomes[Outcome.CONTROL],
+            unreadable=tuple(self._unreadable),
+            first_offset=self._offsets.first,
+            last_offset=self._offsets.last,
+            min_timestamp=self._timestamps.first,
+            max_timestamp=self._timestamps.last,
+            magics=tuple(sorted(self._magics)),
+            codecs=tuple(sorted(self._codecs)),
+            sha256=self._sha256,
+        )

@@ -1,0 +1,119 @@
+"""What the names of Kafka's files and directories say: partition, base offset, and what became of a file.
+
+A Segment is one file (or one member of a tar) that holds a log. Knows nothing about what is in it and opens nothing.
+Source: Kafka's LogFileUtils and LocalLog.
+"""
+
+import re
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+
+_PARTITION_DIRECTORY: Final = re.compile(
+    r"(?P<topic>.+?)-(?P<partition>\d+)(?:(?:\.[^/]*)?-(?P<fate>delete|future|stray))?"
+)
+_SEGMENT_FILE: Final = re.compile(
+    r"(?P<stem>.+)\.log(?:\.(?P<fate>deleted|cleaned|swap))?(?:\.(?P<packing>gz|zst))?"
+)
+_TAR_FILE: Final = re.compile(r"(?P<stem>.+?)(?:\.tar(?:\.(?P<packing>gz|zst))?|\.(?P<short>tgz))")
+_BASE_OFFSET: Final = re.compile(r"\d{20}")
+
+
+class SegmentKind(StrEnum):
+    """What became of a segment, by its suffix: in use, about to be deleted, being written or put in place by the cleaner."""
+
+    LOG = "log"
+    DELETED = "deleted"
+    CLEANED = "cleaned"
+    SWAP = "swap"
+
+
+class Packing(StrEnum):
+    """How a copy of a file is compressed."""
+
+    NONE = ""
+    GZIP = "gz"
+    ZSTD = "zst"
+
+
+class PartitionDirectory(NamedTuple):
+    """`fate` is delete, future or stray for a directory that Kafka renamed so, else empty."""
+
+    topic: str
+    partition: int
+    fate: str = ""
+
+
+class SegmentName(NamedTuple):
+    """`base_offset` is None when the name is not one of Kafka's 20 digits."""
+
+    base_offset: int | None
+    kind: SegmentKind
+    packing: Packing
+
+
+class TarName(NamedTuple):
+    stem: str
+    packing: Packing
+
+
+class Segment(NamedTuple):
+    """One file that holds a log, as its name and its surroundings describe it.
+
+    `path` is as it was given, with `member` the name inside it when it is a tar; `size` counts bytes as they lie on disk
+    (of the member, in a tar). `directory` is the copy it belongs to: the data directory around the partition's own.
+    """
+
+    path: str
+    log_partition: int | None = None
+    base_offset: int | None = None
+    kind: SegmentKind = SegmentKind.LOG
+    size: int = 0
+    directory: str = ""
+    member: str = ""
+    fate: str = ""
+    """delete, future or stray: what Kafka had renamed the partition's directory for."""
+    cluster_id: str | None = None
+    broker_id: int | None = None
+
+    @property
+    def source(self) -> str:
+        """The name that records, batches and the ledger carry."""
+        return member_source(self.path, self.member)
+
+
+def member_source(path: str, member: str) -> str:
+    """A file, or a member of a tar, as one name."""
+    return f"{path}!/{member}" if member else path
+
+
+def partition_directory(name: str) -> PartitionDirectory | None:
+    """`topic-N`, also with `.uuid-delete`, `-future` or `-stray`; None if it is not such a name."""
+    match = _PARTITION_DIRECTORY.fullmatch(name)
+    if match is None:
+        return None
+    return PartitionDirectory(match["topic"], int(match["partition"]), match["fate"] or "")
+
+
+def offsets_directory(name: str) -> PartitionDirectory | None:
+    """The same, for `__consumer_offsets` only."""
+    directory = partition_directory(name)
+    return directory if directory is not None and directory.topic == OFFSETS_TOPIC else None
+
+
+def segment_name(name: str) -> SegmentName | None:
+    """`<base offset>.log` with any of Kafka's suffixes and .gz or .zst; None if it is not a log."""
+    match = _SEGMENT_FILE.fullmatch(name)
+    if match is None:
+        return None
+    base = int(match["stem"]) if _BASE_OFFSET.fullmatch(match["stem"]) else None
+    return SegmentName(base, SegmentKind(match["fate"] or "log"), Packing(match["packing"] or ""))
+
+
+def tar_name(name: str) -> TarName | None:
+    """A tar, perhaps compressed."""
+    match = _TAR_FILE.fullmatch(name)
+    if match is None:
+        return None
+    return TarName(match["stem"], Packing.GZIP if match["short"] else Packing(match["packing"] or ""))

@@ -1,0 +1,137 @@
+"""The records of a magic 2 batch, from its decompressed content: all of them or a DecodeError, never some.
+
+Kafka's DefaultRecord and DefaultRecordBatch: zig-zag variable-length integers, times and offsets as differences from the
+batch's own. Knows nothing about compression, checksums or what keys and values mean.
+"""
+
+from typing import Final, NoReturn
+
+from offsets_tool.errors import DecodeError
+from offsets_tool.log.header import MAX_LONG, increment_sequence
+from offsets_tool.rows import Batch, Header, LogRecord, TimestampType
+
+RECORD_LIMIT: Final = 1 << 20
+"""Records and headers of one batch: a bound on memory, far above what message.max.bytes lets through."""
+
+_SMALLEST_RECORD: Final = 7
+
+
+def read_records(
+    content: bytes, batch: Batch, source: str, log_partition: int | None
+) -> tuple[LogRecord, ...]:
+    """All records of the batch.
+
+    Raises DecodeError if they are not exactly `batch.count`, or if any of them is malformed.
+    """
+    if batch.count * _SMALLEST_RECORD > len(content):
+        raise DecodeError(f"the header counts {batch.count} records, which {len(content)} bytes cannot hold")
+    if batch.count > RECORD_LIMIT:
+        raise DecodeError(f"{batch.count} records are more than the {RECORD_LIMIT} that one batch may have")
+    reader = _Reader(content, batch, source, log_partition)
+    try:
+        records = tuple([reader.read() for _ in range(batch.count)])
+    except IndexError:
+        raise DecodeError("the content ends inside a record", len(content)) from None
+    if reader.at != len(content):
+        raise DecodeError(f"{len(content) - reader.at} bytes are left after the last record", reader.at)
+    return records
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A zig-zag integer of at most five bytes, and where it ends."""
+    byte = data[at]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at + 1
+    return _long_varint(data, at, 5)
+
+
+def _varlong(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at + 1
+    return _long_varint(data, at, 10)
+
+
+def _long_varint(data: bytes, at: int, most: int) -> tuple[int, int]:
+    value = shift = 0
+    for end in range(at, at + most):
+        byte = data[end]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            # As Java does, bits beyond the type's width are lost.
+            value &= 0xFFFFFFFF if most == 5 else 0xFFFFFFFFFFFFFFFF
+            return (value >> 1) ^ -(value & 1), end + 1
+        shift += 7
+    raise DecodeError(f"a variable-length integer has more than {most} bytes", at)
+
+
+class _Reader:
+    """Reads record after record; `at` is where the next one begins."""
+
+    def __init__(self, content: bytes, batch: Batch, source: str, log_partition: int | None) -> None:
+        self.at = 0
+        self._content = content
+        self._batch = batch
+        self._source = source
+        self._log_partition = log_partition
+        self._headers_left = RECORD_LIMIT
+        self._append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+
+    def read(self) -> LogRecord:
+        content, batch = self._content, self._batch
+        size, at = _varint(content, self.at)
+        end = at + size
+        timestamp_delta, at = _varlong(content, at + 1)
+        offset_delta, at = _varint(content, at)
+        key, at = self._bytes(at)
+        value, at = self._bytes(at)
+        count, at = _varint(content, at)
+        headers, at = self._headers(count, at) if count else ((), at)
+        if at != end:
+            self._wrong_size(size, at - end + size)
+        self.at = end
+        timestamp = batch.max_timestamp if self._append_time else batch.base_timestamp + timestamp_delta
+        offset = batch.base_offset + offset_delta
+        if not (-MAX_LONG <= timestamp <= MAX_LONG and offset <= MAX_LONG):
+            raise DecodeError("a record's offset or timestamp is beyond 64 bits", at)
+        return LogRecord(
+            source=self._source,
+            log_partition=self._log_partition,
+            log_offset=offset,
+            timestamp=timestamp,
+            key=key,
+            value=value,
+            timestamp_type=batch.timestamp_type,
+            headers=headers,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            sequence=-1 if batch.base_sequence < 0 else increment_sequence(batch.base_sequence, offset_delta),
+            is_transactional=batch.is_transactional,
+            is_control=batch.is_control,
+            batch=batch,
+        )
+
+    def _bytes(self, at: int) -> tuple[bytes | None, int]:
+        size, at = _varint(self._content, at)
+        if size < 0:
+            return None, at
+        end = at + size
+        if end > len(self._content):
+            raise DecodeError(f"{size} bytes of a key or value where {len(self._content) - at} are left", at)
+        return self._content[at:end], end
+
+    def _headers(self, count: int, at: int) -> tuple[tuple[Header, ...], int]:
+        self._headers_left -= count
+        if count < 0 or self._headers_left < 0 or 2 * count > len(self._content) - at:
+            raise DecodeError(f"{count} headers in a record are impossible", at)
+        headers: list[Header] = []
+        for _ in range(count):
+            key, at = self._bytes(at)
+            if key is None:
+                raise DecodeError("a header has no key", at)
+            value, at = self._bytes(at)
+            headers.append(Header(key, value))
+        return tuple(headers), at
+
+    def _wrong_size(self, said: int, read: int) -> NoReturn:
+        raise DecodeError(f"a record says that it has {said} bytes and has {read}", self.at)

@@ -1,0 +1,104 @@
+"""Reads one segment from front to back, whole or a range of its bytes; memory stays flat whatever its length.
+
+Every byte is in a BatchRead or an Unreadable, and ranges that meet add up to the whole. Knows nothing about directories
+(discover.py) or what keys and values mean (events).
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from offsets_tool.log.batch import read_content
+from offsets_tool.log.compression import INFLATE_LIMIT
+from offsets_tool.log.ledger import Ledger
+from offsets_tool.log.mapping import MappedFile, map_file, sha256
+from offsets_tool.log.names import Segment
+from offsets_tool.log.walk import Walker
+from offsets_tool.rows import BatchRead, Unreadable
+
+_HASH_AT_ONCE: Final = 1 << 20
+
+
+def read_segment(
+    segment: Segment | str | Path,
+    *,
+    log_partition: int | None = None,
+    start: int = 0,
+    end: int | None = None,
+    verify: bool = True,
+    inflate_limit: int = INFLATE_LIMIT,
+    ledger: Ledger | None = None,
+) -> Iterator[BatchRead | Unreadable]:
+    """Batches in the order of the file, and Unreadable for the bytes between them.
+
+    `start` and `end` cut by batch: let P(x) be the first proven batch at or after byte x; the range is [P(start), P(end)),
+    with P(0) = 0 and P(x) the file's end where no batch follows. They count bytes of the decompressed log.
+    `verify=False` also reads the records of batches whose checksum is wrong.
+    `ledger` receives the size, every item, and, when the whole file has been read, its SHA-256.
+    Raises SourceError when the file cannot be opened or decompressed; never for what its bytes are.
+    """
+    place = _as_segment(segment, log_partition)
+    mapped = map_file(place.path, place.member)
+    walker = Walker(mapped.data, place.source, verify=verify)
+    first = walker.boundary(start)
+    last = len(mapped.data) if end is None else walker.boundary(end)
+    whole = first == 0 and last == len(mapped.data)
+    passing = _Passing(mapped, ledger if whole else None)
+    if ledger is not None:
+        ledger.size(max(0, last - first))
+    for item in walker.walk(first) if first < last else ():
+        if item.position >= last:
+            break
+        read = (
+            item
+            if isinstance(item, Unreadable)
+            else read_content(
+                mapped.data,
+                item,
+                place.source,
+                place.log_partition,
+                verify=verify,
+                inflate_limit=inflate_limit,
+            )
+        )
+        if ledger is not None:
+            ledger.add(read)
+        yield read
+        passing.reached(item.position + item.size)
+    passing.finish(place)
+
+
+def _as_segment(segment: Segment | str | Path, log_partition: int | None) -> Segment:
+    if isinstance(segment, Segment):
+        return segment if log_partition is None else segment._replace(log_partition=log_partition)
+    return Segment(path=Path(segment).as_posix(), log_partition=log_partition)
+
+
+class _Passing:
+    """What is done with bytes that have been read: hashed in passing, and their memory given back."""
+
+    def __init__(self, mapped: MappedFile, ledger: Ledger | None) -> None:
+        self._mapped = mapped
+        self._ledger = ledger
+        self._digest = hashlib.sha256()
+        self._hashed = 0
+
+    def reached(self, position: int) -> None:
+        if self._ledger is not None and position - self._hashed >= _HASH_AT_ONCE:
+            self._hash(position)
+        self._mapped.release(position)
+
+    def _hash(self, position: int) -> None:
+        for start in range(self._hashed, position, _HASH_AT_ONCE):
+            self._digest.update(self._mapped.data[start : min(position, start + _HASH_AT_ONCE)])
+        self._hashed = position
+
+    def finish(self, place: Segment) -> None:
+        if self._ledger is None:
+            return
+        if self._mapped.is_as_on_disk:
+            self._hash(len(self._mapped.data))
+            self._ledger.hashed(self._digest.hexdigest())
+        else:
+            self._ledger.hashed(sha256(place.path, place.member))
