@@ -97,8 +97,10 @@ def _text(path: str | Path) -> str:
 
 
 def _entries(path: str | Path) -> Iterator[tuple[int, str]]:
-    """A checkpoint's lines after its version (0) and their count, which must be right."""
+    """A checkpoint's lines after its version (0) and their count, which must be right; an empty file has none, as for Kafka."""
     lines = _text(path).splitlines()
+    if not lines:
+        return
     if len(lines) < 2 or lines[0].strip() != "0":
         raise SourceError(
             str(path), "is not a checkpoint of version 0: `0`, the number of entries, then the entries"

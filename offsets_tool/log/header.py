@@ -10,6 +10,7 @@ from typing import Final
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.crc import Checksums
+from offsets_tool.log.draft import draft_of
 from offsets_tool.rows import NO_TIMESTAMP, Batch, Codec, TimestampType
 
 LOG_OVERHEAD: Final = 12
@@ -25,6 +26,8 @@ _LONG: Final = struct.Struct(">q")
 _INT: Final = struct.Struct(">i")
 _SMALLEST_SIZE: Final = {0: 14, 1: 22, 2: HEADER_SIZE_V2 - LOG_OVERHEAD}
 _CODECS: Final = (Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD, *[Codec.UNKNOWN] * 3)
+
+_Draft: Final = draft_of(Batch)
 
 
 class TornBatch(DecodeError):
@@ -91,7 +94,7 @@ def _read_v2(data: memoryview, position: int, size: int, checksums: Checksums) -
     _check_offsets(base_offset, last_offset_delta, position)
     if count < 0:
         raise DecodeError(f"record count {count} is negative", position + 57)
-    return Batch(
+    draft = _Draft(
         position=position,
         size=size,
         magic=magic,
@@ -112,6 +115,9 @@ def _read_v2(data: memoryview, position: int, size: int, checksums: Checksums) -
         is_control=bool(attributes & 32),
         delete_horizon_ms=base_timestamp if attributes & 64 else None,
     )
+    draft.__class__ = Batch
+    batch: Batch = draft
+    return batch
 
 
 def _check_offsets(base_offset: int, last_offset_delta: int, position: int) -> None:

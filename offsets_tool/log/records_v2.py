@@ -4,9 +4,10 @@ Kafka's DefaultRecord and DefaultRecordBatch: zig-zag variable-length integers, 
 batch's own. Knows nothing about compression, checksums or what keys and values mean.
 """
 
-from typing import Final, NoReturn
+from typing import Final
 
 from offsets_tool.errors import DecodeError
+from offsets_tool.log.draft import draft_of
 from offsets_tool.log.header import MAX_LONG, increment_sequence
 from offsets_tool.rows import Batch, Header, LogRecord, TimestampType
 
@@ -37,19 +38,16 @@ def read_records(
     return records
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A zig-zag integer of at most five bytes, and where it ends."""
+def _varint(data: bytes, at: int, most: int = 5) -> tuple[int, int]:
+    """A zig-zag integer of at most `most` bytes (10 for a long), and where it ends."""
     byte = data[at]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), at + 1
-    return _long_varint(data, at, 5)
-
-
-def _varlong(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    if byte < 0x80:
-        return (byte >> 1) ^ -(byte & 1), at + 1
-    return _long_varint(data, at, 10)
+    second = data[at + 1]
+    if second < 0x80:
+        value = byte & 0x7F | second << 7
+        return (value >> 1) ^ -(value & 1), at + 2
+    return _long_varint(data, at, most)
 
 
 def _long_varint(data: bytes, at: int, most: int) -> tuple[int, int]:
@@ -65,6 +63,9 @@ def _long_varint(data: bytes, at: int, most: int) -> tuple[int, int]:
     raise DecodeError(f"a variable-length integer has more than {most} bytes", at)
 
 
+_Draft: Final = draft_of(LogRecord)
+
+
 class _Reader:
     """Reads record after record; `at` is where the next one begins."""
 
@@ -75,26 +76,26 @@ class _Reader:
         self._source = source
         self._log_partition = log_partition
         self._headers_left = RECORD_LIMIT
+        self._sequenced = batch.base_sequence >= 0
         self._append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
 
     def read(self) -> LogRecord:
         content, batch = self._content, self._batch
         size, at = _varint(content, self.at)
         end = at + size
-        timestamp_delta, at = _varlong(content, at + 1)
-        offset_delta, at = _varint(content, at)
+        timestamp_delta, offset_delta, at = self._deltas(at + 1)
         key, at = self._bytes(at)
         value, at = self._bytes(at)
         count, at = _varint(content, at)
         headers, at = self._headers(count, at) if count else ((), at)
         if at != end:
-            self._wrong_size(size, at - end + size)
+            raise DecodeError(f"a record says that it has {size} bytes and has {at - end + size}", self.at)
         self.at = end
         timestamp = batch.max_timestamp if self._append_time else batch.base_timestamp + timestamp_delta
         offset = batch.base_offset + offset_delta
         if not (-MAX_LONG <= timestamp <= MAX_LONG and offset <= MAX_LONG):
             raise DecodeError("a record's offset or timestamp is beyond 64 bits", at)
-        return LogRecord(
+        draft = _Draft(
             source=self._source,
             log_partition=self._log_partition,
             log_offset=offset,
@@ -105,20 +106,38 @@ class _Reader:
             headers=headers,
             producer_id=batch.producer_id,
             producer_epoch=batch.producer_epoch,
-            sequence=-1 if batch.base_sequence < 0 else increment_sequence(batch.base_sequence, offset_delta),
+            sequence=increment_sequence(batch.base_sequence, offset_delta) if self._sequenced else -1,
             is_transactional=batch.is_transactional,
             is_control=batch.is_control,
             batch=batch,
         )
+        draft.__class__ = LogRecord
+        record: LogRecord = draft
+        return record
+
+    def _deltas(self, at: int) -> tuple[int, int, int]:
+        """Of timestamp and offset, and where the key begins."""
+        pair = self._content[at : at + 2]
+        if pair.isascii() and len(pair) == 2:
+            time, offset = pair
+            return (time >> 1) ^ -(time & 1), (offset >> 1) ^ -(offset & 1), at + 2
+        timestamp_delta, at = _varint(self._content, at, 10)
+        offset_delta, at = _varint(self._content, at)
+        return timestamp_delta, offset_delta, at
 
     def _bytes(self, at: int) -> tuple[bytes | None, int]:
-        size, at = _varint(self._content, at)
+        content = self._content
+        size = content[at]
+        if size < 0x80:
+            size, at = (size >> 1) ^ -(size & 1), at + 1
+        else:
+            size, at = _varint(content, at)
         if size < 0:
             return None, at
         end = at + size
-        if end > len(self._content):
-            raise DecodeError(f"{size} bytes of a key or value where {len(self._content) - at} are left", at)
-        return self._content[at:end], end
+        if end > len(content):
+            raise DecodeError(f"{size} bytes of a key or value where {len(content) - at} are left", at)
+        return content[at:end], end
 
     def _headers(self, count: int, at: int) -> tuple[tuple[Header, ...], int]:
         self._headers_left -= count
@@ -132,6 +151,3 @@ class _Reader:
             value, at = self._bytes(at)
             headers.append(Header(key, value))
         return tuple(headers), at
-
-    def _wrong_size(self, said: int, read: int) -> NoReturn:
-        raise DecodeError(f"a record says that it has {said} bytes and has {read}", self.at)
