@@ -1,0 +1,100 @@
+"""The JSON formatters of Kafka's tools (package org.apache.kafka.tools.consumer), 3.9 and later, byte for byte.
+
+Three shapes of one idea: 3.9 and 4.0 read key and value with the one message they expect, 4.1 decodes the whole record first and
+then looks whether it is wanted. No newline follows a record in any of them.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from offsets_tool.dialects import knowledge
+from offsets_tool.dialects.output import NOTHING, Output, words
+from offsets_tool.dialects.serde import UnknownRecordType, deserialize
+from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.errors import DecodeError
+from offsets_tool.rows import LogRecord
+from offsets_tool.wire.json import render, to_json
+
+_OFFSETS: Final = "offsets"
+_WANTED: Final = {
+    _OFFSETS: frozenset({0, 1}),
+    "group-metadata": frozenset({2}),
+    "share-group": frozenset(range(10, 16)),
+}
+_VALUE_TYPE: Final = {_OFFSETS: 1, "group-metadata": 2}
+_UNKNOWN: Final = "unknown"
+
+
+class JsonFormatter:
+    """OffsetsMessageFormatter, GroupMetadataMessageFormatter or ShareGroupMessageFormatter of one release."""
+
+    def __init__(self, kind: str, release: Release) -> None:
+        self._kind = kind
+        self._release = release
+        self._read = newest(_FAMILIES, release)
+
+    def format(self, record: LogRecord) -> Output:
+        try:
+            found = self._read(record, self._kind, self._release)
+        except DecodeError as error:
+            return Output(error=words(error))
+        return NOTHING if found is None else Output(render(found).encode())
+
+
+def _read_39(record: LogRecord, kind: str, release: Release) -> dict[str, Any] | None:
+    """Also unknown record types and records without a key are printed, their values read as if they were the wanted kind."""
+    key = None
+    if record.key is not None:
+        type_id = knowledge.prefix(record.key)
+        known = knowledge.knows(type_id, release) and type_id <= 2
+        data = knowledge.read_key(type_id, release, record.key) if known else None
+        if known and type_id not in _WANTED[kind]:
+            return None
+        key = {"version": type_id, "data": _UNKNOWN if data is None else to_json(data, 0)}
+    return {"key": key, "value": _lenient_value(record, kind, release)}
+
+
+def _read_40(record: LogRecord, kind: str, release: Release) -> dict[str, Any] | None:
+    if record.key is None:
+        return None
+    type_id = knowledge.prefix(record.key)
+    if type_id not in _WANTED[kind]:
+        return None
+    key = {"type": type_id, "data": to_json(knowledge.read_key(type_id, release, record.key), 0)}
+    return {"key": key, "value": _lenient_value(record, kind, release)}
+
+
+def _lenient_value(record: LogRecord, kind: str, release: Release) -> dict[str, Any] | None:
+    if record.value is None:
+        return None
+    version = knowledge.prefix(record.value)
+    type_id = _VALUE_TYPE[kind]
+    if not knowledge.reads_version(type_id, release, version):
+        return {"version": version, "data": _UNKNOWN}
+    value = knowledge.read_value(type_id, release, version, record.value)
+    return {"version": version, "data": to_json(value, version)}
+
+
+def _read_41(record: LogRecord, kind: str, release: Release) -> dict[str, Any] | None:
+    if record.key is None:
+        return None
+    try:
+        found = deserialize(record.key, record.value, release)
+    except UnknownRecordType:
+        return None
+    except DecodeError as error:
+        text = f"Could not read record at offset {record.log_offset} due to: {error.kafka}"
+        raise DecodeError(error.reason, kafka=text) from error
+    if found.type_id not in _WANTED[kind]:
+        return None
+    value = None
+    if found.version is not None:
+        value = {"version": found.version, "data": to_json(found.value, found.version)}
+    return {"key": {"type": found.type_id, "data": to_json(found.key, 0)}, "value": value}
+
+
+_FAMILIES: Final[Table[Callable[[LogRecord, str, Release], dict[str, Any] | None]]] = (
+    ((3, 9), _read_39),
+    ((4, 0), _read_40),
+    ((4, 1), _read_41),
+)

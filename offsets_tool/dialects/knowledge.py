@@ -1,0 +1,103 @@
+"""What each release's readers know of the records: types, layouts, value versions, fields and tags.
+
+`read_key` and `read_value` read a message as the generated classes of that release do: a tag that it does not know yet is skipped,
+bytes after the last field are ignored. Knows nothing about what is printed.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, Final
+
+from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.errors import DecodeError
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.wire import walk
+from offsets_tool.wire.json import release_of
+from offsets_tool.wire.schema import FieldSpec, Schema, Shape, schema_of
+
+_OFFSET_COMMIT_VERSIONS: Final[Table[int]] = (
+    ((0, 8, 2), 0),
+    ((0, 9), 1),
+    ((2, 1), 3),
+    ((3, 4, 1), 4),
+)
+_GROUP_METADATA_VERSIONS: Final[Table[int]] = (
+    ((0, 9), 0),
+    ((0, 10, 1), 1),
+    ((2, 1), 2),
+    ((2, 3), 3),
+    ((3, 4, 1), 4),
+)
+_RECORD_TYPES: Final[Table[Iterable[int]]] = (
+    ((0, 8, 2), range(1)),
+    ((0, 9), range(3)),
+    ((3, 8), range(9)),
+    ((4, 0), range(17)),
+    ((4, 1), set(range(24)) - {9, 18}),
+)
+_LEGACY_OFFSET_COMMIT_ALONE: Final = (4, 1)
+"""Since then type 0 has a declaration of its own, with value version 0 only; before, it shared that of type 1."""
+
+
+def knows(type_id: int, release: Release) -> bool:
+    """Whether the release's tools have that record type."""
+    return type_id in newest(_RECORD_TYPES, release)
+
+
+def reads_version(type_id: int, release: Release, version: int) -> bool:
+    """Whether the release has that version of the value in its declaration."""
+    return 0 <= version <= _highest_version(type_id, release)
+
+
+def _highest_version(type_id: int, release: Release) -> int:
+    if type_id == 2:
+        return newest(_GROUP_METADATA_VERSIONS, release)
+    if type_id > 2 or (type_id == 0 and release >= _LEGACY_OFFSET_COMMIT_ALONE):
+        return 0
+    return newest(_OFFSET_COMMIT_VERSIONS, release)
+
+
+def read_key(type_id: int, release: Release, data: bytes) -> Any:
+    """The key after its two bytes of record type; DecodeError with Kafka's words."""
+    return walk.decode(as_of(RECORD_TYPES[type_id].key, release), 0, data, 2).message
+
+
+def read_value(type_id: int, release: Release, version: int, data: bytes) -> Any:
+    """The value after its two bytes of version, in the release's layout; DecodeError with Kafka's words."""
+    return walk.decode(_value_class(type_id, release), version, data, 2).message
+
+
+@cache
+def _value_class(type_id: int, release: Release) -> type:
+    layouts = RECORD_TYPES[type_id].layouts
+    return as_of(next(layout.value for layout in layouts if release_of(layout.since) <= release), release)
+
+
+def prefix(data: bytes) -> int:
+    """The int16 that every key and value begins with; a buffer underflow in Kafka's words when it is missing."""
+    if len(data) < 2:
+        raise DecodeError(f"2 byte(s) wanted, only {len(data)} left", kafka="null")
+    return int.from_bytes(data[:2], "big", signed=True)
+
+
+@cache
+def as_of(cls: type, release: Release) -> type:
+    """The declaration as that release has it: the class itself, or a subclass without the fields that came later."""
+    schema = schema_of(cls)
+    kept = tuple(
+        _field_as_of(field, release) for field in schema.fields if release_of(field.release) <= release
+    )
+    if kept == schema.fields:
+        return cls
+    older: Schema = schema._replace(fields=kept)
+    return type(cls.__name__, (cls,), {"__slots__": (), "__schema__": older, "__module__": cls.__module__})
+
+
+def _field_as_of(field: FieldSpec, release: Release) -> FieldSpec:
+    return field._replace(shape=_shape_as_of(field.shape, release))
+
+
+def _shape_as_of(shape: Shape, release: Release) -> Shape:
+    if shape.element is not None:
+        return shape._replace(element=_shape_as_of(shape.element, release))
+    return shape if shape.part is None else shape._replace(part=as_of(shape.part, release))

@@ -1,0 +1,130 @@
+"""A classic group as Kafka's tools of 0.9 to 3.9 load it before they print it, and what that loading refuses.
+
+Strings are what Java shows. Source: Kafka's GroupMetadataManager.readGroupMessageValue, GroupMetadata.loadGroup and add.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from offsets_tool.dialects.consumer_protocol import refused_subscription
+from offsets_tool.dialects.scala import map_of, option
+from offsets_tool.dialects.versions import Release
+from offsets_tool.errors import DecodeError
+from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
+from offsets_tool.wire.text import java_text
+
+_CONSUMER: Final = "consumer"
+_STATES_AND_OPTIONS: Final = (0, 10, 1)
+"""Since then an empty group is Empty and has no protocol type until 1.0, and protocol and leader may be null."""
+_KEEPS_PROTOCOL_TYPE: Final = (1, 0)  # KAFKA-6287
+_COUNTS_PROTOCOLS: Final = (2, 1)
+_STATIC_MEMBERS: Final = (2, 3)
+_NULL_IS_NO_INSTANCE: Final = (2, 8)
+_STATIC_MEMBERS_ONCE: Final = (3, 0)
+_READS_SUBSCRIPTIONS: Final = (2, 4)
+
+
+class LoadedMember(NamedTuple):
+    """A member; `instance_id` is Scala's Option as it prints, `protocol` is `null` where there is none."""
+
+    member_id: str
+    instance_id: str
+    client_id: str
+    client_host: str
+    session_timeout: int
+    rebalance_timeout: int
+    protocol: str
+    subscription: bytes
+    assignment: bytes
+
+
+class LoadedGroup(NamedTuple):
+    """A group; `members` as the record lists them, a member that stands there twice too."""
+
+    group_id: str
+    generation: int
+    protocol_type: str | None
+    protocol: str | None
+    state: str
+    members: tuple[LoadedMember, ...]
+
+
+def load_group(group_id: str, version: int, value: GroupMetadataValue, release: Release) -> LoadedGroup:
+    """Raises DecodeError with Kafka's words for a group that decodes and cannot be loaded."""
+    members = tuple(_member(member, value, version, release) for member in value.members)
+    group = LoadedGroup(
+        group_id,
+        value.generation,
+        _protocol_type(value, release),
+        None if value.protocol is None else java_text(value.protocol),
+        "Empty" if not members and release >= _STATES_AND_OPTIONS else "Stable",
+        members,
+    )
+    for refusal in _refusals(group, value, release):
+        raise DecodeError("Kafka cannot load this group", kafka=refusal)
+    return group
+
+
+def _member(
+    member: MemberMetadata, value: GroupMetadataValue, version: int, release: Release
+) -> LoadedMember:
+    return LoadedMember(
+        java_text(member.member_id),
+        _instance_id(member, version, release),
+        java_text(member.client_id),
+        java_text(member.client_host),
+        member.session_timeout,
+        member.session_timeout if version == 0 else member.rebalance_timeout,
+        _or_null(value.protocol),
+        member.subscription,
+        member.assignment,
+    )
+
+
+def _instance_id(member: MemberMetadata, version: int, release: Release) -> str:
+    if member.group_instance_id is None and version >= 3 and release < _NULL_IS_NO_INSTANCE:
+        return "Some(null)"
+    return option(None if member.group_instance_id is None else java_text(member.group_instance_id))
+
+
+def _or_null(text: str | None) -> str:
+    return "null" if text is None else java_text(text)
+
+
+def _protocol_type(value: GroupMetadataValue, release: Release) -> str | None:
+    if value.members or release < _STATES_AND_OPTIONS:
+        return java_text(value.protocol_type)
+    return java_text(value.protocol_type) or None if release >= _KEEPS_PROTOCOL_TYPE else None
+
+
+def _refusals(group: LoadedGroup, value: GroupMetadataValue, release: Release) -> Iterator[str]:
+    """In the order in which Kafka comes upon them."""
+    if release >= _COUNTS_PROTOCOLS:
+        yield from _refused_members(group, value, release)
+    if release >= _READS_SUBSCRIPTIONS and group.protocol_type == _CONSUMER and group.protocol is not None:
+        for _, member in map_of(release).order((member.member_id, member) for member in group.members):
+            assert isinstance(member, LoadedMember)
+            yield from refused_subscription(member.subscription, release)
+
+
+def _refused_members(group: LoadedGroup, value: GroupMetadataValue, release: Release) -> Iterator[str]:
+    added: Counter[str] = Counter()
+    instances: set[str] = set()
+    for member, stored in zip(group.members, value.members, strict=True):
+        instance_id = stored.group_instance_id
+        if instance_id is not None and release >= _STATIC_MEMBERS_ONCE:
+            if instance_id in instances:
+                yield _static_twice(java_text(instance_id), group.group_id)
+            instances.add(instance_id)
+        # Every member supports the one protocol, so the count is wrong only once a member stood there twice.
+        if added and added.total() != len(added):
+            yield "assertion failed"
+        added[member.member_id] += 1
+
+
+def _static_twice(instance_id: str, group_id: str) -> str:
+    return (
+        f"Static member with groupInstanceId={instance_id} cannot be added to group {group_id} "
+        "since it is already a member"
+    )

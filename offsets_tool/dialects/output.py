@@ -1,0 +1,28 @@
+"""What a formatter gives for one record, and the seam between the command line and the dialects."""
+
+from typing import NamedTuple, Protocol
+
+from offsets_tool.errors import DecodeError
+from offsets_tool.rows import LogRecord
+
+
+class Output(NamedTuple):
+    """`text` is what Kafka writes to stdout, byte for byte; `error` is what its exception says, None where it throws none."""
+
+    text: bytes = b""
+    error: str | None = None
+
+
+NOTHING = Output()
+
+
+class Formatter(Protocol):
+    """One of Kafka's message formatters, in one release. It sees data records only: control records never reach it."""
+
+    def format(self, record: LogRecord) -> Output:
+        """What Kafka writes for the record. Never raises for what the record holds."""
+
+
+def words(error: DecodeError) -> str:
+    """What Kafka's exception says; its class, where it has no message."""
+    return "java.nio.BufferUnderflowException" if error.kafka == "null" else error.kafka

@@ -1,0 +1,61 @@
+"""Kafka's releases as numbers that compare, and tables that are keyed by them.
+
+A release given as `X.Y` means its last patch. A table is a tuple of (first release, what holds from there on), oldest first;
+`newest` finds the entry that holds for a release. Knows nothing about what the releases print.
+"""
+
+from typing import Final, TypeVar
+
+from offsets_tool.errors import UsageError
+
+Release = tuple[int, ...]
+"""`(3, 9, 2)`; before 1.0 the release family has three numbers: `(0, 10, 2, 1)`."""
+
+T = TypeVar("T")
+Table = tuple[tuple[Release, T], ...]
+
+_LAST_PATCH: Final = 999
+FAMILIES: Final[tuple[Release, ...]] = (
+    (0, 8, 2),
+    (0, 9, 0),
+    (0, 10, 0),
+    (0, 10, 1),
+    (0, 10, 2),
+    (0, 11, 0),
+    (1, 0),
+    (1, 1),
+    *((2, minor) for minor in range(9)),
+    *((3, minor) for minor in range(10)),
+    *((4, minor) for minor in range(5)),
+)
+NEWEST: Final[Release] = (*FAMILIES[-1], _LAST_PATCH)
+
+
+def parse_release(text: str) -> Release:
+    """`3.9` or `3.9.2` or `0.10.2.1` as a release; UsageError for what is none or none that has this topic."""
+    parts = text.split(".")
+    if not (1 < len(parts) <= 4 and all(part.isascii() and part.isdecimal() for part in parts)):
+        raise UsageError(f"{text!r} is not a Kafka release: give it as X.Y or X.Y.Z, as in 3.9.2")
+    numbers = tuple(int(part) for part in parts)
+    families = [family for family in FAMILIES if _within(numbers, family)]
+    if not families:
+        raise UsageError(
+            f"Kafka {text} is not a release this toolkit knows: {name_of(FAMILIES[0])} to {name_of(NEWEST)}"
+        )
+    return numbers if len(numbers) > len(families[-1]) else (*families[-1], _LAST_PATCH)
+
+
+def _within(numbers: Release, family: Release) -> bool:
+    """`0.10` names its last family, `0.9` and `0.9.0` the same one; a patch may follow."""
+    length = len(family)
+    return len(numbers) <= length + 1 and numbers[:length] == family[: len(numbers)]
+
+
+def name_of(release: Release) -> str:
+    """The release as people write it."""
+    return ".".join(str(number) for number in release if number != _LAST_PATCH)
+
+
+def newest(table: Table[T], release: Release) -> T:
+    """The entry of the newest release that is not after `release`."""
+    return [entry for since, entry in table if since <= release][-1]
