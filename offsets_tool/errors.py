@@ -2,6 +2,7 @@
 
     OffsetsToolError
       DecodeError      these bytes are not what their declaration says   (reason, position, field path)
+        UnknownFormat  a record type or version that no release we know has
       SourceError      this file is not a log we know                    (path, reason)
       UsageError       you asked for something that cannot be            (what to do instead)
       SetupError       this machine lacks something                      (what it lacks, how to get it)
@@ -36,6 +37,10 @@ class DecodeError(OffsetsToolError):
     def __str__(self) -> str:
         where = f"{self.path}: " if self.path else ""
         return f"{where}{self.reason} (byte {self.position})"
+
+
+class UnknownFormat(DecodeError):
+    """A record type or version that no release we know declares; the bytes may be sound."""
 
 
 class SourceError(OffsetsToolError):

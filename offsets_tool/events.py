@@ -8,8 +8,9 @@ import struct
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from offsets_tool.errors import DecodeError
+from offsets_tool.errors import DecodeError, UnknownFormat
 from offsets_tool.log.control import ControlMarker, decode_control
+from offsets_tool.log.ledger import Outcome
 from offsets_tool.records import RECORD_TYPES, Layout, RecordType
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire import walk
@@ -49,30 +50,59 @@ class Event:
     value: Value | None = None
     control: ControlMarker | None = None
     problem: str | None = None
+    kept_raw: str | None = None
+    """Why key or value stay undecoded, in few words that repeat (the ledger counts them); None when both were decoded."""
 
     @property
     def tombstone(self) -> bool:
         """A record that deletes its key."""
         return self.record.value is None and not self.record.is_control
 
+    @property
+    def outcome(self) -> Outcome:
+        """What the ledger counts this record as."""
+        if self.record.is_control:
+            return Outcome.CONTROL
+        return Outcome.DECODED if self.kept_raw is None else Outcome.KEPT_RAW
+
+    @property
+    def group(self) -> str | None:
+        """The group that the record is about; None for control markers and keys that could not be read."""
+        if self.key is None:
+            return None
+        data = self.key.data
+        group: str = data.group if hasattr(data, "group") else data.group_id
+        return group
+
 
 def decode(record: LogRecord) -> Event:
     """The event in a record. Never raises for what the record holds."""
     if record.is_control:
         return _decode_control(record)
-    problems: list[str] = []
-    type_id = _prefix(record.key)
-    version = _prefix(record.value)
-    key = _key(record, problems)
-    value = _value(key.type, record.value, problems) if key and record.value is not None else None
+    found = _Found()
+    key = _key(record, found)
+    value = _value(key.type, record.value, found) if key and record.value is not None else None
     return Event(
         record=record,
-        type_id=type_id,
+        type_id=_prefix(record.key),
         key=key,
-        value_version=version,
+        value_version=_prefix(record.value),
         value=value,
-        problem="; ".join(problems) or None,
+        problem="; ".join(found.problems) or None,
+        kept_raw=found.kept_raw,
     )
+
+
+class _Found:
+    """What was wrong with one record."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.kept_raw: str | None = None
+
+    def unread(self, problem: str, reason: str) -> None:
+        self.problems.append(problem)
+        self.kept_raw = reason
 
 
 def encode_key(key: Key) -> bytes:
@@ -91,7 +121,7 @@ def decode_key(data: bytes) -> Key:
     if type_id is None:
         raise DecodeError("the record type is missing", kafka="Could not read version from key's buffer.")
     if type_id not in RECORD_TYPES:
-        raise DecodeError(f"unknown record type {type_id}")
+        raise UnknownFormat(f"unknown record type {type_id}")
     record_type = RECORD_TYPES[type_id]
     decoded = walk.decode(record_type.key, 0, data, 2)
     return Key(record_type, decoded.message, decoded.notes, data[decoded.end :])
@@ -107,7 +137,7 @@ def decode_value(record_type: RecordType, data: bytes) -> Value:
         raise DecodeError("the value version is missing", kafka="Could not read version from value's buffer.")
     readable = [layout for layout in record_type.layouts if version in schema_of(layout.value).versions]
     if not readable:
-        raise DecodeError(f"unknown value version {version} of {record_type.name}")
+        raise UnknownFormat(f"unknown value version {version} of {record_type.name}")
     return _trial(readable, version, data)
 
 
@@ -130,27 +160,31 @@ def _trial(layouts: list[Layout], version: int, data: bytes) -> Value:
     raise refusal
 
 
-def _key(record: LogRecord, problems: list[str]) -> Key | None:
+def _key(record: LogRecord, found: _Found) -> Key | None:
     if record.key is None:
-        problems.append("the record has no key")
+        found.unread("the record has no key", "no key")
         return None
     try:
         key = decode_key(record.key)
     except DecodeError as error:
-        problems.append(f"key: {error}")
+        found.unread(f"key: {error}", _reason(error, "key does not read"))
         return None
-    problems += _oddities("key", key)
+    found.problems += _oddities("key", key)
     return key
 
 
-def _value(record_type: RecordType, data: bytes, problems: list[str]) -> Value | None:
+def _value(record_type: RecordType, data: bytes, found: _Found) -> Value | None:
     try:
         value = decode_value(record_type, data)
     except DecodeError as error:
-        problems.append(f"value: {error}")
+        found.unread(f"value: {error}", _reason(error, f"{record_type.name} value does not read"))
         return None
-    problems += _oddities("value", value)
+    found.problems += _oddities("value", value)
     return value
+
+
+def _reason(error: DecodeError, otherwise: str) -> str:
+    return error.reason if isinstance(error, UnknownFormat) else otherwise
 
 
 def _oddities(what: str, part: Key | Value) -> list[str]:

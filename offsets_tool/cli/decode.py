@@ -1,0 +1,111 @@
+"""`offsets-tool decode`: every record, as JSON for `jq` or byte for byte as a Kafka release prints it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+import click
+
+from offsets_tool.cli.dialect_output import dump_log_writer, formatter_writer
+from offsets_tool.cli.event_json import event_json, event_summary
+from offsets_tool.cli.evidence import Evidence, evidence_options
+from offsets_tool.cli.options import filter_options, parse_filters
+from offsets_tool.cli.reading import Reading
+from offsets_tool.cli.render import default_format, output, write_rows
+from offsets_tool.errors import UsageError
+
+COLUMNS = ("partition", "offset", "time", "type", "group", "about", "value", "problem")
+
+_EPILOG = """
+\b
+Examples:
+  offsets-tool decode /var/lib/kafka/data | jq 'select(.problem)'
+  offsets-tool decode __consumer_offsets-12 --group orders --since 2026-11-20T22:00:00Z
+  offsets-tool decode 00000000000000000000.log --formatter dump-log --kafka-version 3.6
+  offsets-tool decode __consumer_offsets-12 --formatter offsets --kafka-version 2.8.1
+  offsets-tool decode --bootstrap-server 127.0.0.1:9092 --type GroupMetadata
+"""
+
+Write = Callable[[BinaryIO, Reading], None]
+
+
+@click.command("decode", epilog=_EPILOG)
+@evidence_options
+@filter_options
+@click.option(
+    "--formatter",
+    metavar="NAME",
+    help="offsets, group-metadata, share-group, dump-log, or Kafka's own class name.",
+)
+@click.option(
+    "--kafka-version", metavar="X.Y[.Z]", help="Whose output --formatter gives; default: the newest."
+)
+@click.option("--no-records", is_flag=True, help="With --formatter dump-log: batch lines only.")
+@click.option("--raw", is_flag=True, help="Add key and value bytes (base64) to every JSON object.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "jsonl", "csv"]),
+    help="Default: table on a terminal, jsonl in a pipe.",
+)
+@click.option(
+    "--output",
+    "output_path",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write there instead of stdout.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read.")
+def decode_command(
+    formatter: str | None,
+    kafka_version: str | None,
+    no_records: bool,
+    raw: bool,
+    format_: str | None,
+    output_path: str | None,
+    strict: bool,
+    **options: Any,
+) -> None:
+    """Shows every record of LOG..., one JSON object each, or as a Kafka release's own tool prints it.
+
+    LOG is a .log file, a __consumer_offsets-N directory, a broker's data directory, a directory of those, a compressed
+    copy or tar of any, or a Parquet, Delta or JSON-lines archive. Times are UTC; --until is exclusive; naming places
+    (LOG_PARTITION:LOG_OFFSET) reads only their partitions.
+    """
+    filters = parse_filters(options)
+    write = _writer(formatter, kafka_version, no_records, raw, format_)
+    reading = Reading(Evidence.of(options).parts(filters.log_partitions()), filters)
+    with reading, output(output_path) as out:
+        write(out, reading)
+    reading.finish(strict)
+
+
+def _writer(
+    formatter: str | None, kafka_version: str | None, no_records: bool, raw: bool, format_: str | None
+) -> Write:
+    if formatter is not None and (format_ or raw):
+        raise UsageError("--formatter prints as Kafka does: drop --format and --raw, or drop --formatter")
+    if no_records and formatter != "dump-log":
+        raise UsageError(
+            "--no-records leaves out dump-log's record lines: add --formatter dump-log, or drop it"
+        )
+    if formatter is None and kafka_version:
+        raise UsageError(
+            "--kafka-version says whose output --formatter gives: name a --formatter, or drop it"
+        )
+    if formatter == "dump-log":
+        return dump_log_writer(kafka_version, records=not no_records)
+    if formatter is not None:
+        return formatter_writer(formatter, kafka_version)
+    return _events_writer(format_ or default_format(), raw)
+
+
+def _events_writer(format_: str, raw: bool) -> Write:
+    def write(out: BinaryIO, reading: Reading) -> None:
+        rows: Iterator[dict[str, Any]]
+        if format_ == "jsonl":
+            rows = (event_json(event, raw=raw) for event in reading.events())
+        else:
+            rows = (event_summary(event) for event in reading.events())
+        write_rows(out, rows, format_, COLUMNS)
+
+    return write

@@ -1,0 +1,76 @@
+"""Kafka's dialects on the command line: its text to stdout, its exceptions' words to stderr, and on with the next record."""
+
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from offsets_tool.cli.evidence import Part
+from offsets_tool.cli.reading import Reading
+from offsets_tool.dialects import formatter
+from offsets_tool.dialects.dump_log import dump_log
+from offsets_tool.errors import UsageError
+from offsets_tool.rows import BatchRead, LogRecord, Unreadable
+
+NEWEST = "4.3.1"
+"""The release whose dump-log output is given when none is named."""
+
+Write = Callable[[BinaryIO, Reading], None]
+
+
+def formatter_writer(name: str, kafka_version: str | None) -> Write:
+    """The console consumer with one of Kafka's formatters: data records only, part after part."""
+    dialect = formatter(name, kafka_version)
+
+    def write(out: BinaryIO, reading: Reading) -> None:
+        for event in reading.events():
+            if event.record.is_control:
+                continue
+            text, error = dialect.format(event.record)
+            out.write(text)
+            if error is not None:
+                reading.note_problem(error)
+
+    return write
+
+
+def dump_log_writer(kafka_version: str | None, *, records: bool) -> Write:
+    """kafka-dump-log over each segment, with or without its record lines."""
+
+    def write(out: BinaryIO, reading: Reading) -> None:
+        for part in reading.parts:
+            lines = dump_log(
+                _file_name(part),
+                _reads(reading, part),
+                kafka_version or NEWEST,
+                base_offset=_base_offset(part),
+                records=records,
+            )
+            for text, error in lines:
+                out.write(text)
+                if error is not None:
+                    reading.note_problem(error)
+
+    return write
+
+
+def _file_name(part: Part) -> str:
+    return part.segment.path if part.segment else part.source
+
+
+def _base_offset(part: Part) -> int:
+    if part.segment is None or part.segment.base_offset is None:
+        return 0
+    return part.segment.base_offset
+
+
+def _reads(reading: Reading, part: Part) -> Iterator[BatchRead | Unreadable]:
+    """The part's batches with the records that the filters let through; batches without any are left out then."""
+    for item in reading.items(part, verify=False):
+        if isinstance(item, LogRecord):
+            raise UsageError(
+                "an archive keeps no batches for dump-log to print: use --formatter offsets, or drop it"
+            )
+        shown = tuple(event.record for event in reading.decoded(item) if reading.filters.matches(event))
+        if not isinstance(item, BatchRead) or not reading.filters.active:
+            yield item
+        elif shown:
+            yield item._replace(records=shown)

@@ -1,0 +1,140 @@
+"""An event as one JSON object, made for `jq`: the place in the log, the batch, then key and value in Kafka's own JSON shape.
+
+`partition` and `offset` are those of `__consumer_offsets`, as Kafka's tools print them. `key`, `value`, `tombstone` and
+`problem` are always there; what a record does not have (control marker, headers, blobs, raw bytes) is left out.
+"""
+
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any
+
+from offsets_tool.blobs import blobs_of
+from offsets_tool.events import Event, Key, Value
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.rows import Batch, LogRecord
+from offsets_tool.wire.json import bytes_text, to_json
+from offsets_tool.wire.text import java_text
+
+_BATCH_FIELDS = tuple(field.name for field in fields(Batch))
+
+
+def event_json(event: Event, *, raw: bool = False) -> dict[str, Any]:
+    """The event as JSON values. Raw key and value (base64) are added when `raw`, or when something could not be read."""
+    row: dict[str, Any] = _place(event.record)
+    row["key"] = _key_json(event.key)
+    row["value"] = _value_json(event)
+    row["tombstone"] = event.tombstone
+    if event.control is not None:
+        row["control"] = event.control._asdict()
+    if event.value is not None and (blobs := [blob.json() for blob in blobs_of(event.value.data)]):
+        row["blobs"] = blobs
+    if raw or event.problem:
+        row |= _raw(event.record)
+    row["problem"] = event.problem
+    return row
+
+
+def _place(record: LogRecord) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "source": record.source,
+        "partition": record.log_partition,
+        "offset": record.log_offset,
+        "timestamp": record.timestamp,
+        "timestamp_type": record.timestamp_type,
+    }
+    if record.batch is not None:
+        row["batch"] = {name: getattr(record.batch, name) for name in _BATCH_FIELDS}
+        row["sequence"] = record.sequence
+    else:
+        row |= {name: getattr(record, name) for name in ("producer_id", "is_transactional")}
+    if record.headers:
+        row["headers"] = [
+            {
+                "key": h.key.decode("utf-8", "replace"),
+                "value": None if h.value is None else bytes_text(h.value),
+            }
+            for h in record.headers
+        ]
+    return row
+
+
+def _key_json(key: Key | None) -> dict[str, Any] | None:
+    if key is None:
+        return None
+    return {"type": key.type.id, "name": key.type.name, "data": to_json(key.data, 0)}
+
+
+def _value_json(event: Event) -> dict[str, Any] | None:
+    value = event.value
+    if value is None:
+        return None
+    row: dict[str, Any] = {"version": value.version}
+    if _has_layouts(event.key):
+        row["layout"] = value.layout
+    row["data"] = _value_data(value)
+    return row
+
+
+def _has_layouts(key: Key | None) -> bool:
+    return key is not None and len(RECORD_TYPES[key.type.id].layouts) > 1
+
+
+def _value_data(value: Value) -> dict[str, Any]:
+    return to_json(value.data, value.version, unknown_tags=True)
+
+
+def _raw(record: LogRecord) -> dict[str, Any]:
+    return {
+        "key_bytes": None if record.key is None else bytes_text(record.key),
+        "value_bytes": None if record.value is None else bytes_text(record.value),
+    }
+
+
+def event_summary(event: Event) -> dict[str, Any]:
+    """The event as one line that a person can read: columns for a table or CSV."""
+    record = event.record
+    return {
+        "partition": record.log_partition,
+        "offset": record.log_offset,
+        "time": time_text(record.timestamp),
+        "type": _type_name(event),
+        "group": None if event.group is None else java_text(event.group),
+        "about": "" if event.key is None else _about(to_json(event.key.data, 0)),
+        "value": _value_text(event),
+        "problem": event.problem,
+    }
+
+
+def time_text(timestamp: int) -> str | None:
+    """Epoch milliseconds as ISO 8601 in UTC; None for Kafka's "no timestamp" and for times outside of the calendar."""
+    try:
+        at = datetime.fromtimestamp(timestamp / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None if timestamp < 0 else at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{timestamp % 1000:03d}Z"
+
+
+def _type_name(event: Event) -> str:
+    if event.control is not None:
+        return event.control.type
+    return event.key.type.name if event.key else f"type {event.type_id}"
+
+
+def _about(key: dict[str, Any]) -> str:
+    """What a key names beside the group: topic-partition, member, regular expression."""
+    if "topic" in key:
+        return f"{key['topic']}-{key['partition']}"
+    return " ".join(str(value) for name, value in key.items() if name not in ("group", "groupId"))
+
+
+def _value_text(event: Event) -> str:
+    if event.tombstone:
+        return "tombstone"
+    if event.value is None:
+        return ""
+    data = to_json(event.value.data, event.value.version)
+    return " ".join(f"{name}={_brief(value)}" for name, value in data.items())
+
+
+def _brief(value: Any) -> str:
+    return f"[{len(value)}]" if isinstance(value, (list, dict)) else str(value)

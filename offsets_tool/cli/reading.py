@@ -1,0 +1,97 @@
+"""Reading evidence for a command: part by part, decoded, filtered and counted, with progress and one summary at the end.
+
+The ledger of every part is kept, whatever is shown of it.
+"""
+
+from collections.abc import Iterator
+from types import TracebackType
+
+from offsets_tool.cli.evidence import Item, Part
+from offsets_tool.cli.options import Filters
+from offsets_tool.cli.render import ProgressBar, note
+from offsets_tool.events import Event, decode
+from offsets_tool.log.ledger import Ledger, LedgerEntry
+from offsets_tool.rows import BatchRead, LogRecord, Unreadable
+
+STRICT_EXIT = 3
+UNREADABLE_SHOWN = 10
+"""How many unreadable ranges are named before the rest is only counted; `inspect` names them all."""
+
+
+class Reading:
+    """One pass over the evidence."""
+
+    def __init__(self, parts: list[Part], filters: Filters) -> None:
+        self.parts = parts
+        self.filters = filters
+        self.ledgers: list[LedgerEntry] = []
+        self.problems = 0
+        self._unreadable = 0
+        self._progress = ProgressBar(sum(part.size for part in parts))
+
+    def __enter__(self) -> "Reading":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.close()
+
+    def events(self) -> Iterator[Event]:
+        """Every event that the filters let through."""
+        for part in self.parts:
+            for item in self.items(part):
+                for event in self.decoded(item):
+                    if self.filters.matches(event):
+                        yield event
+
+    def items(self, part: Part, *, verify: bool = True) -> Iterator[Item]:
+        """What a part holds, counted. The caller decodes each item with `decoded`, or the ledger does not add up."""
+        self._ledger = Ledger(part.source, part.log_partition)
+        for item in part.read(self._ledger, verify):
+            self._see(item)
+            yield item
+        self.ledgers.append(self._ledger.entry())
+
+    def decoded(self, item: Item) -> Iterator[Event]:
+        """The events of an item, counted."""
+        for record in _records(item):
+            event = decode(record)
+            self._ledger.count(event.outcome, event.kept_raw or "")
+            self.problems += event.problem is not None
+            yield event
+
+    def note_problem(self, text: str) -> None:
+        """Something that a Kafka tool would have thrown."""
+        self.problems += 1
+        note(text)
+
+    def _see(self, item: Item) -> None:
+        if isinstance(item, BatchRead):
+            self._progress.advance(item.batch.size)
+            if item.unreadable is not None:
+                self._unread(item.unreadable)
+        elif isinstance(item, Unreadable):
+            self._progress.advance(item.size)
+            self._unread(item)
+
+    def _unread(self, found: Unreadable) -> None:
+        self._unreadable += 1
+        if self._unreadable <= UNREADABLE_SHOWN:
+            note(f"{found.source}: {found.size} byte(s) at {found.position} unreadable: {found.reason}")
+
+    def finish(self, strict: bool) -> None:
+        """Says what could not be read; with `strict`, ends the program with 3 if there was anything."""
+        if self._unreadable or self.problems:
+            note(
+                f"{self.problems} record(s) with a problem, {self._unreadable} unreadable range(s); "
+                "`offsets-tool inspect` names them"
+            )
+        if strict and (self._unreadable or self.problems):
+            raise SystemExit(STRICT_EXIT)
+
+
+def _records(item: Item) -> tuple[LogRecord, ...]:
+    if isinstance(item, BatchRead):
+        return item.records
+    return () if isinstance(item, Unreadable) else (item,)

@@ -1,0 +1,131 @@
+"""Commands that need no evidence: `partition` (where a group lives) and `schema` (what each record type declares)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from offsets_tool.cli.render import default_format, output, write_rows
+from offsets_tool.errors import UsageError
+from offsets_tool.placement import DEFAULT_PARTITIONS, java_hash, partition_for
+from offsets_tool.records import RECORD_TYPES, RecordType, embedded
+from offsets_tool.wire.json import camel
+from offsets_tool.wire.schema import OPEN_END, FieldSpec, Shape, Versions, schema_of
+
+_TYPE_COLUMNS: tuple[str, ...] = ("type", "name", "since", "until", "layouts", "about")
+_FIELD_COLUMNS: tuple[str, ...] = ("message", "field", "kind", "versions", "tag", "default", "release")
+_FORMAT = click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "jsonl", "csv"]),
+    help="Default: table on a terminal, jsonl in a pipe.",
+)
+
+
+@click.command("partition", epilog="\b\nExample:\n  offsets-tool partition orders payments --partitions 50\n")
+@click.argument("groups", nargs=-1, required=True, metavar="GROUP...")
+@click.option(
+    "--partitions",
+    type=click.IntRange(min=1),
+    default=DEFAULT_PARTITIONS,
+    show_default=True,
+    help="Partition count of __consumer_offsets.",
+)
+@_FORMAT
+def partition_command(groups: tuple[str, ...], partitions: int, format_: str | None) -> None:
+    """Says in which partition of __consumer_offsets a group lives: abs(hashCode) % partitions."""
+    columns = ("group", "java_hash", "partitions", "log_partition")
+    values = ((group, java_hash(group), partitions, partition_for(group, partitions)) for group in groups)
+    with output(None) as out:
+        write_rows(
+            out,
+            (dict(zip(columns, row, strict=True)) for row in values),
+            format_ or default_format(),
+            columns,
+        )
+
+
+@click.command("schema", epilog="\b\nExamples:\n  offsets-tool schema\n  offsets-tool schema OffsetCommit\n")
+@click.argument("record_type", required=False, metavar="[TYPE]")
+@_FORMAT
+def schema_command(record_type: str | None, format_: str | None) -> None:
+    """Lists the record types, or the fields of one (by number or name) or of a client's blob (by name), in all versions."""
+    rows = _all_types() if record_type is None else _fields(record_type)
+    columns = _TYPE_COLUMNS if record_type is None else _FIELD_COLUMNS
+    with output(None) as out:
+        write_rows(out, rows, format_ or default_format(), columns)
+
+
+def _all_types() -> Iterator[dict[str, Any]]:
+    for record_type in RECORD_TYPES.values():
+        yield {
+            "type": record_type.id,
+            "name": record_type.name,
+            "since": record_type.since,
+            "until": record_type.until or None,
+            "layouts": " ".join(layout.since for layout in record_type.layouts),
+            "about": record_type.layouts[0].value.__doc__,
+        }
+
+
+def _messages() -> dict[str, type]:
+    """The blobs' declarations, by name."""
+    found = vars(embedded).values()
+    return {
+        cls.__name__: cls for cls in found if isinstance(cls, type) and cls.__module__ == embedded.__name__
+    }
+
+
+def _fields(wanted: str) -> Iterator[dict[str, Any]]:
+    chosen = [t for t in RECORD_TYPES.values() if wanted.lower() in (str(t.id), t.name.lower())]
+    blobs = {name.lower(): cls for name, cls in _messages().items()}
+    if chosen:
+        yield from _record_type_fields(chosen[0])
+    elif wanted.lower() in blobs:
+        yield from _message_fields(blobs[wanted.lower()])
+    else:
+        raise UsageError(
+            f"no record type or blob {wanted!r}: `offsets-tool schema` lists the types; blobs are {', '.join(_messages())}"
+        )
+
+
+def _record_type_fields(record_type: RecordType) -> Iterator[dict[str, Any]]:
+    yield from _message_fields(record_type.key)
+    for layout in record_type.layouts:
+        yield from _message_fields(layout.value)
+
+
+def _message_fields(cls: type, prefix: str = "", known: Versions | None = None) -> Iterator[dict[str, Any]]:
+    schema = schema_of(cls)
+    known = known or schema.versions
+    for spec in schema.fields:
+        in_range = Versions(max(spec.versions.low, known.low), min(spec.versions.high, known.high))
+        yield {
+            "message": cls.__name__,
+            "field": prefix + camel(spec.name),
+            "kind": _kind(spec.shape),
+            "versions": _range_text(in_range),
+            "tag": spec.tag,
+            "default": _default_text(spec),
+            "release": spec.release or None,
+        }
+        inner = spec.shape.part or (spec.shape.element.part if spec.shape.element else None)
+        if inner is not None:
+            yield from _message_fields(inner, f"{prefix}{camel(spec.name)}.", in_range)
+
+
+def _kind(shape: Shape) -> str:
+    mark = "?" if shape.nullable else ""
+    if shape.element is not None:
+        return f"[]{_kind(shape.element)}{mark}"
+    return f"{shape.part.__name__ if shape.part else shape.primitive}{mark}"
+
+
+def _range_text(versions: Versions) -> str:
+    if versions.high == OPEN_END:
+        return f"{versions.low}+"
+    return str(versions.low) if versions.low == versions.high else f"{versions.low}-{versions.high}"
+
+
+def _default_text(spec: FieldSpec) -> str | None:
+    return None if spec.default in ((), "", b"", 0, None) else str(spec.default)

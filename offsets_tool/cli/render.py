@@ -1,0 +1,126 @@
+"""What a person sees: tables on a terminal, JSON lines or CSV in a pipe, notes and progress on stderr.
+
+The only module that uses rich. A closed pipe (`| head`) ends the program quietly. Text goes out as UTF-8 whatever the locale.
+"""
+
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, BinaryIO
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+Row = Mapping[str, Any]
+TABLE_ROWS = 10_000
+"""A table is laid out in memory: longer results are shown in tables of this many rows."""
+
+
+def default_format() -> str:
+    """A table for a person, JSON lines for a program."""
+    return "table" if sys.stdout.isatty() else "jsonl"
+
+
+@contextmanager
+def output(path: str | None) -> Iterator[BinaryIO]:
+    """stdout, or the file of --output; a reader that has gone away ends the program without a word."""
+    if path:
+        with open(path, "wb") as file:  # noqa: PTH123 - the same stream type as stdout
+            yield file
+        return
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+
+
+def write_rows(out: BinaryIO, rows: Iterable[Row], format_: str, columns: tuple[str, ...]) -> None:
+    """Rows as `jsonl` (all fields), or as `table` or `csv` (the named columns)."""
+    if format_ == "jsonl":
+        _write_jsonl(out, rows)
+    elif format_ == "csv":
+        _write_csv(out, rows, columns)
+    else:
+        _write_tables(out, rows, columns)
+
+
+def json_line(row: Row) -> bytes:
+    """One JSON object and a newline, non-ASCII text as it is."""
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def _write_jsonl(out: BinaryIO, rows: Iterable[Row]) -> None:
+    for row in rows:
+        out.write(json_line(row))
+
+
+def _write_csv(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...]) -> None:
+    text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline="", write_through=True)
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows([_plain(row.get(column)) for column in columns] for row in rows)
+    text.flush()
+    text.detach()
+
+
+def _plain(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
+
+
+def _write_tables(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...]) -> None:
+    text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", write_through=True)
+    width = None if out is sys.stdout.buffer and sys.stdout.isatty() else 200
+    console = Console(file=text, width=width, force_terminal=width is None, soft_wrap=False)
+    left = iter(rows)
+    while page := list(islice(left, TABLE_ROWS)):
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for row in page:
+            table.add_row(*(Text(_cell(row.get(column))) for column in columns))
+        console.print(table)
+    text.flush()
+    text.detach()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    # A table cell is one line: control characters in names and metadata are shown escaped.
+    text = str(_plain(value))
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+
+
+def note(text: str) -> None:
+    """A sentence for the person at the terminal."""
+    print(text, file=sys.stderr)
+
+
+class ProgressBar:
+    """Bytes read of bytes to read, on stderr, where that is a terminal; silent otherwise."""
+
+    def __init__(self, total: int) -> None:
+        self._progress: Progress | None = None
+        self._task = TaskID(0)
+        if sys.stderr.isatty() and not sys.stdout.isatty():
+            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._progress.add_task("reading", total=total)
+            self._progress.start()
+
+    def advance(self, size: int) -> None:
+        if self._progress is not None:
+            self._progress.advance(self._task, size)
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()

@@ -1,0 +1,66 @@
+"""From a declared row (a NamedTuple of annotated fields, as in table_rows) to Arrow: hence Parquet, Delta and Spark types.
+
+Integers keep Kafka's width, text is UTF-8, times are UTC microseconds, a NamedTuple inside is a struct, a tuple a list.
+Each column carries its sentence as the metadata `comment`. Knows nothing of what the columns mean.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+
+from offsets_tool.wire.schema import Primitive
+
+_PRIMITIVES = {
+    Primitive.INT8: pa.int8(),
+    Primitive.INT16: pa.int16(),
+    Primitive.INT32: pa.int32(),
+    Primitive.INT64: pa.int64(),
+    Primitive.STRING: pa.string(),
+    Primitive.BYTES: pa.binary(),
+}
+_CLASSES = {bool: pa.bool_(), bytes: pa.binary(), str: pa.string(), datetime: pa.timestamp("us", tz="UTC")}
+
+
+@cache
+def arrow_schema(row: type) -> pa.Schema:
+    """The columns of a declared row."""
+    return pa.schema([_field(name, hint) for name, hint in _hints(row)])
+
+
+def record_batch(row: type, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    """Rows, each a tuple in the declared order, as columns. ArrowInvalid for a value that its column cannot hold."""
+    schema = arrow_schema(row)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def _hints(row: type) -> list[tuple[str, Any]]:
+    hints = get_type_hints(row, include_extras=True)
+    return [(name, hints[name]) for name in row._fields]  # type: ignore[attr-defined]
+
+
+def _field(name: str, hint: Any) -> pa.Field:
+    type_, nullable = _type(hint)
+    comments = [extra for extra in get_args(hint)[1:] if type(extra) is str]
+    return pa.field(name, type_, nullable, {"comment": comments[-1]} if comments else None)
+
+
+def _type(hint: Any) -> tuple[pa.DataType, bool]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        marked = next((extra for extra in arguments[1:] if isinstance(extra, Primitive)), None)
+        return (_PRIMITIVES[marked], False) if marked else _type(arguments[0])
+    if origin in (Union, UnionType):
+        (inner,) = (argument for argument in arguments if argument is not NoneType)
+        return _type(inner)[0], True
+    if origin is tuple:
+        element, nullable = _type(arguments[0])
+        return pa.list_(pa.field("element", element, nullable)), False
+    if hint in _CLASSES:
+        return _CLASSES[hint], False
+    return pa.struct([_field(name, inner) for name, inner in _hints(hint)]), False
