@@ -5,6 +5,7 @@ what could be read and the untouched LogRecord. This is the one place where a De
 """
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +25,9 @@ class Key(NamedTuple):
     data: Any
     notes: tuple[str, ...] = ()
     trailing: bytes = b""
+
+
+KeyReader = Callable[[bytes], Key]
 
 
 class Value(NamedTuple):
@@ -75,12 +79,15 @@ class Event:
         return group
 
 
-def decode(record: LogRecord) -> Event:
-    """The event in a record. Never raises for what the record holds."""
+def decode(record: LogRecord, key_reader: KeyReader | None = None) -> Event:
+    """The event in a record. Never raises for what the record holds.
+
+    `key_reader` stands in for `decode_key` where keys repeat: a cache of it.
+    """
     if record.is_control:
         return _decode_control(record)
     found = _Found()
-    key = _key(record, found)
+    key = _key(record, key_reader or decode_key, found)
     value = _value(key.type, record.value, found) if key and record.value is not None else None
     return Event(
         record=record,
@@ -160,12 +167,12 @@ def _trial(layouts: list[Layout], version: int, data: bytes) -> Value:
     raise refusal
 
 
-def _key(record: LogRecord, found: _Found) -> Key | None:
+def _key(record: LogRecord, key_reader: KeyReader, found: _Found) -> Key | None:
     if record.key is None:
         found.unread("the record has no key", "no key")
         return None
     try:
-        key = decode_key(record.key)
+        key = key_reader(record.key)
     except DecodeError as error:
         found.unread(f"key: {error}", _reason(error, "key does not read"))
         return None
