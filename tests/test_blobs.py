@@ -64,12 +64,12 @@ def test_consumer_protocol_as_kafka_reads_it(vector: dict[str, Any]) -> None:
 )
 def test_other_protocols_round_trip(vector: dict[str, Any]) -> None:
     data, kind = bytes.fromhex(vector["hex"]), vector["kind"]
-    blob = list(blobs_of(_around(kind, data)))[-1]
-    assert blob.problem is None and blob.data is not None
-    encoded = walk.encode(blob.data, blob.version or 0)
-    assert data.endswith(encoded) and len(data) - len(encoded) in (0, 2, 4)
+    blobs = list(blobs_of(_around(kind, data)))
+    assert not any(blob.problem for blob in blobs)
+    encoded = [walk.encode(blob.data, blob.version or 0) for blob in blobs]
+    assert any(data[prefix:] in encoded for prefix in (0, 2, 4))
     if "version" in vector:
-        assert blob.version == vector["version"]
+        assert blobs[-1].version == vector["version"]
 
 
 def _around(kind: str, data: bytes) -> classic.GroupMetadataValue:
@@ -83,7 +83,7 @@ def _around(kind: str, data: bytes) -> classic.GroupMetadataValue:
     protocol = (
         "stream"
         if kind.startswith("streams")
-        else kind.split("_")[0].replace("cooperative", "cooperative-sticky")
+        else kind.split("_", maxsplit=1)[0].replace("cooperative", "cooperative-sticky")
     )
     return group_with("consumer", protocol, subscription=subscription_with(data))
 

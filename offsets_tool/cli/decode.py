@@ -56,6 +56,7 @@ Write = Callable[[BinaryIO, Reading], None]
 )
 @click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read.")
 def decode_command(
+    *,
     formatter: str | None,
     kafka_version: str | None,
     no_records: bool,

@@ -1,6 +1,7 @@
 """What LOG... and --bootstrap-server name: an ordered list of parts, each read with the same verb whatever it is.
 
-A part is a segment, an archive or a live partition. Knows nothing about decoding.
+A part is a segment, an archive's file or a live partition. Knows nothing about decoding. pyarrow and kafka-python are imported only
+when an archive or a live topic is read.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,11 +11,11 @@ from typing import Any, TypeVar
 
 import click
 
-from offsets_tool.errors import UsageError
-from offsets_tool.log.archive import is_archive, read_archive
+from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.log.archive_files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.ledger import Ledger
-from offsets_tool.log.live import live_partitions, read_client_config, read_live
+from offsets_tool.log.mapping import sha256
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
@@ -34,6 +35,11 @@ class Part:
     read: Callable[[Ledger, bool], Iterator[Item]] = field(repr=False)
     """Reads it all into the ledger; the flag False also reads batches whose CRC is wrong."""
     segment: Segment | None = None
+    archive: bool = False
+
+    def ledger(self) -> Ledger:
+        """An empty ledger for this part."""
+        return Ledger(self.source, self.log_partition, archive=self.archive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,36 +64,56 @@ class Evidence:
         )
 
     def parts(self, only: frozenset[int] = frozenset()) -> list[Part]:
-        """The parts in reading order; `only` keeps these log partitions (and parts that do not know theirs before reading)."""
+        """The parts in reading order; `only` keeps these log partitions (and parts that learn theirs by reading)."""
         if bool(self.paths) == bool(self.bootstrap_server):
             raise UsageError(
-                "give evidence to read: a .log file, a __consumer_offsets-N directory, a broker's data directory, an archive, "
-                "or --bootstrap-server HOST:PORT (one or the other)"
+                "give evidence to read: a .log file, a __consumer_offsets-N directory, a broker's data directory, "
+                "an archive, or --bootstrap-server HOST:PORT (one or the other)"
             )
         parts = list(self._live()) if self.bootstrap_server else list(self._files())
         return [p for p in parts if not only or p.log_partition is None or p.log_partition in only]
 
     def _files(self) -> Iterator[Part]:
-        archives = [path for path in self.paths if is_archive(path)]
-        segments = [path for path in self.paths if path not in archives]
-        if segments:
-            yield from (_segment_part(segment) for segment in find_segments(segments, self.log_partition))
-        for path in archives:
-            yield self._archive_part(path)
+        archives = {
+            path: files for path in self.paths if Path(path).exists() and (files := archive_files(path))
+        }
+        segments: list[Segment] = []
+        for path in self.paths:
+            try:
+                segments += find_segments([path], self.log_partition)
+            except SourceError:
+                if path not in archives:
+                    raise
+        yield from (_segment_part(segment) for segment in dict.fromkeys(segments))
+        for files in archives.values():
+            yield from (self._archive_part(file) for file in files)
 
-    def _archive_part(self, path: str) -> Part:
+    def _archive_part(self, file: ArchiveFile) -> Part:
         def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
-            return read_archive(path, columns=self.columns, log_partition=self.log_partition, ledger=ledger)
+            from offsets_tool.log.archive import read_archive  # noqa: PLC0415 - pyarrow, only when it is needed
 
-        size = Path(path).stat().st_size if Path(path).is_file() else 0
-        return Part(path, self.log_partition, size, read)
+            rows = read_archive(file.path, columns=self.columns, log_partition=self.log_partition)
+            for item in rows:
+                ledger.add(item)
+                yield item
+            ledger.left_out(rows.other_topics + rows.other_partitions)
+            if file.kind is not ArchiveKind.DELTA:
+                ledger.hashed(sha256(file.path.as_posix()))
+
+        size = file.path.stat().st_size if file.path.is_file() else 0
+        return Part(file.path.as_posix(), self.log_partition, size, read, archive=True)
 
     def _live(self) -> Iterator[Part]:
+        from offsets_tool.log.live import live_partitions  # noqa: PLC0415 - kafka-python, only when it is needed
+
         assert self.bootstrap_server
-        server, config = self.bootstrap_server, read_client_config(self.command_config)
-        for source, partition in live_partitions(server, client_config=config):
-            if self.log_partition in (None, partition):
-                yield Part(source, partition, 0, _live_reader(server, partition, config))
+        for partition in live_partitions(self.bootstrap_server, command_config=self.command_config):
+            if self.log_partition in (None, partition.log_partition):
+
+                def read(ledger: Ledger, verify: bool, partition: Any = partition) -> Iterator[Item]:
+                    return partition.read(ledger=ledger, verify=verify)  # type: ignore[no-any-return]
+
+                yield Part(partition.source, partition.log_partition, 0, read)
 
 
 def _segment_part(segment: Segment) -> Part:
@@ -95,15 +121,6 @@ def _segment_part(segment: Segment) -> Part:
         return read_segment(segment, ledger=ledger, verify=verify)
 
     return Part(segment.source, segment.log_partition, segment.size, read, segment)
-
-
-def _live_reader(
-    server: str, partition: int, config: dict[str, str]
-) -> Callable[[Ledger, bool], Iterator[Item]]:
-    def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
-        return read_live(server, log_partitions=[partition], client_config=config, ledger=ledger)
-
-    return read
 
 
 def evidence_options(command: F) -> F:

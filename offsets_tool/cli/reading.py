@@ -10,7 +10,7 @@ from offsets_tool.cli.evidence import Item, Part
 from offsets_tool.cli.options import Filters
 from offsets_tool.cli.render import ProgressBar, note
 from offsets_tool.events import Event, decode
-from offsets_tool.log.ledger import Ledger, LedgerEntry
+from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 STRICT_EXIT = 3
@@ -47,7 +47,7 @@ class Reading:
 
     def items(self, part: Part, *, verify: bool = True) -> Iterator[Item]:
         """What a part holds, counted. The caller decodes each item with `decoded`, or the ledger does not add up."""
-        self._ledger = Ledger(part.source, part.log_partition)
+        self._ledger = part.ledger()
         for item in part.read(self._ledger, verify):
             self._see(item)
             yield item

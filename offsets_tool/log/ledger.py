@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from offsets_tool.rows import Batch, BatchRead, Codec, Unreadable
+from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable
 
 
 class Outcome(StrEnum):
@@ -26,6 +26,8 @@ class LedgerEntry:
 
     source: str
     log_partition: int | None
+    archive: bool
+    """An archive keeps rows, not batches: its bytes are not accounted for, its rows are."""
     bytes: int
     bytes_in_batches: int
     bytes_unreadable: int
@@ -40,6 +42,8 @@ class LedgerEntry:
     kept_raw: int
     reasons: Mapping[str, int]
     control: int
+    elsewhere: int
+    """Rows of an archive that belong to other topics, or to other partitions than the one asked for."""
     unreadable: tuple[Unreadable, ...]
     first_offset: int | None
     last_offset: int | None
@@ -52,10 +56,9 @@ class LedgerEntry:
     @property
     def adds_up(self) -> bool:
         """Every byte and every record has its place."""
-        return (
-            self.bytes == self.bytes_in_batches + self.bytes_unreadable
-            and self.records == self.decoded + self.kept_raw + self.control
-        )
+        placed = self.bytes_in_batches + self.bytes_unreadable
+        outcomes = self.decoded + self.kept_raw + self.control
+        return (self.archive or self.bytes == placed) and self.records == outcomes
 
 
 @dataclass(slots=True)
@@ -76,6 +79,7 @@ class Ledger:
 
     source: str
     log_partition: int | None = None
+    archive: bool = False
     _bytes: int = 0
     _in_batches: int = 0
     _batches: int = 0
@@ -83,6 +87,7 @@ class Ledger:
     _out_of_order: int = 0
     _records: int = 0
     _records_unreadable: int = 0
+    _elsewhere: int = 0
     _outcomes: Counter[Outcome] = field(default_factory=Counter)
     _reasons: Counter[str] = field(default_factory=Counter)
     _unreadable: list[Unreadable] = field(default_factory=list)
@@ -96,8 +101,11 @@ class Ledger:
         """How many bytes are to be accounted for."""
         self._bytes = count
 
-    def add(self, item: BatchRead | Unreadable) -> None:
+    def add(self, item: BatchRead | LogRecord | Unreadable) -> None:
         """What the reader yielded."""
+        if isinstance(item, LogRecord):
+            self._add_row(item)
+            return
         if isinstance(item, Unreadable):
             self._unreadable.append(item)
             return
@@ -115,6 +123,15 @@ class Ledger:
         self._see(batch)
         for record in item.records:
             self._timestamps.see(record.timestamp)
+
+    def _add_row(self, record: LogRecord) -> None:
+        self._records += 1
+        self._offsets.see(record.log_offset)
+        self._timestamps.see(record.timestamp)
+
+    def left_out(self, rows: int) -> None:
+        """Rows of an archive that are of another topic or partition."""
+        self._elsewhere += rows
 
     def _see(self, batch: Batch) -> None:
         if self._offsets.last is not None and batch.base_offset <= self._offsets.last:
@@ -137,6 +154,7 @@ class Ledger:
         return LedgerEntry(
             source=self.source,
             log_partition=self.log_partition,
+            archive=self.archive,
             bytes=self._bytes,
             bytes_in_batches=self._in_batches,
             bytes_unreadable=sum(item.size for item in self._unreadable),
@@ -149,6 +167,7 @@ class Ledger:
             kept_raw=self._outcomes[Outcome.KEPT_RAW],
             reasons=dict(sorted(self._reasons.items())),
             control=self._outcomes[Outcome.CONTROL],
+            elsewhere=self._elsewhere,
             unreadable=tuple(self._unreadable),
             first_offset=self._offsets.first,
             last_offset=self._offsets.last,

@@ -1,0 +1,133 @@
+"""`offsets-tool inspect`: what this evidence is and covers, file by file, with the ledger that shows that nothing is lost."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.evidence import Evidence, Part, evidence_options
+from offsets_tool.cli.options import Filters
+from offsets_tool.cli.reading import Reading
+from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.rows import BatchRead
+from offsets_tool.survey import Survey
+
+COLUMNS = (
+    "source",
+    "log_partition",
+    "bytes",
+    "batches",
+    "records",
+    "decoded",
+    "kept_raw",
+    "control",
+    "unreadable_bytes",
+    "adds_up",
+    "magic",
+    "codec",
+    "offsets",
+    "times",
+    "groups",
+)
+
+_EPILOG = """
+\b
+Examples:
+  offsets-tool inspect /var/lib/kafka/data
+  offsets-tool inspect backup.tar.gz | jq '{source, sha256, adds_up, unreadable}'
+  offsets-tool inspect __consumer_offsets-12 | jq .kinds
+"""
+
+
+@click.command("inspect", epilog=_EPILOG)
+@evidence_options
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "jsonl", "csv"]),
+    help="Default: table on a terminal, jsonl in a pipe.",
+)
+@click.option(
+    "--output",
+    "output_path",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write there instead of stdout.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read.")
+def inspect_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+    """Says what LOG... is: files and hashes, offsets and times, formats and codecs, record kinds, gaps, and the ledger.
+
+    The ledger of a file adds up when every byte is in a batch or an unreadable range, and every record was decoded,
+    kept raw, or is a control record.
+    """
+    chosen = format_ or default_format()
+    with Reading(Evidence.of(options).parts(), Filters()) as reading, output(output_path) as out:
+        rows = _rows(reading)
+        write_rows(out, rows if chosen == "jsonl" else map(_flat, rows), chosen, COLUMNS)
+    _say_totals(reading)
+    reading.finish(strict)
+
+
+def _rows(reading: Reading) -> Iterator[dict[str, Any]]:
+    for part in reading.parts:
+        survey = Survey()
+        for item in reading.items(part):
+            if isinstance(item, BatchRead):
+                survey.see_batch(item)
+            for event in reading.decoded(item):
+                survey.see_event(event)
+        yield _row(part, reading.ledgers[-1], survey)
+
+
+def _row(part: Part, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
+    row: dict[str, Any] = {"source": entry.source, "log_partition": entry.log_partition}
+    if part.segment is not None:
+        names = ("kind", "fate", "base_offset", "cluster_id", "broker_id")
+        row |= {
+            name: getattr(part.segment, name)
+            for name in names
+            if getattr(part.segment, name) not in ("", None)
+        }
+    row["sha256"] = entry.sha256
+    for name in ("bytes", "bytes_in_batches", "bytes_unreadable", "batches", "empty_batches", "out_of_order"):
+        row[name] = getattr(entry, name)
+    for name in ("records", "records_unreadable", "decoded", "kept_raw", "reasons", "control", "adds_up"):
+        row[name] = getattr(entry, name)
+    row["unreadable"] = [
+        {"position": u.position, "size": u.size, "kind": u.kind, "reason": u.reason} for u in entry.unreadable
+    ]
+    for name in ("first_offset", "last_offset", "min_timestamp", "max_timestamp", "magics", "codecs"):
+        row[name] = getattr(entry, name)
+    return row | survey.json()
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """The row for a table: ranges as text."""
+    first, last = (_time(row[name]) for name in ("min_timestamp", "max_timestamp"))
+    return row | {
+        "unreadable_bytes": row["bytes_unreadable"],
+        "magic": " ".join(map(str, row["magics"])),
+        "codec": " ".join(row["codecs"]),
+        "offsets": "" if row["first_offset"] is None else f"{row['first_offset']}-{row['last_offset']}",
+        "times": f"{first} {last}" if first else "",
+    }
+
+
+def _time(timestamp: int | None) -> str | None:
+    return None if timestamp is None else time_text(timestamp)
+
+
+def _say_totals(reading: Reading) -> None:
+    entries = reading.ledgers
+    sums = {name: sum(getattr(e, name) for e in entries) for name in ("bytes", "batches", "records")}
+    kept = sum(entry.kept_raw for entry in entries)
+    verdict = (
+        "the ledger adds up" if all(entry.adds_up for entry in entries) else "THE LEDGER DOES NOT ADD UP"
+    )
+    note(
+        f"{len(entries)} file(s), {sums['bytes']:,} bytes, {sums['batches']:,} batches, {sums['records']:,} records, "
+        f"{kept:,} kept raw, {sum(e.bytes_unreadable for e in entries):,} bytes unreadable: {verdict}"
+    )
