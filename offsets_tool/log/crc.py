@@ -57,8 +57,8 @@ def _extend_crc32c(data: memoryview, crc: int) -> int:
     return int(crc32c.crc32c(data, crc))
 
 
-class _Running:
-    """Running checksums from the first long part's start, one kept every STRIDE bytes."""
+class RunningChecksum:
+    """One kind of checksum of any part: running ones from the first long part's start, one kept every STRIDE bytes."""
 
     def __init__(self, data: memoryview, extend: Function, polynomial: int) -> None:
         self._data = data
@@ -88,8 +88,8 @@ class Checksums:
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
-        self._crc32 = _Running(data, _extend_crc32, CRC32)
-        self._crc32c = _Running(data, _extend_crc32c, CRC32C)
+        self._crc32 = RunningChecksum(data, _extend_crc32, CRC32)
+        self._crc32c = RunningChecksum(data, _extend_crc32c, CRC32C)
 
     def crc32(self, start: int, end: int) -> int:
         """The checksum of magic 0 and 1."""

@@ -55,7 +55,7 @@ class Walker:
                 yield batch
                 position += batch.size
             else:
-                end = self._next_proven(position + 1)
+                end = self.next_proven(position + 1)
                 yield from self._gap(position, end)
                 position = end
 
@@ -66,7 +66,7 @@ class Walker:
         """
         if position <= 0:
             return 0
-        start = 0 if position <= window else self._next_proven(position - window)
+        start = 0 if position <= window else self.next_proven(position - window)
         for item in self.walk(start):
             if isinstance(item, Batch) and item.crc_valid and item.position >= position:
                 return item.position
@@ -78,7 +78,7 @@ class Walker:
         except DecodeError:
             return None
 
-    def _next_proven(self, start: int) -> int:
+    def next_proven(self, start: int) -> int:
         last = min(len(self._data), self._trailing_zeros() + _LONGEST_PATTERN)
         while match := _CANDIDATE.search(self._data, start, last):
             batch = self._header(match.start())
