@@ -1,0 +1,170 @@
+"""Rows of a JSON-lines archive, each with the byte range of its line: one object a line, or a JSON array of them.
+
+A line that does not hold what it should is an Unreadable, and the next line is read. Knows nothing about column names; memory is
+bounded by the longest line it accepts.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from io import BufferedIOBase, BufferedReader
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from offsets_tool.log.archive.columns import ColumnPath, Columns
+from offsets_tool.rows import Unreadable, UnreadableKind
+
+LONGEST_LINE: Final = 64 << 20
+_PROBED_LINES: Final = 1000
+_PROBED_BYTES: Final = 1 << 20
+
+
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_ZSTD_PIECE: Final = 4096
+_TORN: Final = (OSError, EOFError, zlib.error, pa.ArrowException)
+
+
+class RowRead(NamedTuple):
+    """One row, and where it stood: bytes of the decompressed file, or row numbers of a table."""
+
+    position: int
+    size: int
+    row: Mapping[str, Any]
+
+
+class RowSource(NamedTuple):
+    """A file (or Delta table) opened far enough to know its columns; `read` gives its rows, of the columns that are wanted."""
+
+    source: str
+    names: Mapping[str, ColumnPath]
+    read: Callable[[Columns], Iterator[RowRead | Unreadable]]
+
+
+def line_source(path: Path) -> RowSource:
+    """A file of JSON lines. Without any name in it (an empty file) it has no rows."""
+    source = path.as_posix()
+
+    def read(columns: Columns) -> Iterator[RowRead | Unreadable]:
+        with _open(path) as stream:
+            yield from _read_lines(stream, source, "latin-1" if columns.raw_text else "utf-8")
+
+    return RowSource(source, line_names(path), read)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[BufferedIOBase]:
+    """The decompressed bytes; how they are compressed is told by the first bytes, not by the name."""
+    with path.open("rb") as file, ExitStack() as stack:
+        magic = file.read(4)
+        file.seek(0)
+        if magic.startswith(_GZIP):
+            yield stack.enter_context(gzip.GzipFile(fileobj=file))
+        elif magic == _ZSTD:
+            inflating = stack.enter_context(pa.CompressedInputStream(file, "zstd"))
+            # In small pieces, because a piece in which the file turns out to be cut off is lost as a whole.
+            yield stack.enter_context(BufferedReader(inflating, _ZSTD_PIECE))
+        else:
+            yield file
+
+
+def line_names(path: Path) -> dict[str, ColumnPath]:
+    """The names in the first lines, in the order of their appearance, structs as `outer.inner` too; none if this is no JSON lines.
+
+    Several lines, because writers leave null fields out (Spark's do).
+    """
+    names: dict[str, ColumnPath] = {}
+    with _open(path) as stream:
+        for line in _first_lines(stream):
+            for row in _rows(line, "latin-1") or ():
+                names |= _names(row)
+    return names
+
+
+def _first_lines(stream: BufferedIOBase) -> Iterator[bytes]:
+    """Up to as many as are looked at; none at all of what is binary, or JSON laid out over many lines."""
+    read = 0
+    for number in range(_PROBED_LINES):
+        try:
+            line = stream.readline(LONGEST_LINE)
+        except _TORN:
+            return
+        read += len(line)
+        laid_out = line.strip() == b"{"
+        if not line or laid_out or b"\0" in line[:_PROBED_BYTES] or (number and read > _PROBED_BYTES):
+            return
+        yield line
+
+
+def _names(row: Mapping[str, Any]) -> dict[str, ColumnPath]:
+    names: dict[str, ColumnPath] = {name: (name,) for name in row}
+    names |= {
+        f"{outer}.{name}": (outer, name)
+        for outer, value in row.items()
+        if isinstance(value, dict)
+        for name in value
+    }
+    return names
+
+
+def _read_lines(stream: BufferedIOBase, source: str, encoding: str) -> Iterator[RowRead | Unreadable]:
+    """Every row, and an Unreadable for every line without one and for what could not be decompressed."""
+    position = 0
+    while True:
+        try:
+            line, size = _line(stream)
+        except _TORN as error:
+            # Size 0: how much the rest would have been is not known.
+            reason = f"the compressed file ends early or is damaged: {error}"
+            yield Unreadable(source, position, 0, reason, UnreadableKind.TORN_TAIL)
+            return
+        if not size:
+            return
+        yield from _read_line(line, position, size, source, encoding)
+        position += size
+
+
+def _line(stream: BufferedIOBase) -> tuple[bytes, int]:
+    """The next line and its size; a line longer than we accept is passed over, and is empty with its size."""
+    line = stream.readline(LONGEST_LINE)
+    if len(line) < LONGEST_LINE or line.endswith(b"\n"):
+        return line, len(line)
+    size = len(line)
+    while not line.endswith(b"\n") and (line := stream.readline(LONGEST_LINE)):
+        size += len(line)
+    return b"", size
+
+
+def _read_line(
+    line: bytes, position: int, size: int, source: str, encoding: str
+) -> Iterator[RowRead | Unreadable]:
+    if not line:
+        reason = f"a line of {size} bytes, longer than {LONGEST_LINE}"
+        yield Unreadable(source, position, size, reason, UnreadableKind.CONTENT)
+        return
+    rows = _rows(line, encoding)
+    if rows is None:
+        torn = not line.endswith(b"\n")
+        kind = UnreadableKind.TORN_TAIL if torn else UnreadableKind.CONTENT
+        reason = "the last line is cut off" if torn else "a line that is not a JSON object"
+        yield Unreadable(source, position, size, reason, kind)
+        return
+    for row in rows:
+        yield RowRead(position, size, row)
+
+
+def _rows(line: bytes, encoding: str) -> list[dict[str, Any]] | None:
+    """The objects in a line: none in a blank one or in the brackets and commas of an array over many lines."""
+    text = line.strip().rstrip(b",")
+    if text in (b"", b"[", b"]"):
+        return []
+    try:
+        parsed = json.loads(text.decode(encoding))
+    except (ValueError, RecursionError):
+        return None
+    rows = parsed if isinstance(parsed, list) else [parsed]
+    return rows if all(isinstance(row, dict) for row in rows) else None

@@ -1,0 +1,106 @@
+"""Rows of a Parquet file or a Delta table, batch by batch, each with its row number.
+
+The only reader of archives that knows Arrow. Times become Kafka's milliseconds here, where they are still a column.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from offsets_tool.errors import SetupError, SourceError
+from offsets_tool.log.archive.columns import ColumnPath, Columns
+from offsets_tool.log.archive.lines import RowRead, RowSource
+from offsets_tool.rows import Unreadable, UnreadableKind
+
+_ROWS_AT_ONCE: Final = 8192
+
+
+def parquet_source(path: Path) -> RowSource:
+    """A Parquet file. Raises SourceError when its footer cannot be read; a damaged row group is an Unreadable of its rows."""
+    source = path.as_posix()
+    try:
+        with pq.ParquetFile(path) as file:
+            names = _names(file.schema_arrow)
+    except (pa.ArrowException, OSError) as error:
+        reason = f"not a Parquet file that can be read ({error}); copy it again if it is cut off"
+        raise SourceError(source, reason) from error
+    return RowSource(source, names, lambda columns: _read_parquet(path, columns))
+
+
+def _read_parquet(path: Path, columns: Columns) -> Iterator[RowRead | Unreadable]:
+    with pq.ParquetFile(path) as file:
+        start = 0
+        for group in range(file.num_row_groups):
+            size = file.metadata.row_group(group).num_rows
+            batches = file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=columns.top_level)
+            done = start
+            try:
+                for batch in batches:
+                    yield from _rows(batch, done)
+                    done += batch.num_rows
+            except (pa.ArrowException, OSError) as error:
+                reason = f"row group {group} is damaged: {error}"
+                yield Unreadable(path.as_posix(), done, start + size - done, reason, UnreadableKind.DAMAGE)
+            start += size
+
+
+def delta_source(path: Path) -> RowSource:
+    """A Delta table as of its newest version, deletion vectors respected. Raises SetupError without deltalake."""
+    try:
+        from deltalake import DeltaTable, QueryBuilder  # noqa: PLC0415
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
+    except ImportError as error:
+        raise SetupError(
+            f"{path.as_posix()} is a Delta table, and deltalake is not installed; pip install deltalake"
+        ) from error
+    source = path.as_posix()
+    try:
+        table = DeltaTable(source)
+        names = _names(pa.schema(table.schema().to_arrow()))
+    except DeltaError as error:
+        raise SourceError(source, f"not a Delta table that can be read: {error}") from error
+
+    def read(columns: Columns) -> Iterator[RowRead | Unreadable]:
+        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns.top_level)
+        done = 0
+        try:
+            answer = QueryBuilder().register("archive", table).execute(f"select {quoted} from archive")
+            for batch in pa.RecordBatchReader.from_stream(answer):
+                yield from _rows(batch, done)
+                done += batch.num_rows
+        except (DeltaError, pa.ArrowException, OSError) as error:
+            reason = f"the table cannot be read any further: {error}"
+            yield Unreadable(source, done, 0, reason, UnreadableKind.DAMAGE)
+
+    return RowSource(source, names, read)
+
+
+def _names(schema: pa.Schema) -> dict[str, ColumnPath]:
+    """Columns in their order, and the fields of structs as `outer.inner` behind them."""
+    names: dict[str, ColumnPath] = {name: (name,) for name in schema.names}
+    names |= {
+        f"{outer.name}.{field.name}": (outer.name, field.name)
+        for outer in schema
+        if pa.types.is_struct(outer.type)
+        for field in outer.type
+    }
+    return names
+
+
+def _rows(batch: pa.RecordBatch, start: int) -> Iterator[RowRead]:
+    for number, row in enumerate(_in_milliseconds(batch).to_pylist(), start):
+        yield RowRead(number, 1, row)
+
+
+def _in_milliseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = [_milliseconds(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _milliseconds(column: pa.Array) -> pa.Array:
+    if not pa.types.is_timestamp(column.type):
+        return column
+    return column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
