@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from offsets_tool.errors import SourceError, UsageError
-from offsets_tool.log.archive_files import ArchiveFile, ArchiveKind, archive_files
+from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.mapping import sha256
@@ -90,7 +90,7 @@ class Evidence:
 
     def _archive_part(self, file: ArchiveFile) -> Part:
         def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
-            from offsets_tool.log.archive import read_archive  # noqa: PLC0415 - pyarrow, only when it is needed
+            from offsets_tool.log.archive.read import read_archive  # noqa: PLC0415 - pyarrow, only when it is needed
 
             rows = read_archive(file.path, columns=self.columns, log_partition=self.log_partition)
             for item in rows:

@@ -92,7 +92,15 @@ def _row(part: Part, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
             if getattr(part.segment, name) not in ("", None)
         }
     row["sha256"] = entry.sha256
-    for name in ("bytes", "bytes_in_batches", "bytes_unreadable", "batches", "empty_batches", "out_of_order"):
+    for name in (
+        "bytes",
+        "bytes_in_batches",
+        "bytes_unreadable",
+        "batches",
+        "empty_batches",
+        "out_of_order",
+        "elsewhere",
+    ):
         row[name] = getattr(entry, name)
     for name in ("records", "records_unreadable", "decoded", "kept_raw", "reasons", "control", "adds_up"):
         row[name] = getattr(entry, name)

@@ -1,0 +1,5 @@
+"""`python -m offsets_tool.cli`, for where the script is not on the path."""
+
+from offsets_tool.cli import main
+
+main(prog_name="offsets-tool")

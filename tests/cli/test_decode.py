@@ -1,0 +1,212 @@
+"""`decode`: every record as JSON, filters, outputs, exit codes. What Kafka's dialects print is tested in tests/dialects."""
+
+import base64
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from offsets_tool.cli import main
+from tests.cases import FIXTURES
+
+CLASSIC = FIXTURES / "corpora" / "4.3.1-classic" / "segments"
+TXN = FIXTURES / "corpora" / "4.3.1-txn" / "segments"
+
+
+def invoke(*args: object) -> Result:
+    return CliRunner().invoke(main, ["decode", *map(str, args)])
+
+
+def rows(*args: object) -> list[dict[str, Any]]:
+    result = invoke(*args)
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def everything() -> list[dict[str, Any]]:
+    return rows(CLASSIC, TXN, "--raw")
+
+
+def group_of(row: dict[str, Any]) -> str | None:
+    data = (row["key"] or {"data": {}})["data"]
+    return data.get("group", data.get("groupId"))
+
+
+def key_data(row: dict[str, Any]) -> dict[str, Any]:
+    return (row["key"] or {"data": {}})["data"]
+
+
+def test_every_row_says_where_it_stood_and_what_it_is(everything: list[dict[str, Any]]) -> None:
+    assert len(everything) > 100
+    for row in everything:
+        assert {
+            "source",
+            "partition",
+            "offset",
+            "timestamp",
+            "batch",
+            "key",
+            "value",
+            "tombstone",
+            "problem",
+        } <= set(row)
+        assert row["batch"]["base_offset"] <= row["offset"] <= row["batch"]["last_offset"]
+        assert row["batch"]["crc_valid"] and row["problem"] is None
+    assert {row["control"]["type"] for row in everything if "control" in row} == {"COMMIT", "ABORT"}
+    assert any(row.get("blobs") for row in everything)
+
+
+def places(chosen: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    return [(row["source"], row["offset"]) for row in chosen]
+
+
+def test_filters_show_what_they_name(everything: list[dict[str, Any]]) -> None:
+    commits = [row for row in everything if row["key"] and row["key"]["type"] == 1]
+    sample = commits[len(commits) // 2]
+    group, data = group_of(sample), key_data(sample)
+    at, partition, offset = sample["timestamp"], sample["partition"], sample["offset"]
+    cases = (
+        (["--group", group], lambda r: group_of(r) == group),
+        (["--topic", data["topic"]], lambda r: key_data(r).get("topic") == data["topic"]),
+        (
+            ["--topic", data["topic"], "--partition", data["partition"]],
+            lambda r: (
+                (key_data(r).get("topic"), key_data(r).get("partition")) == (data["topic"], data["partition"])
+            ),
+        ),
+        (["--type", "1"], lambda r: r["key"] and r["key"]["type"] == 1),
+        (
+            ["--type", "offset-commit", "--type", "control"],
+            lambda r: "control" in r or (r["key"] and r["key"]["type"] == 1),
+        ),
+        (["--since", at], lambda r: r["timestamp"] >= at),
+        (["--until", at], lambda r: r["timestamp"] < at),
+        (
+            ["--since", f"{partition}:{offset}"],
+            lambda r: r["partition"] == partition and r["offset"] >= offset,
+        ),
+        (
+            ["--until", f"{partition}:{offset}"],
+            lambda r: r["partition"] == partition and r["offset"] < offset,
+        ),
+        (["--log-partition", partition], lambda r: r["partition"] == partition),
+        (
+            ["--group", group, "--type", "GroupMetadata"],
+            lambda r: group_of(r) == group and r["key"]["type"] == 2,
+        ),
+    )
+    for options, wanted in cases:
+        expected = [row for row in everything if wanted(row)]
+        assert places(rows(CLASSIC, TXN, *options)) == places(expected), options
+    assert any(wanted(row) for _, wanted in cases for row in everything)
+
+
+def test_times_are_utc_iso_or_epoch(everything: list[dict[str, Any]]) -> None:
+    at = everything[10]["timestamp"]
+    seconds = at // 1000
+    from datetime import UTC, datetime
+
+    iso = datetime.fromtimestamp(seconds, UTC).isoformat()
+    assert places(rows(CLASSIC, TXN, "--since", iso)) == places(rows(CLASSIC, TXN, "--since", seconds * 1000))
+
+
+REFUSED = (
+    ([], "give evidence"),
+    (["nowhere.log"], "does not exist"),
+    ([CLASSIC, "--partition", "3"], "--topic"),
+    ([CLASSIC, "--since", "yesterday"], "epoch milliseconds"),
+    ([CLASSIC, "--since", "1:2", "--since", "2026-01-01"], "not both"),
+    ([CLASSIC, "--type", "Nonsense"], "offsets-tool schema"),
+    ([CLASSIC, "--kafka-version", "4.3"], "--formatter"),
+    ([CLASSIC, "--formatter", "offsets", "--format", "csv"], "--formatter"),
+    ([CLASSIC, "--no-records"], "dump-log"),
+    ([CLASSIC, "--columns", "x"], "NAME=COLUMN"),
+    ([CLASSIC, "--bootstrap-server", "127.0.0.1:1"], "one or the other"),
+)
+
+
+@pytest.mark.parametrize(("args", "remedy"), REFUSED, ids=lambda value: str(value)[-30:])
+def test_what_cannot_be_is_refused_with_a_remedy(args: list[object], remedy: str) -> None:
+    result = invoke(*args)
+    assert result.exit_code in (1, 2)
+    assert remedy in result.stderr
+    assert "Traceback" not in result.output and not result.stdout
+
+
+def test_raw_bytes_are_an_archive_that_decodes_the_same(
+    everything: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    archive = tmp_path / "archive.jsonl"
+    names = ("partition", "offset", "timestamp")
+    with archive.open("w") as file:
+        for row in everything:
+            facts = {name: row[name] for name in names} | {
+                "key": row["key_bytes"],
+                "value": row["value_bytes"],
+                "is_control": row["batch"]["is_control"],
+                "producer_id": row["batch"]["producer_id"],
+            }
+            print(json.dumps(facts), file=file)
+    again = rows(archive)
+    for row, copy in zip(everything, again, strict=True):
+        for name in (*names, "key", "value", "tombstone", "problem"):
+            assert copy[name] == row[name]
+        assert copy.get("control") == row.get("control")
+        assert copy["producer_id"] == row["batch"]["producer_id"]
+
+
+def test_csv_table_and_output_file(tmp_path: Path) -> None:
+    out = tmp_path / "events.csv"
+    assert invoke(CLASSIC, "--format", "csv", "--output", out).stdout == ""
+    table = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert len(table) == len(rows(CLASSIC))
+    assert table[0]["time"].endswith("Z") and {"OffsetCommit", "GroupMetadata"} <= {
+        row["type"] for row in table
+    }
+    shown = invoke(CLASSIC, "--format", "table").stdout
+    assert shown.splitlines()[0].split()[:4] == ["partition", "offset", "time", "type"]
+
+
+def damaged_copy(folder: Path) -> Path:
+    original = next((TXN / "__consumer_offsets-1").glob("*.log"))
+    data = bytearray(original.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    copy = folder / original.name
+    copy.write_bytes(data)
+    return copy
+
+
+def test_strict_exits_with_3_and_the_rest_is_still_shown(tmp_path: Path) -> None:
+    copy = damaged_copy(tmp_path)
+    strict, easy = invoke(copy, "--strict"), invoke(copy)
+    assert (strict.exit_code, easy.exit_code) == (3, 0)
+    assert strict.stdout == easy.stdout and len(easy.stdout.splitlines()) > 10
+    assert "1 unreadable range(s)" in easy.stderr and str(copy) in easy.stderr
+
+
+def test_a_record_that_cannot_be_read_is_shown_with_its_bytes(tmp_path: Path) -> None:
+    key, value = b"\x00\x63strange", b"\x00\x00"
+    archive = tmp_path / "strange.jsonl"
+    text = {"partition": 1, "offset": 2, "timestamp": 3}
+    text |= {"key": base64.b64encode(key).decode(), "value": base64.b64encode(value).decode()}
+    archive.write_text(json.dumps(text) + "\n")
+    (row,) = rows(archive)
+    assert row["problem"] == "key: unknown record type 99 (byte 0)"
+    assert (base64.b64decode(row["key_bytes"]), base64.b64decode(row["value_bytes"])) == (key, value)
+    assert invoke(archive, "--strict").exit_code == 3
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    command = f'"{sys.executable}" -m offsets_tool.cli decode "{CLASSIC}" "{CLASSIC.parent.parent / "4.3.1-txn"}/segments"'
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} | head -n 1"], capture_output=True, check=False
+    )
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == b""

@@ -1,0 +1,77 @@
+"""`partition` against Kafka's own answers, `schema` against the declarations, and the help of every command."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from offsets_tool.cli import main
+from offsets_tool.errors import UsageError
+from offsets_tool.placement import java_hash, partition_for
+from offsets_tool.records import RECORD_TYPES
+from tests.cases import VECTORS
+
+PLACES = [json.loads(line) for line in (VECTORS / "partition_for.jsonl").read_text().splitlines()]
+
+
+def run(*args: str) -> list[dict[str, object]]:
+    result = CliRunner().invoke(main, args)
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place["group"])
+def test_a_group_lives_where_kafka_says(place: dict[str, object]) -> None:
+    group = str(place["group"])
+    assert java_hash(group) == place["java_hash"]
+    assert (partition_for(group, 50), partition_for(group, 7)) == (place["p50"], place["p7"])
+
+
+def test_partition_command_takes_many_groups() -> None:
+    rows = run("partition", "", "testgroup", "test-group", "--partitions", "50")
+    assert [row["log_partition"] for row in rows] == [0, 27, 12]
+
+
+def test_no_partitions_is_refused() -> None:
+    with pytest.raises(UsageError, match="positive"):
+        partition_for("g", 0)
+
+
+def test_schema_lists_every_record_type() -> None:
+    assert [row["type"] for row in run("schema")] == list(RECORD_TYPES)
+
+
+@pytest.mark.parametrize(
+    "name", [*(str(number) for number in RECORD_TYPES), "groupmetadata", "AssignmentInfo"]
+)
+def test_schema_of_one_type_or_blob(name: str) -> None:
+    rows = run("schema", name)
+    assert rows and all(row["field"] and row["versions"] for row in rows)
+
+
+def test_schema_shows_versions_tags_and_nested_fields() -> None:
+    rows = {(row["message"], row["field"]): row for row in run("schema", "OffsetCommit")}
+    assert rows["OffsetCommitValue", "topicId"] | {"default": None} == {
+        "message": "OffsetCommitValue",
+        "field": "topicId",
+        "kind": "uuid",
+        "versions": "4",
+        "tag": 0,
+        "default": None,
+        "release": "4.1",
+    }
+    nested = [row["field"] for row in run("schema", "StreamsGroupTopology")]
+    assert "subtopologies.stateChangelogTopics.topicConfigs.key" in nested
+
+
+def test_an_unknown_type_is_refused_with_a_remedy() -> None:
+    result = CliRunner().invoke(main, ["schema", "nonsense"])
+    assert result.exit_code == 2
+    assert "offsets-tool schema" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["decode", "inspect", "partition", "schema"])
+def test_every_command_explains_itself_with_an_example(command: str) -> None:
+    result = CliRunner().invoke(main, [command, "--help"])
+    assert result.exit_code == 0
+    assert "Example" in result.output and f"offsets-tool {command}" in result.output
