@@ -7,55 +7,55 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from offsets_tool.dialects import knowledge
+from offsets_tool.dialects.refusals import UNDERFLOW, generated_words, schema_words
 from offsets_tool.dialects.versions import Release, Table, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.records.embedded import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from offsets_tool.wire import walk
 
 _GENERATED_CLASSES: Final = (2, 7)
+_NAMES_ASSIGNMENTS: Final = (2, 4)
 _VERSIONS: Final[Table[int]] = (((0, 9), 0), ((2, 4), 1), ((3, 4), 3))
-_UNDERFLOW: Final = "null"
+_OLD_NAMES: Final = {"assigned_partitions": "topic_partitions"}
 
 
 class Unparsable(DecodeError):
-    """What Kafka raises as SchemaException, and in some places catches."""
+    """What Kafka raises as SchemaException, and in some places forgives."""
 
 
-def read_subscription(data: bytes, release: Release) -> tuple[int, Any]:
-    """A subscription and the version it was read as."""
-    return _read(ConsumerProtocolSubscription, "subscription", data, release)
-
-
-def read_assignment(data: bytes, release: Release) -> tuple[int, Any]:
-    """An assignment and the version it was read as."""
-    return _read(ConsumerProtocolAssignment, "assignment", data, release)
-
-
-def _read(cls: type, what: str, data: bytes, release: Release) -> tuple[int, Any]:
-    version = _version(data, what)
+def read_assignment(data: bytes, release: Release) -> ConsumerProtocolAssignment:
+    """An assignment as ConsumerProtocol.deserializeAssignment reads it."""
+    version = _version(data, release)
+    if version < 0:
+        what = "assignment" if release >= _NAMES_ASSIGNMENTS else "subscription"
+        raise Unparsable(f"Unsupported {what} version: {version}")
     version = min(version, newest(_VERSIONS, release))
-    return version, _decode(cls, what, version, data)
+    read: ConsumerProtocolAssignment = _decode(
+        ConsumerProtocolAssignment, "assignment", version, data, release
+    )
+    return read
 
 
-def _version(data: bytes, what: str) -> int:
+def _version(data: bytes, release: Release) -> int:
     try:
-        version = knowledge.prefix(data)
+        return knowledge.prefix(data)
     except DecodeError as error:
         text = "Buffer underflow while parsing consumer protocol's header"
+        if release < _GENERATED_CLASSES:
+            text = "Error reading field 'version': java.nio.BufferUnderflowException"
         raise Unparsable(error.reason, kafka=text) from None
-    if version < 0:
-        text = f"Unsupported {what} version: {version}"
-        raise Unparsable(text)
-    return version
 
 
-def _decode(cls: type, what: str, version: int, data: bytes) -> Any:
+def _decode(cls: type, what: str, version: int, data: bytes, release: Release) -> Any:
     try:
         return walk.decode(cls, version, data, 2).message
     except DecodeError as error:
-        if error.kafka != _UNDERFLOW:
+        if release < _GENERATED_CLASSES:
+            text = schema_words(error, cls, data, release, _OLD_NAMES)
+        elif (text := generated_words(error, release)) != UNDERFLOW:
             raise
-        text = f"Buffer underflow while parsing consumer protocol's {what}"
+        else:
+            text = f"Buffer underflow while parsing consumer protocol's {what}"
         raise Unparsable(error.reason, error.position, error.path, text) from None
 
 
@@ -64,10 +64,10 @@ def refused_subscription(data: bytes, release: Release) -> Iterator[str]:
 
     It reads version 0, which every version begins with, and forgives what it calls a SchemaException: until 2.6 any failure.
     """
-    if release < _GENERATED_CLASSES or len(data) < 2:
+    if len(data) < 2:
         return
     try:
-        _decode(ConsumerProtocolSubscription, "subscription", 0, data)
+        _decode(ConsumerProtocolSubscription, "subscription", 0, data, release)
     except Unparsable:
         return
     except DecodeError as error:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from offsets_tool.dialects import knowledge
-from offsets_tool.dialects.output import NOTHING, Output, words
+from offsets_tool.dialects.output import NOTHING, Output
+from offsets_tool.dialects.refusals import named
 from offsets_tool.dialects.serde import UnknownRecordType, deserialize
 from offsets_tool.dialects.versions import Release, Table, newest
 from offsets_tool.errors import DecodeError
@@ -37,7 +38,7 @@ class JsonFormatter:
         try:
             found = self._read(record, self._kind, self._release)
         except DecodeError as error:
-            return Output(error=words(error))
+            return Output(error=named(error.kafka))
         return NOTHING if found is None else Output(render(found).encode())
 
 

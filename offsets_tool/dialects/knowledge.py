@@ -39,6 +39,12 @@ _LEGACY_OFFSET_COMMIT_ALONE: Final = (4, 1)
 """Since then type 0 has a declaration of its own, with value version 0 only; before, it shared that of type 1."""
 
 
+_NULL_SINCE: Final = {
+    ("GroupMetadataValue", "protocol"): (0, 10, 1),
+    ("GroupMetadataValue", "leader"): (0, 10, 1),
+}
+
+
 def knows(type_id: int, release: Release) -> bool:
     """Whether the release's tools have that record type."""
     return type_id in newest(_RECORD_TYPES, release)
@@ -85,7 +91,9 @@ def as_of(cls: type, release: Release) -> type:
     """The declaration as that release has it: the class itself, or a subclass without the fields that came later."""
     schema = schema_of(cls)
     kept = tuple(
-        _field_as_of(field, release) for field in schema.fields if release_of(field.release) <= release
+        _field_as_of(schema.name, field, release)
+        for field in schema.fields
+        if release_of(field.release) <= release
     )
     if kept == schema.fields:
         return cls
@@ -93,8 +101,11 @@ def as_of(cls: type, release: Release) -> type:
     return type(cls.__name__, (cls,), {"__slots__": (), "__schema__": older, "__module__": cls.__module__})
 
 
-def _field_as_of(field: FieldSpec, release: Release) -> FieldSpec:
-    return field._replace(shape=_shape_as_of(field.shape, release))
+def _field_as_of(message: str, field: FieldSpec, release: Release) -> FieldSpec:
+    shape = _shape_as_of(field.shape, release)
+    if release < _NULL_SINCE.get((message, field.name), ()):
+        shape = shape._replace(nullable=False)
+    return field._replace(shape=shape)
 
 
 def _shape_as_of(shape: Shape, release: Release) -> Shape:

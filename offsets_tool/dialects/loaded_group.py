@@ -16,8 +16,8 @@ from offsets_tool.wire.text import java_text
 
 _CONSUMER: Final = "consumer"
 _STATES_AND_OPTIONS: Final = (0, 10, 1)
-"""Since then an empty group is Empty and has no protocol type until 1.0, and protocol and leader may be null."""
-_KEEPS_PROTOCOL_TYPE: Final = (1, 0)  # KAFKA-6287
+"""Since then an empty group is Empty, and until 1.0.1 has no protocol type whatever its record says (KAFKA-6287)."""
+_KEEPS_PROTOCOL_TYPE: Final = (1, 0, 1)
 _COUNTS_PROTOCOLS: Final = (2, 1)
 _STATIC_MEMBERS: Final = (2, 3)
 _NULL_IS_NO_INSTANCE: Final = (2, 8)

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple, Protocol
 
-from offsets_tool.errors import DecodeError
 from offsets_tool.rows import LogRecord
 
 
@@ -21,8 +20,3 @@ class Formatter(Protocol):
 
     def format(self, record: LogRecord) -> Output:
         """What Kafka writes for the record. Never raises for what the record holds."""
-
-
-def words(error: DecodeError) -> str:
-    """What Kafka's exception says; its class, where it has no message."""
-    return "java.nio.BufferUnderflowException" if error.kafka == "null" else error.kafka

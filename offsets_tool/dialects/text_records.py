@@ -7,12 +7,16 @@ Source: Kafka's OffsetManager (0.8.2) and GroupMetadataManager (readMessageKey, 
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.dialects import knowledge
-from offsets_tool.dialects.output import Output, words
+from offsets_tool.dialects.output import Output
+from offsets_tool.dialects.refusals import generated_words, named, schema_words
 from offsets_tool.dialects.versions import Release, Table, newest
 from offsets_tool.errors import DecodeError
+from offsets_tool.records import RECORD_TYPES
 
 _OFFSET_COMMIT: Final = 1
 _GROUP_METADATA: Final = 2
+_GENERATED_CLASSES: Final = (2, 8)
+_NAMES_OF_VERSION_0: Final = {"commit_timestamp": "timestamp"}
 
 
 class TextKey(NamedTuple):
@@ -60,7 +64,7 @@ class TextReader:
         try:
             return TextKey(type_id, knowledge.read_key(type_id, self._release, data))
         except DecodeError as error:
-            raise self._refusal(error) from error
+            raise self._refusal(error, RECORD_TYPES[type_id].key, data) from error
 
     def offset_commit(self, data: bytes) -> tuple[int, Any]:
         """The value of an offset commit, whatever the key's type, and its version."""
@@ -77,16 +81,24 @@ class TextReader:
         try:
             return version, knowledge.read_value(type_id, self._release, version, data)
         except DecodeError as error:
-            raise self._refusal(error) from error
+            renamed = {} if version else _NAMES_OF_VERSION_0
+            cls = RECORD_TYPES[type_id].layouts[0].value
+            raise self._refusal(error, cls, data, renamed) from error
 
     def _prefix(self, data: bytes) -> int:
         try:
             return knowledge.prefix(data)
         except DecodeError as error:
-            raise DecodeError(error.reason, kafka=words(error)) from None
+            raise DecodeError(error.reason, kafka=named(error.kafka)) from None
 
-    def _refusal(self, error: DecodeError) -> DecodeError:
-        return DecodeError(error.reason, error.position, error.path, words(error))
+    def _refusal(
+        self, error: DecodeError, cls: type, data: bytes, renamed: dict[str, str] | None = None
+    ) -> DecodeError:
+        if self._release < _GENERATED_CLASSES:
+            text = schema_words(error, cls, data, self._release, renamed)
+        else:
+            text = named(generated_words(error, self._release))
+        return DecodeError(error.reason, error.position, error.path, text)
 
 
 def _unknown(text: str, number: int) -> DecodeError:
