@@ -9,6 +9,8 @@ CORPORA = FIXTURES / "corpora"
 VECTORS = FIXTURES / "vectors" / "record_batches.jsonl"
 SEGMENTS = sorted(CORPORA.glob("*/segments/__consumer_offsets-*/*.log"))
 SMALL = [path for path in SEGMENTS if 0 < path.stat().st_size < 5000]
+TOOL_DIED = {CORPORA / "0.9.0.1-mix" / "oracle" / "dump-log-offsets-decoder-0.txt"}
+"""Kafka 0.9's decoder met a value it could not print, and ended."""
 
 _BATCH = re.compile(r"baseOffset: \d|offset: \d+ position: \d+ \w+: -?\d+ size: ")
 _RECORD = re.compile(r"\| offset: \d+ \w+: |offset: \d+ position: \d+ ")
@@ -19,10 +21,14 @@ Line = dict[str, str]
 
 def dumps() -> Iterator[tuple[Path, list[Line], list[Line]]]:
     """Segment, batch lines and record lines of every dump-log output."""
-    for dump in sorted(CORPORA.glob("*/oracle/dump-log-plain-*.txt")):
+    found = {
+        *CORPORA.glob("*/oracle/dump-log-plain-?.txt"),
+        *CORPORA.glob("*/oracle/dump-log-offsets-decoder-?.txt"),
+    }
+    for dump in sorted(found - TOOL_DIED):
         parts = re.split(r"^Dumping (.*)$", dump.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
         for name, text in zip(parts[::2], parts[1::2], strict=True):
-            lines = text.splitlines()
+            lines = [line.partition(" key: ")[0] for line in text.split("\n")]
             batches = [dict(_TOKEN.findall(line)) for line in lines if _BATCH.match(line)]
             records = [
                 dict(_TOKEN.findall(line)) for line in lines if _RECORD.match(line) and not _BATCH.match(line)
