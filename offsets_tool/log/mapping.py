@@ -1,9 +1,11 @@
 """Maps a file's bytes into memory without reading them: plain, compressed, or a member of a tar.
 
 Compressed copies are decompressed once, to a file without a name in the system's temporary directory (TMPDIR), so that
-memory stays flat whatever the size. Knows nothing about logs. Raises SourceError for what cannot be opened.
+memory stays flat whatever the size. A live log that its broker truncates while it is read ends the process, as with any
+mapped file: copy a running broker's directory first. Knows nothing about logs. Raises SourceError for what cannot be opened.
 """
 
+import errno
 import gzip
 import hashlib
 import mmap
@@ -20,7 +22,8 @@ from typing import IO, Final
 
 import cramjam
 
-from offsets_tool.errors import SourceError
+from offsets_tool.errors import DecodeError, SourceError
+from offsets_tool.log.compression import zstd_bound
 from offsets_tool.log.names import Packing, member_source, segment_name, tar_name
 
 _PIECE: Final = 1 << 20
@@ -175,25 +178,46 @@ def _unpacked_once(path: str, packing: Packing, _mtime: int, _size: int) -> mmap
 
 def _inflated(packed: memoryview, source: str, packing: Packing) -> mmap.mmap | bytes:
     with tempfile.NamedTemporaryFile(prefix="offsets-tool-") as file:
+        room = shutil.disk_usage(file.name).free // 2
+        inflate = _gunzip_into if packing is Packing.GZIP else _unzstd_into
         try:
-            _inflate_into(packed, file, packing)
-        except (EOFError, gzip.BadGzipFile, zlib.error, cramjam.DecompressionError, OSError) as error:
+            inflate(packed, file, room)
+        except (
+            EOFError,
+            gzip.BadGzipFile,
+            zlib.error,
+            cramjam.DecompressionError,
+            DecodeError,
+            OSError,
+        ) as error:
             raise SourceError(
                 source,
-                f"cannot be decompressed ({error}); copy it again if it is cut off, set TMPDIR to a larger disk if that is"
-                " full, or decompress it yourself as far as it goes",
+                f"cannot be decompressed ({error}); copy it again if it is cut off, set TMPDIR to a larger disk if it lacks"
+                " room, or decompress it yourself as far as it goes",
             ) from error
         return _map(file.name)
 
 
-def _inflate_into(
-    packed: memoryview, file: "tempfile._TemporaryFileWrapper[bytes]", packing: Packing
-) -> None:
-    if packing is Packing.GZIP:
-        with gzip.GzipFile(fileobj=_BufferReader(packed)) as unzipped:
-            shutil.copyfileobj(unzipped, file, _PIECE)
-        file.flush()
-    elif len(packed):
+def _no_room(room: int) -> OSError:
+    # A few bytes can inflate to any number: half of what is free is left to others.
+    return OSError(
+        errno.ENOSPC, f"more than half of the free space, {room} bytes, in {tempfile.gettempdir()}"
+    )
+
+
+def _gunzip_into(packed: memoryview, file: IO[bytes], room: int) -> None:
+    with gzip.GzipFile(fileobj=_BufferReader(packed)) as unzipped:
+        while piece := unzipped.read(_PIECE):
+            if file.tell() > room:
+                raise _no_room(room)
+            file.write(piece)
+    file.flush()
+
+
+def _unzstd_into(packed: memoryview, file: IO[bytes], room: int) -> None:
+    if zstd_bound(packed) > room:
+        raise _no_room(room)
+    if len(packed):
         cramjam.zstd.decompress_into(packed, cramjam.File(file.name, read=True, write=True, truncate=True))
 
 

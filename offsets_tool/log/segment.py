@@ -26,6 +26,7 @@ def read_segment(
     log_partition: int | None = None,
     start: int = 0,
     end: int | None = None,
+    resume: bool = False,
     verify: bool = True,
     inflate_limit: int = INFLATE_LIMIT,
     ledger: Ledger | None = None,
@@ -34,6 +35,7 @@ def read_segment(
 
     `start` and `end` cut by batch: let P(x) be the first proven batch at or after byte x; the range is [P(start), P(end)),
     with P(0) = 0 and P(x) the file's end where no batch follows. They count bytes of the decompressed log.
+    `resume` takes `start` as it is: an end where an earlier reading stopped.
     `verify=False` also reads the records of batches whose checksum is wrong.
     `ledger` receives the size, every item, and, when the whole file has been read, its SHA-256.
     Raises SourceError when the file cannot be opened or decompressed; never for what its bytes are.
@@ -41,7 +43,7 @@ def read_segment(
     place = _as_segment(segment, log_partition)
     mapped = map_file(place.path, place.member)
     walker = Walker(mapped.data, place.source, verify=verify)
-    first = walker.boundary(start)
+    first = start if resume else walker.boundary(start)
     last = len(mapped.data) if end is None else walker.boundary(end)
     whole = first == 0 and last == len(mapped.data)
     passing = _Passing(mapped, ledger if whole else None)

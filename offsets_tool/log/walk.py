@@ -11,7 +11,7 @@ from typing import Final
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.crc import Checksums
-from offsets_tool.log.header import SHORTEST_HEADER, TornBatch, read_header
+from offsets_tool.log.header import MAGIC_AT, SHORTEST_HEADER, TornBatch, lengths_fill, read_header
 from offsets_tool.rows import Batch, Unreadable, UnreadableKind
 
 SYNC_WINDOW: Final = 4 << 20
@@ -79,13 +79,19 @@ class Walker:
             return None
 
     def next_proven(self, start: int) -> int:
+        """The first position from `start` on where a batch as brokers write it proves itself; the file's end if none."""
         last = min(len(self._data), self._trailing_zeros() + _LONGEST_PATTERN)
         while match := _CANDIDATE.search(self._data, start, last):
-            batch = self._header(match.start())
-            if batch is not None and batch.crc_valid:
+            if self._proves(match.start()):
                 return match.start()
             start = match.start() + 1
         return len(self._data)
+
+    def _proves(self, position: int) -> bool:
+        if self._data[position + MAGIC_AT] < 2 and not lengths_fill(self._data, position):
+            return False
+        batch = self._header(position)
+        return batch is not None and batch.crc_valid
 
     def _gap(self, start: int, end: int) -> Iterator[Batch | Unreadable]:
         """What is known about the bytes between two proven batches, or between one and the end."""
