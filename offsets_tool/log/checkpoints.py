@@ -131,4 +131,6 @@ def _numbers(path: str | Path, number: int, fields: list[str]) -> list[int]:
     try:
         return [int(field) for field in fields]
     except ValueError:
-        raise SourceError(str(path), f"line {number} has {' '.join(fields)!r} where numbers belong") from None
+        raise SourceError(
+            str(path), f"line {number} has {' '.join(fields)!r} where numbers belong; correct or remove it"
+        ) from None

@@ -140,10 +140,11 @@ def _find_in_folder(
     if directory is not None:
         yield from _segments_of(folder, directory, meta)
         return
-    for entry, _ in _entries(folder, above):
+    entries = _entries(folder, above)
+    for entry, _ in entries:
         if entry.name == _META and entry.is_file():
             meta = read_meta_properties(entry)
-    for entry, inside in _entries(folder, above):
+    for entry, inside in entries:
         if entry.is_dir():
             if not _is_other_topic(entry):
                 yield from _find_in_folder(entry, meta, inside)
