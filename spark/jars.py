@@ -150,8 +150,10 @@ def _module(wanted: JarSet) -> str:
         for group, artifact, version in (coordinate.split(":") for coordinate in wanted.coordinates)
     )
     excludes = (
-        f'<exclude org="{group}" module="{artifact}"/>'
-        for group, artifact in (pattern.split(":") for pattern in wanted.excludes)
+        f'<exclude org="{group}" module="{artifact}" matcher="regexp"/>'
+        for group, artifact in (
+            re.escape(pattern).replace(r"\*", ".*").split(":") for pattern in wanted.excludes
+        )
     )
     return (
         '<ivy-module version="2.0"><info organisation="offsets-tool" module="jars"/>'

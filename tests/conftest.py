@@ -13,6 +13,8 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.oracle.client import Oracle
+
 DEEP = bool(os.environ.get("OFFSETS_TOOL_DEEP"))
 
 settings.register_profile("dev", max_examples=50, deadline=None)
@@ -38,3 +40,12 @@ def session() -> Iterator["SparkSession"]:
     started = start("offsets-tool tests", master="local[2]")
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator["Oracle"]:
+    """Kafka's own classes, of every release, in one JVM for the whole run."""
+    from tests.oracle.client import Oracle
+
+    with Oracle() as started:
+        yield started

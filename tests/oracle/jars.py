@@ -1,0 +1,90 @@
+"""Which jars hold which Kafka: one set a release, thinned of what none of our questions touches.
+
+| releases | can be asked |
+|---|---|
+| 4.3.1 | everything: serde, encode, formatter, dumplog, batches, build, blob; and it is the broker |
+| 3.9.2, 4.0.2, 4.1.2, 4.2.1 | serde, formatter, dumplog; encode from 4.1 |
+| 1.1.1, 2.8.2, 3.3.2 | formatter, dumplog (the text dialects) |
+| 3.7.2, 4.4.0 | serde; encode with 4.4.0 (whose tools are not in the repository) |
+| 3.5.2, 3.6.2, 3.8.1 | declarations only, as all from 2.8.2 on |
+"""
+
+from spark.jars import JarSet
+
+# Web servers, documentation, native state stores, ZooKeeper: no question of ours comes near them.
+UNASKED = (
+    "org.eclipse.jetty*:*",
+    "org.glassfish*:*",
+    "jakarta.*:*",
+    "javax.*:*",
+    "com.sun.activation:*",
+    "org.javassist:*",
+    "io.swagger*:*",
+    "io.github.classgraph:*",
+    "org.codehaus.plexus:*",
+    "org.rocksdb:*",
+    "io.netty:*",
+    "org.apache.zookeeper:*",
+    "com.101tec:*",
+    "org.slf4j:slf4j-log4j12",
+    "org.slf4j:slf4j-reload4j",
+    "org.scala-lang:scala-reflect",
+    "com.fasterxml.jackson.module:jackson-module-jakarta-xmlbind-annotations",
+    "com.fasterxml.jackson.module:jackson-module-jaxb-annotations",
+    "com.fasterxml.jackson.jakarta.rs:*",
+    "com.fasterxml.jackson.jaxrs:*",
+    "commons-beanutils:*",
+    "commons-digester:*",
+    "commons-collections:*",
+    "commons-logging:*",
+)
+
+LOGGING = "org.slf4j:slf4j-simple:1.7.36"
+
+
+def _kafka(version: str, artifacts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"org.apache.kafka:{artifact}:{version}" for artifact in artifacts)
+
+
+def _release(version: str, *artifacts: str) -> JarSet:
+    """What runs the tools of a release: these artifacts and what they need."""
+    return JarSet(
+        f"kafka-{version}", (*_kafka(version, artifacts), LOGGING), transitive=True, excludes=UNASKED
+    )
+
+
+def _serde(version: str, jackson: str, annotations: str, *artifacts: str) -> JarSet:
+    """What reads and writes a release's records, and no more."""
+    records = ("kafka-clients", "kafka-group-coordinator", "kafka-server-common", *artifacts)
+    json = tuple(
+        f"com.fasterxml.jackson.core:jackson-{part}"
+        for part in (f"databind:{jackson}", f"core:{jackson}", f"annotations:{annotations}")
+    )
+    return JarSet(
+        f"kafka-{version}", (*_kafka(version, records), *json, "org.slf4j:slf4j-api:1.7.36", LOGGING)
+    )
+
+
+def _declarations(version: str) -> JarSet:
+    return JarSet(f"kafka-{version}", _kafka(version, ("kafka-group-coordinator",)))
+
+
+NEWEST = "4.3.1"
+"""The newest release that is complete in the repository."""
+
+KAFKA = {
+    "1.1.1": _release("1.1.1", "kafka_2.12"),
+    "2.8.2": _release("2.8.2", "kafka_2.13"),
+    "3.3.2": _release("3.3.2", "kafka_2.13"),
+    "3.5.2": _declarations("3.5.2"),
+    "3.6.2": _declarations("3.6.2"),
+    "3.7.2": _serde("3.7.2", "2.16.2", "2.16.2"),
+    "3.8.1": _declarations("3.8.1"),
+    "3.9.2": _release("3.9.2", "kafka_2.13", "kafka-tools"),
+    "4.0.2": _release("4.0.2", "kafka_2.13", "kafka-tools"),
+    "4.1.2": _release("4.1.2", "kafka_2.13", "kafka-tools"),
+    "4.2.1": _release("4.2.1", "kafka_2.13", "kafka-tools"),
+    "4.3.1": _release("4.3.1", "kafka_2.13", "kafka-tools", "kafka-streams", "connect-runtime"),
+    "4.4.0": _serde("4.4.0", "2.21.2", "2.21", "kafka-coordinator-common", "kafka-group-coordinator-api"),
+}
+"""The jars by release; each set is fetched when a test first asks that release something."""
