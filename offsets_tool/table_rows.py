@@ -196,7 +196,7 @@ class SourceRow(NamedTuple):
     range_start: Annotated[Int64, "First byte of the (decompressed) file that this row is about."]
     range_end: Annotated[Int64, "The byte after the last one; the next ingest goes on here."]
     bytes: Annotated[Int64, "Bytes between the two: in batches or unreadable."]
-    bytes_in_batches: Annotated[Int64, "Bytes of the batches that were read."]
+    bytes_in_batches: Annotated[Int64, "Bytes of the batches that were read; all of an archive."]
     bytes_unreadable: Annotated[Int64, "Bytes that hold no record that can be read, named in unreadable."]
     tail_bytes: Annotated[
         Int64, "Bytes after range_end that hold no complete batch yet; the next ingest looks again."
@@ -211,11 +211,16 @@ class SourceRow(NamedTuple):
     decoded: Annotated[Int64, "Records with key and value decoded, tombstones too."]
     kept_raw: Annotated[Int64, "Records whose key or value could not be decoded; the raw bytes are in log."]
     control: Annotated[Int64, "Control records."]
+    elsewhere: Annotated[Int64, "Rows of an archive that belong to other topics or partitions."]
     records_unreadable: Annotated[Int64, "Records that unreadable batches said they had."]
     kept_raw_reasons: Annotated[tuple[ReasonCount, ...], "Why records were kept raw, counted by reason."]
     unreadable: Annotated[tuple[UnreadableRange, ...], "The unreadable ranges, in order."]
-    first_offset: Annotated[Int64 | None, "Lowest offset of the batches; null without batches."]
-    last_offset: Annotated[Int64 | None, "Highest offset of the batches; null without batches."]
+    first_offset: Annotated[
+        Int64 | None, "Lowest offset of the batches, or of an archive's records; null without any."
+    ]
+    last_offset: Annotated[
+        Int64 | None, "Highest offset of the batches, or of an archive's records; null without any."
+    ]
     min_timestamp: Annotated[Int64 | None, "Earliest record time, epoch milliseconds; null without records."]
     max_timestamp: Annotated[Int64 | None, "Latest record time, epoch milliseconds; null without records."]
     magics: Annotated[tuple[Int8, ...], "Formats of the batches: 0, 1, 2."]

@@ -30,11 +30,13 @@ _NO_VALUE: Final = (None,) * 8
 _NO_COMMIT: Final = (None,) * 6
 
 
-def log_batches(records: Iterable[LogRecord], cluster: str, run: int) -> Iterator[pa.RecordBatch]:
-    """Records as rows of `log`, in their order."""
+def log_batches(
+    records: Iterable[LogRecord], *, cluster: str, source: str, run: int
+) -> Iterator[pa.RecordBatch]:
+    """Records as rows of `log`, in their order; `source` names the table's source, whatever the records say."""
     left = iter(records)
     while some := list(islice(left, ROWS)):
-        yield record_batch(LogRow, [_log_row(record, cluster, run) for record in some])
+        yield record_batch(LogRow, [_log_row(record, cluster, source, run) for record in some])
 
 
 def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -59,11 +61,11 @@ def count_outcomes(events: pa.RecordBatch, ledger: Ledger) -> None:
             ledger.count(Outcome.DECODED if kept_raw is None else Outcome.KEPT_RAW, kept_raw or "")
 
 
-def _log_row(record: LogRecord, cluster: str, run: int) -> LogRow:
+def _log_row(record: LogRecord, cluster: str, source: str, run: int) -> LogRow:
     batch = record.batch
     return LogRow(
         cluster=cluster,
-        source=record.source,
+        source=source,
         log_partition=record.log_partition,
         log_offset=record.log_offset,
         timestamp=record.timestamp,

@@ -1,7 +1,8 @@
 """From a declared row (a NamedTuple of annotated fields, as in table_rows) to Arrow: hence Parquet, Delta and Spark types.
 
 Integers keep Kafka's width, text is UTF-8, times are UTC microseconds, a NamedTuple inside is a struct, a tuple a list.
-Each column carries its sentence as the metadata `comment`. Knows nothing of what the columns mean.
+What is inside a list may be null by its type (Delta has no NOT NULL there). Each column carries its sentence as the
+metadata `comment`. Knows nothing of what the columns mean.
 """
 
 from collections.abc import Sequence
@@ -59,8 +60,7 @@ def _type(hint: Any) -> tuple[pa.DataType, bool]:
         (inner,) = (argument for argument in arguments if argument is not NoneType)
         return _type(inner)[0], True
     if origin is tuple:
-        element, nullable = _type(arguments[0])
-        return pa.list_(pa.field("element", element, nullable)), False
+        return pa.list_(pa.field("element", _type(arguments[0])[0])), False
     if hint in _CLASSES:
         return _CLASSES[hint], False
-    return pa.struct([_field(name, inner) for name, inner in _hints(hint)]), False
+    return pa.struct([_field(name, inner).with_nullable(True) for name, inner in _hints(hint)]), False

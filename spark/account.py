@@ -1,0 +1,147 @@
+"""Reads one piece of a file, and accounts for it as a row of `sources`.
+
+Where the piece ends the file, bytes after its last batch are left to the next ingest, whatever they are: an active segment
+grows there, and a torn batch may be completed. Everything before is in a batch or named unreadable.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from offsets_tool.columns.decode import log_batches
+from offsets_tool.errors import SourceError
+from offsets_tool.log.archive import read_archive
+from offsets_tool.log.ledger import Ledger, LedgerEntry
+from offsets_tool.log.segment import read_segment
+from offsets_tool.rows import LogRecord, Unreadable, UnreadableKind
+from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
+from spark.plan import ARCHIVE, Piece, digest
+
+_COUNTED: Final = [name for name in LedgerEntry.__dataclass_fields__ if name in SourceRow._fields]
+
+
+class PieceRead:
+    """One reading of a piece: exhaust `log` and tell the ledger the outcomes, then ask for `rows`."""
+
+    def __init__(self, piece: Piece, log_partition: int | None, columns: Mapping[str, str]) -> None:
+        self.ledger = Ledger(piece.source, piece.file.segment.log_partition, piece.file.kind == ARCHIVE)
+        self._piece = piece
+        self._log_partition = log_partition
+        self._columns = columns
+        self._start: int | None = None
+        self._end = piece.start
+        self._tail: list[Unreadable] = []
+
+    def log(self, run: int) -> Iterator[pa.RecordBatch]:
+        """The records as rows of `log`. SourceError if the file cannot be read, or is replaced meanwhile."""
+        path = Path(self._piece.file.segment.path)
+        before = _identity(path)
+        records = self._archive() if self._piece.file.kind == ARCHIVE else self._segment()
+        yield from log_batches(records, cluster=self._piece.file.cluster, source=self._piece.source, run=run)
+        if _identity(path) != before or not self._is_as_expected():
+            raise SourceError(path.as_posix(), "was replaced while it was read; ingest again")
+
+    def rows(self, run: int, at: datetime) -> list[SourceRow]:
+        """The row of `sources`; none if the piece brought nothing that was not known."""
+        start, end, tail = self._range()
+        is_whole_story = self._piece.start == 0 and not self._piece.resumes
+        if start == end and not is_whole_story:
+            return []
+        facts: dict[str, Any] = {"range_start": start, "range_end": end, "run": run, "ingested_at": at}
+        facts |= _file_facts(self._piece) | self._account(start, end) | _tail_facts(tail)
+        return [SourceRow(**facts)]
+
+    def _segment(self) -> Iterator[LogRecord]:
+        piece = self._piece
+        items = read_segment(
+            piece.file.segment, start=piece.start, end=piece.end, resume=piece.resumes, ledger=self.ledger
+        )
+        for item in items:
+            if isinstance(item, Unreadable):
+                self._start = item.position if self._start is None else self._start
+                self._tail.append(item)
+                continue
+            self._start = item.batch.position if self._start is None else self._start
+            self._end = item.batch.position + item.batch.size
+            self._tail.clear()
+            yield from item.records
+
+    def _archive(self) -> Iterator[LogRecord]:
+        path, size = self._piece.file.segment.path, self._piece.file.segment.size
+        self._start, self._end = 0, size
+        try:
+            rows = read_archive(path, columns=self._columns, log_partition=self._log_partition)
+            for item in rows:
+                self.ledger.add(item)
+                if isinstance(item, LogRecord):
+                    yield item
+            self.ledger.left_out(rows.other_topics + rows.other_partitions)
+        except SourceError as error:
+            if self._piece.file.alone:
+                raise
+            self.ledger.add(
+                Unreadable(path, 0, size, f"the whole file: {error.reason}", UnreadableKind.DAMAGE)
+            )
+
+    def _is_as_expected(self) -> bool:
+        piece = self._piece
+        return piece.sha256 in (None, piece.sha256 and digest(piece.file, piece.start, piece.end))
+
+    def _range(self) -> tuple[int, int, list[Unreadable]]:
+        """From where to where the piece is settled, and the tail that is left to the next ingest."""
+        file = self._piece.file
+        start = self._piece.start if self._start is None else self._start
+        reached = self._tail[-1].position + self._tail[-1].size if self._tail else self._end
+        if file.continues and reached >= file.segment.size:
+            return start, self._end, self._tail
+        return start, reached, []
+
+    def _account(self, start: int, end: int) -> dict[str, Any]:
+        """The ledger's entry without the tail. An archive keeps rows: its bytes are not told apart."""
+        entry = self.ledger.entry()
+        is_archive = self._piece.file.kind == ARCHIVE
+        settled = [u for u in entry.unreadable if is_archive or u.position < end]
+        unreadable = 0 if is_archive else sum(u.size for u in settled)
+        return {
+            **{name: getattr(entry, name) for name in _COUNTED},
+            "bytes": end - start,
+            "bytes_in_batches": end - start if is_archive else entry.bytes_in_batches,
+            "bytes_unreadable": unreadable,
+            "kept_raw_reasons": [ReasonCount(*count) for count in entry.reasons.items()],
+            "unreadable": [UnreadableRange(u.position, u.size, u.kind, u.reason) for u in settled],
+            "sha256": digest(self._piece.file, start, end),
+            "file_sha256": entry.sha256,
+        }
+
+
+def _tail_facts(tail: list[Unreadable]) -> dict[str, Any]:
+    return {"tail_bytes": sum(u.size for u in tail), "tail_kind": tail[0].kind if tail else None}
+
+
+def _file_facts(piece: Piece) -> dict[str, Any]:
+    file, segment = piece.file, piece.file.segment
+    return {
+        "cluster": file.cluster,
+        "base_offset": segment.base_offset,
+        "path": segment.path,
+        "member": segment.member,
+        "generation": piece.generation,
+        "kind": file.kind,
+        "directory": segment.directory,
+        "fate": segment.fate,
+        "broker_id": segment.broker_id,
+        "file_size": segment.size,
+        "file_modified_at": file.modified_at,
+    }
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file a name stands for: a cleaner puts another one under the same name."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise SourceError(path.as_posix(), f"cannot be opened ({error.strerror}); ingest again") from error
+    return stat.st_dev, stat.st_ino

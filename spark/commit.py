@@ -1,0 +1,248 @@
+"""Commits a run: the only module that knows how rows become part of a table.
+
+Order: log, events, sources. The commit of `log` carries, as its user metadata, all that the other two still need; so a run
+that was killed in between is finished by whoever comes next, and a run without its rows in `sources` does not count.
+Each table remembers the last run it has (Delta's application transactions): nothing is committed twice.
+Two ways to write: files that tasks wrote with Arrow, committed by deltalake (ArrowLake), or DataFrames that Spark appends
+(SparkLake), for storage that only Spark can write.
+"""
+
+import fcntl
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import AddAction, RemoveAction
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from offsets_tool.columns.decode import decode_batches
+from offsets_tool.errors import UsageError
+from spark.parquet import NewFile
+from spark.tables import EVENTS, LOG, SOURCES, TABLES, Table
+
+APP: Final = "offsets-tool ingest"
+JOURNAL: Final = "offsets-tool run"
+ATTEMPTS: Final = 5
+"""Commits tried again when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
+
+
+class Lake(Protocol):
+    """The three tables, as an ingest needs them."""
+
+    def create(self) -> None:
+        """Makes the tables that are not there. UsageError if one has other columns."""
+
+    def sources(self) -> list[dict[str, Any]]:
+        """The rows of `sources`."""
+
+    def next_run(self) -> int:
+        """A number that no run has had."""
+
+    def finish(self) -> str | None:
+        """Commits what an interrupted run had left to commit, and says so; None if there is nothing left."""
+
+
+@contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """One ingest at a time on a lake; the lock goes with the process that holds it."""
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / ".ingest.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"another ingest is writing to {root}: wait until it is done") from None
+        yield
+
+
+class ArrowLake:
+    """Tables whose files Arrow wrote; deltalake commits them. `root` is a folder that tasks and driver see alike."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def create(self) -> None:
+        for table in TABLES:
+            schema, path = Schema.from_arrow(table.schema), str(self._root / table.name)
+            DeltaTable.create(path, schema, mode="ignore", name=table.name, description=table.comment)
+            there = self._open(table)
+            if there.schema() != schema:
+                raise _other_columns(path)
+            has = there.metadata().configuration
+            missing = {c.name: c.sql for c in table.checks if f"delta.constraints.{c.name}" not in has}
+            if missing:
+                there.alter.add_constraint(missing)
+
+    def sources(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._open(SOURCES).to_pyarrow_table().to_pylist()
+        return rows
+
+    def next_run(self) -> int:
+        return max(self._last_run(table) for table in TABLES) + 1
+
+    def commit(self, run: int, files: Iterable[NewFile]) -> None:
+        """All files of a run; all rows in them have its number."""
+        files = list(files)
+        of_log = [file for file in files if file.table == LOG.name]
+        others = [file for file in files if file.table != LOG.name]
+        if of_log:
+            self._commit(LOG, run, of_log, others)
+            self.finish()
+        else:
+            self._commit(SOURCES, run, others, [])
+
+    def finish(self) -> str | None:
+        run = self._last_run(LOG)
+        if run <= self._last_run(SOURCES):
+            return None
+        journal = _journal(run, (entry.get("userMetadata") for entry in self._open(LOG).history()), "files")
+        files = [NewFile(*fields) for fields in journal or ()]
+        if not files or any(not (self._root / file.table / file.path).is_file() for file in files):
+            return _given_up(run)
+        for table in (EVENTS, SOURCES):
+            self._commit(table, run, [file for file in files if file.table == table.name], [])
+        return _finished(run)
+
+    def _commit(self, table: Table, run: int, files: list[NewFile], left: list[NewFile]) -> None:
+        metadata = json.dumps({JOURNAL: {"run": run, "files": left}}) if left else f"{JOURNAL} {run}"
+        properties = CommitProperties(
+            custom_metadata={"userMetadata": metadata}, app_transactions=[Transaction(APP, run)]
+        )
+        adds: list[AddAction | RemoveAction] = [
+            AddAction(f.path, f.size, {}, f.modified_at, True, f.statistics) for f in files
+        ]
+        for attempt in range(ATTEMPTS):
+            # The object that told us the last run must be the one that commits: if another writer was faster, it fails.
+            there = self._open(table)
+            if (there.transaction_version(APP) or 0) >= run:
+                return
+            try:
+                there.create_write_transaction(adds, "append", there.schema(), commit_properties=properties)
+            except CommitFailedError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                return
+
+    def _last_run(self, table: Table) -> int:
+        return self._open(table).transaction_version(APP) or 0
+
+    def _open(self, table: Table) -> DeltaTable:
+        return DeltaTable(self._root / table.name)
+
+
+class SparkLake:
+    """Tables that Spark appends to, wherever it can write; `root` is a path or URI of its."""
+
+    def __init__(self, session: SparkSession, root: str) -> None:
+        self._session = session
+        self._root = root
+
+    def create(self) -> None:
+        for table in TABLES:
+            columns = from_arrow_schema(table.schema)
+            self._session.sql(_create(table, self._name(table), columns))
+            there = self._read(table).schema
+            if [(c.name, c.dataType) for c in there] != [(c.name, c.dataType) for c in columns]:
+                raise _other_columns(f"{self._root}/{table.name}")
+
+    def sources(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._read(SOURCES).toArrow().to_pylist()
+        return rows
+
+    def next_run(self) -> int:
+        return max(self._last_run(table) for table in TABLES) + 1
+
+    def commit(self, run: int, log: DataFrame, sources: pa.RecordBatch) -> None:
+        """The rows of a run in `log` (read only where `sources` counts any), and what `sources` says of them."""
+        if any(sources.column("records").to_pylist()):
+            packed = b64encode(sources.serialize()).decode()
+            self._append(LOG, run, log, json.dumps({JOURNAL: {"run": run, "sources": packed}}))
+            self.finish()
+        else:
+            self._append_sources(run, sources)
+
+    def finish(self) -> str | None:
+        run = self._last_run(LOG)
+        if run <= self._last_run(SOURCES):
+            return None
+        history = self._session.sql(f"DESCRIBE HISTORY {self._name(LOG)}").select("userMetadata").collect()
+        packed = _journal(run, (row.userMetadata for row in history), "sources")
+        if packed is None:
+            return _given_up(run)
+        log = self._read(LOG).where(F.col("run") == run)
+        self._append(EVENTS, run, log.mapInArrow(decode_batches, from_arrow_schema(EVENTS.schema)))
+        self._append_sources(run, pa.ipc.read_record_batch(b64decode(packed), SOURCES.schema))
+        return _finished(run)
+
+    def _append_sources(self, run: int, sources: pa.RecordBatch) -> None:
+        SOURCES.check(sources)
+        rows = pa.Table.from_batches([sources])
+        self._append(SOURCES, run, self._session.createDataFrame(rows, from_arrow_schema(SOURCES.schema)))
+
+    def _append(self, table: Table, run: int, rows: DataFrame, metadata: str | None = None) -> None:
+        """Delta drops the rows of a run that it has."""
+        writer = rows.write.format("delta").mode("append").option("txnAppId", APP).option("txnVersion", run)
+        writer.option("userMetadata", metadata or f"{JOURNAL} {run}").save(f"{self._root}/{table.name}")
+
+    def _last_run(self, table: Table) -> int:
+        last: int | None = self._read(table).agg(F.max("run")).collect()[0][0]
+        return last or 0
+
+    def _read(self, table: Table) -> DataFrame:
+        return self._session.read.format("delta").load(f"{self._root}/{table.name}")
+
+    def _name(self, table: Table) -> str:
+        return f"delta.`{self._root}/{table.name}`"
+
+
+def _create(table: Table, name: str, columns: StructType) -> str:
+    described = ", ".join(
+        f"`{c.name}` {c.dataType.simpleString()}{'' if c.nullable else ' NOT NULL'} COMMENT {_quoted(_comment(table, c.name))}"
+        for c in columns
+    )
+    checks = ", ".join(f"'delta.constraints.{check.name}' = {_quoted(check.sql)}" for check in table.checks)
+    properties = f" TBLPROPERTIES ({checks})" if checks else ""
+    return f"CREATE TABLE IF NOT EXISTS {name} ({described}) USING delta COMMENT {_quoted(table.comment)}{properties}"
+
+
+def _comment(table: Table, column: str) -> str:
+    metadata: dict[bytes, bytes] = table.schema.field(column).metadata
+    return metadata[b"comment"].decode()
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _journal(run: int, metadata: Iterable[str | None], part: str) -> Any:
+    """What the commit of a run's `log` says is left to commit; None if no commit says it any more."""
+    for text in metadata:
+        if text and text.startswith("{"):
+            left = json.loads(text).get(JOURNAL, {})
+            if left.get("run") == run and part in left:
+                return left[part]
+    return None
+
+
+def _finished(run: int) -> str:
+    return f"finished run {run}, which had been interrupted"
+
+
+def _given_up(run: int) -> str:
+    return f"run {run} was interrupted and cannot be finished here: its rows do not count, and its files are read again"
+
+
+def _other_columns(path: str) -> UsageError:
+    return UsageError(
+        f"{path} has other columns than this version writes: ingest into a new lake, from the same sources"
+    )

@@ -1,0 +1,126 @@
+"""Writes a table's Parquet files with Arrow, and the statistics by which Delta skips them.
+
+A file is opened by its first row; until a commit names it, it is no part of any table. One row group holds enough rows for
+dictionaries and statistics to pay. Knows nothing about commits.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from spark.tables import Table
+
+GROUP_ROWS: Final = 131_072
+STATISTIC_LENGTH: Final = 32
+"""Characters of a text kept as a minimum or maximum, as Spark keeps them."""
+_ABOVE_ALL: Final = "\U0010ffff"
+
+
+class NewFile(NamedTuple):
+    """A file in a table's folder, ready to be committed. `statistics` is Delta's JSON; `modified_at` epoch milliseconds."""
+
+    table: str
+    path: str
+    size: int
+    rows: int
+    modified_at: int
+    statistics: str
+
+
+class TableWriter:
+    """One new file of a table; `close` returns it, or nothing if no row came."""
+
+    def __init__(self, lake: Path, table: Table) -> None:
+        self._table = table
+        self._path = lake / table.name / f"part-{uuid4()}.parquet"
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._statistics = _Statistics(table.schema)
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Checked first: nothing else checks rows that Arrow writes."""
+        self._table.check(rows)
+        self._waiting.append(rows)
+        if sum(batch.num_rows for batch in self._waiting) >= GROUP_ROWS:
+            self._write_group()
+
+    def close(self) -> list[NewFile]:
+        self._write_group()
+        if self._writer is None:
+            return []
+        self._writer.close()
+        stat = self._path.stat()
+        rows, statistics = self._statistics.rows, self._statistics.json()
+        modified_at = stat.st_mtime_ns // 1_000_000
+        return [NewFile(self._table.name, self._path.name, stat.st_size, rows, modified_at, statistics)]
+
+    def _write_group(self) -> None:
+        group = pa.Table.from_batches(self._waiting, self._table.schema)
+        self._waiting = []
+        if group.num_rows == 0:
+            return
+        if self._writer is None:
+            self._writer = _open(self._path, self._table.schema)
+        self._writer.write_table(group, row_group_size=group.num_rows)
+        self._statistics.see(group)
+
+
+def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    deltas = {field.name: "DELTA_BINARY_PACKED" for field in schema if pa.types.is_int64(field.type)}
+    others = [
+        f.name
+        for f in schema
+        if f.name not in deltas and not pa.types.is_nested(f.type) and f.name != "value"
+    ]
+    return pq.ParquetWriter(
+        path, schema, compression="zstd", compression_level=1, use_dictionary=others, column_encoding=deltas
+    )
+
+
+class _Statistics:
+    """Delta's: rows, and per column nulls, least and greatest (whole numbers and texts)."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.rows = 0
+        self._ranged = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_string(f.type)]
+        self._nulls = dict.fromkeys((f.name for f in schema if not pa.types.is_nested(f.type)), 0)
+        self._least: dict[str, Any] = {}
+        self._greatest: dict[str, Any] = {}
+
+    def see(self, rows: pa.Table) -> None:
+        self.rows += rows.num_rows
+        for name in self._nulls:
+            self._nulls[name] += rows.column(name).null_count
+        for name in self._ranged:
+            range_ = pc.min_max(rows.column(name)).as_py()
+            if range_["min"] is not None:
+                self._least[name] = min(range_["min"], self._least.get(name, range_["min"]))
+                self._greatest[name] = max(range_["max"], self._greatest.get(name, range_["max"]))
+
+    def json(self) -> str:
+        statistics = {
+            "numRecords": self.rows,
+            "minValues": {name: _at_most(value) for name, value in self._least.items()},
+            "maxValues": {name: _at_least(value) for name, value in self._greatest.items()},
+            "nullCount": self._nulls,
+        }
+        return json.dumps(statistics, ensure_ascii=False)
+
+
+def _at_most(value: Any) -> Any:
+    return value[:STATISTIC_LENGTH] if isinstance(value, str) else value
+
+
+def _at_least(value: Any) -> Any:
+    """A text cut short needs a last character that no text in its place goes beyond."""
+    if not isinstance(value, str) or len(value) <= STATISTIC_LENGTH:
+        return value
+    if value[STATISTIC_LENGTH] == _ABOVE_ALL:
+        return value
+    return value[:STATISTIC_LENGTH] + _ABOVE_ALL

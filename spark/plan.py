@@ -1,0 +1,207 @@
+"""What an ingest still has to read: pieces of files, from what lies there now and what `sources` says was read before.
+
+A file is known by cluster, absolute path (and member of a tar) and log partition. How it is told whether it changed:
+the same size and modification time: it did not, and it is not read. Otherwise the SHA-256 of every range that was read
+is taken again: all as before, and the rest of the file is new; any other, and the file was rewritten (compaction does that
+under the same name) and is read as a new generation, kept apart from the old one by `#2`, `#3` ... after its path.
+A file that is gone changes nothing. Compressed copies, members of tars and archives are whole or new, never continued.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, NamedTuple
+
+from offsets_tool.errors import SourceError
+from offsets_tool.log.archive import ArchiveFile, ArchiveKind, archive_files
+from offsets_tool.log.discover import find_segments
+from offsets_tool.log.mapping import map_file, sha256
+from offsets_tool.log.names import Packing, Segment, member_source, segment_name
+
+PIECE: Final = 64 << 20
+"""Bytes of a long file that one task reads. A file of Kafka's default size (100 MiB) is still read, and hashed, whole."""
+SMALLEST_UNIT: Final = 1 << 20
+UNITS_WANTED: Final = 8
+"""Even a small ingest is shared by this many tasks, if each has something to do."""
+ARCHIVE: Final = "archive"
+_HASHED_AT_ONCE: Final = 1 << 20
+_DELTA_LOG: Final = "_delta_log"
+
+Known = Mapping[str, Any]
+"""A row of `sources`."""
+
+
+class File(NamedTuple):
+    """A file as it lies there now: a segment, or an archive's file (then `kind` is ARCHIVE). Paths are absolute."""
+
+    segment: Segment
+    cluster: str
+    kind: str
+    modified_at: datetime
+    continues: bool
+    """Whether it can grow and be read on from where an ingest stopped: a plain segment."""
+    alone: bool = True
+    """Whether nothing else was found where it was found: then it must be readable."""
+
+    @property
+    def identity(self) -> tuple[str, str, str, int | None]:
+        return self.cluster, self.segment.path, self.segment.member, self.segment.log_partition
+
+
+class Piece(NamedTuple):
+    """A byte range of a file for one task; it is cut by batch, as `read_segment` cuts. `end` None: an archive, whole."""
+
+    file: File
+    generation: int
+    start: int
+    end: int | None
+    resumes: bool = False
+    """Whether `start` is where an earlier ingest stopped, to the byte; other cuts fall anywhere in a batch."""
+    sha256: str | None = None
+    """What the bytes must hash to, if they are read a second time."""
+
+    @property
+    def source(self) -> str:
+        """The name in all three tables."""
+        name = member_source(self.file.segment.path, self.file.segment.member)
+        return name if self.generation == 1 else f"{name}#{self.generation}"
+
+    @property
+    def size(self) -> int:
+        return (self.file.segment.size if self.end is None else self.end) - self.start
+
+
+Unit = tuple[Piece, ...]
+"""What one task reads."""
+
+
+def find_files(paths: Iterable[str], cluster: str | None, log_partition: int | None) -> list[File]:
+    """All segments and archives under the paths, in a fixed order. SourceError for a path that holds neither."""
+    files: list[File] = []
+    for path in paths:
+        here = os.path.realpath(path)
+        archives = archive_files(here) if Path(here).exists() else []
+        try:
+            files += [_segment(segment, cluster) for segment in find_segments([here], log_partition)]
+        except SourceError:
+            if not archives:
+                raise
+        files += [_archive(file, cluster, log_partition, len(archives) == 1) for file in archives]
+    return sorted({file.identity: file for file in files}.values(), key=_order)
+
+
+def plan(files: Sequence[File], known: Iterable[Known]) -> tuple[Unit, ...]:
+    """The pieces to read, in units of about the same size, each in the order of the log."""
+    latest: dict[tuple[Any, ...], list[Known]] = {}
+    for row in sorted(known, key=lambda row: (row["generation"], row["range_start"])):
+        rows = latest.setdefault((row["cluster"], row["path"], row["member"], row["log_partition"]), [])
+        if rows and rows[-1]["generation"] != row["generation"]:
+            rows.clear()
+        rows.append(row)
+    return in_units([piece for file in files for piece in _pieces(file, latest.get(file.identity, []))])
+
+
+def _order(file: File) -> tuple[str, int, int, str, str]:
+    place = file.segment
+    partition = -1 if place.log_partition is None else place.log_partition
+    return place.directory, partition, place.base_offset or 0, place.path, place.member
+
+
+def _segment(segment: Segment, cluster: str | None) -> File:
+    path = os.path.realpath(segment.path)
+    stat = Path(path).stat()
+    name = segment_name(PurePosixPath(path).name)
+    plain = not segment.member and (name is None or name.packing is Packing.NONE)
+    segment = segment._replace(
+        path=path,
+        size=segment.size if segment.member else stat.st_size,
+        directory=os.path.realpath(segment.directory),
+    )
+    where = (segment.cluster_id or "") if cluster is None else cluster
+    return File(segment, where, segment.kind.value, _time(stat), plain)
+
+
+def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None, alone: bool) -> File:
+    path = Path(os.path.realpath(file.path))
+    if file.kind is ArchiveKind.DELTA:
+        stat, size = (path / _DELTA_LOG).stat(), sum(part.stat().st_size for part in _delta_log(path))
+    else:
+        stat = path.stat()
+        size = stat.st_size
+    segment = Segment(path=path.as_posix(), log_partition=log_partition, size=size)
+    return File(segment, cluster or "", ARCHIVE, _time(stat), continues=False, alone=alone)
+
+
+def _time(stat: os.stat_result) -> datetime:
+    """To the microsecond, as tables keep it."""
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=stat.st_mtime_ns // 1000)
+
+
+def digest(file: File, start: int = 0, end: int | None = None) -> str:
+    """SHA-256 of the bytes that `sources` vouches for: a plain file's range, or all of it on disk (of a Delta table: its log)."""
+    path = file.segment.path
+    if file.continues:
+        return _digest(_mapped_pieces(path, start, end))
+    if Path(path).is_dir():
+        return _digest(part.read_bytes() for part in _delta_log(Path(path)))
+    return sha256(path, file.segment.member)
+
+
+def _delta_log(table: Path) -> list[Path]:
+    return sorted(part for part in (table / _DELTA_LOG).iterdir() if part.suffix == ".json")
+
+
+def _mapped_pieces(path: str, start: int, end: int | None) -> Iterator[memoryview]:
+    mapped = map_file(path)
+    data = mapped.data[start:end]
+    for position in range(0, len(data), _HASHED_AT_ONCE):
+        yield data[position : position + _HASHED_AT_ONCE]
+        mapped.release(start + position)
+
+
+def _digest(pieces: Iterable[bytes | memoryview]) -> str:
+    sum_ = hashlib.sha256()
+    for piece in pieces:
+        sum_.update(piece)
+    return sum_.hexdigest()
+
+
+def _pieces(file: File, known: list[Known]) -> list[Piece]:
+    if not known:
+        return _split(file, 1)
+    last = known[-1]
+    if (last["file_size"], last["file_modified_at"]) == (file.segment.size, file.modified_at):
+        return []
+    if any(digest(file, row["range_start"], row["range_end"]) != row["sha256"] for row in known):
+        return _split(file, last["generation"] + 1)
+    if not file.continues or file.segment.size == last["range_end"]:
+        return []
+    first, *others = _split(file, last["generation"], last["range_end"])
+    return [first._replace(resumes=True), *others]
+
+
+def _split(file: File, generation: int, start: int = 0) -> list[Piece]:
+    if not file.continues:
+        return [Piece(file, generation, 0, None)]
+    size = file.segment.size - start
+    parts = 1 if size <= 2 * PIECE else -(-size // PIECE)
+    cuts = pairwise(start + size * part // parts for part in range(parts + 1))
+    return [Piece(file, generation, *cut) for cut in cuts]
+
+
+def in_units(pieces: Sequence[Piece]) -> tuple[Unit, ...]:
+    """The pieces in their order, in units of about the same size."""
+    wanted = sum(piece.size for piece in pieces) // UNITS_WANTED
+    full = min(PIECE, max(SMALLEST_UNIT, wanted))
+    units: list[list[Piece]] = []
+    filled = full
+    for piece in pieces:
+        if filled + piece.size > full:
+            units.append([])
+            filled = 0
+        units[-1].append(piece)
+        filled += piece.size
+    return tuple(tuple(unit) for unit in units)

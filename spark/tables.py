@@ -1,0 +1,94 @@
+"""The lake's tables, each declared once: its rows' class (columns and comments), its key, and what must always hold.
+
+Plain Delta tables: no clustering, row tracking, column mapping, identity or default columns, deletion vectors, so that files
+written by any Arrow writer belong in them. Knows nothing about writing (spark.commit).
+"""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from offsets_tool.errors import OffsetsToolError
+from offsets_tool.table_rows import EventRow, LogRow, SourceRow
+from offsets_tool.wire.arrow import arrow_schema
+
+
+class RowRefused(OffsetsToolError):
+    """A row that its table's declaration refuses: a defect of this toolkit. Nothing was written."""
+
+
+class Sum(NamedTuple):
+    """A CHECK constraint: one column is the sum of others."""
+
+    name: str
+    total: str
+    parts: tuple[str, ...]
+
+    @property
+    def sql(self) -> str:
+        return f"{self.total} = {' + '.join(self.parts)}"
+
+    def holds(self, rows: pa.RecordBatch) -> bool:
+        total = rows.column(self.parts[0])
+        for part in self.parts[1:]:
+            total = pc.add_checked(total, rows.column(part))
+        return bool(pc.all(pc.equal(rows.column(self.total), total), min_count=0).as_py())
+
+
+class Table:
+    """A table: a folder of the lake with its name."""
+
+    def __init__(self, name: str, row: type, key: tuple[str, ...], checks: tuple[Sum, ...] = ()) -> None:
+        self.name = name
+        self.row = row
+        self.key = key
+        self.checks = checks
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return arrow_schema(self.row)
+
+    @property
+    def comment(self) -> str:
+        """What one row is, and what tells rows apart: Delta keeps no keys of its own."""
+        return f"{' '.join((self.row.__doc__ or '').split())} Key: {', '.join(self.key)}."
+
+    def check(self, rows: pa.RecordBatch) -> None:
+        """What Delta checks when Spark writes, and nobody when files are added: types, NOT NULL, constraints."""
+        if not rows.schema.equals(self.schema):
+            raise RowRefused(f"{self.name}: columns {rows.schema} are not those declared")
+        for field, column in zip(self.schema, rows.columns, strict=True):
+            if column.null_count and not field.nullable:
+                raise RowRefused(f"{self.name}.{field.name}: null in a column that has none")
+        for check in self.checks:
+            if not check.holds(rows):
+                raise RowRefused(f"{self.name}: {check.sql} does not hold")
+
+
+RECORD = ("cluster", "source", "log_partition", "log_offset")
+LOG = Table("log", LogRow, RECORD)
+EVENTS = Table("events", EventRow, RECORD)
+SOURCES = Table(
+    "sources",
+    SourceRow,
+    ("cluster", "source", "log_partition", "range_start"),
+    (
+        Sum("range_adds_up", "range_end", ("range_start", "bytes")),
+        Sum("bytes_add_up", "bytes", ("bytes_in_batches", "bytes_unreadable")),
+        Sum("records_add_up", "records", ("decoded", "kept_raw", "control")),
+    ),
+)
+TABLES = (LOG, EVENTS, SOURCES)
+"""In the order in which an ingest commits: sources last."""
+
+
+def read_table(session: SparkSession, lake: str, table: Table) -> DataFrame:
+    """A table's rows, without those of a run that was interrupted and waits to be finished."""
+    rows = session.read.format("delta").load(f"{lake}/{table.name}")
+    if table is SOURCES:
+        return rows
+    runs = session.read.format("delta").load(f"{lake}/{SOURCES.name}").select("run").distinct()
+    return rows.join(runs, "run", "left_semi").select(*table.schema.names)

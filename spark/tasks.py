@@ -1,0 +1,115 @@
+"""What a task does: reads a unit's pieces, decodes them, and accounts for every byte and record.
+
+Runs in Spark's Python workers, by `mapInArrow` over unit numbers; decides nothing about what to read (spark.plan) and commits
+nothing (spark.commit). What a person must know (a file that cannot be opened) comes back as a row, not as a stack trace.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+from offsets_tool.columns.decode import count_outcomes, decode_batches
+from offsets_tool.errors import OffsetsToolError
+from offsets_tool.table_rows import SourceRow
+from offsets_tool.wire.arrow import record_batch
+from offsets_tool.wire.schema import Bytes, String
+from spark.account import PieceRead
+from spark.parquet import NewFile, TableWriter
+from spark.plan import Unit
+from spark.tables import EVENTS, LOG
+
+
+class Job(NamedTuple):
+    """What the tasks of an ingest share."""
+
+    units: tuple[Unit, ...]
+    run: int
+    at: datetime
+    log_partition: int | None
+    columns: Mapping[str, str]
+
+
+class UnitDone(NamedTuple):
+    """What a task tells of one unit: its files (JSON), its rows of `sources` (Arrow), or why it could not be read."""
+
+    error: String | None
+    files: String
+    sources: Bytes
+
+
+BatchTask = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+UNIT: Final = "id"
+"""The column of unit numbers that a task is given: `session.range` names it so."""
+
+
+def write_units(job: Job, lake: Path) -> BatchTask:
+    """Writes each unit's files into the folders of `log` and `events`. A row of UnitDone a unit."""
+    return _for_each_unit(job, lambda unit: _write(unit, job, lake))
+
+
+def account_units(job: Job) -> BatchTask:
+    """Reads and decodes each unit and keeps nothing but the account. A row of UnitDone a unit."""
+    return _for_each_unit(job, lambda unit: ([], _account(unit, job)))
+
+
+def log_units(job: Job) -> BatchTask:
+    """The rows of `log`."""
+
+    def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in _numbers(numbers):
+            for piece in job.units[number]:
+                yield from PieceRead(piece, job.log_partition, job.columns).log(job.run)
+
+    return task
+
+
+def _for_each_unit(job: Job, do: Callable[[Unit], tuple[list[NewFile], list[SourceRow]]]) -> BatchTask:
+    def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in _numbers(numbers):
+            try:
+                files, sources = do(job.units[number])
+                done = UnitDone(
+                    None, json.dumps(files), record_batch(SourceRow, sources).serialize().to_pybytes()
+                )
+            except OffsetsToolError as error:
+                done = UnitDone(str(error), "[]", b"")
+            yield record_batch(UnitDone, [done])
+
+    return task
+
+
+def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    for batch in batches:
+        yield from batch.column(UNIT).to_pylist()
+
+
+def _write(unit: Unit, job: Job, lake: Path) -> tuple[list[NewFile], list[SourceRow]]:
+    log, events = TableWriter(lake, LOG), TableWriter(lake, EVENTS)
+    sources = []
+    for piece in unit:
+        read = PieceRead(piece, job.log_partition, job.columns)
+        for rows in decode_batches(_passing(read.log(job.run), log)):
+            count_outcomes(rows, read.ledger)
+            events.write(rows)
+        sources += read.rows(job.run, job.at)
+    return [*log.close(), *events.close()], sources
+
+
+def _passing(batches: Iterator[pa.RecordBatch], writer: TableWriter) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        writer.write(batch)
+        yield batch
+
+
+def _account(unit: Unit, job: Job) -> list[SourceRow]:
+    sources = []
+    for piece in unit:
+        read = PieceRead(piece, job.log_partition, job.columns)
+        for rows in decode_batches(read.log(job.run)):
+            count_outcomes(rows, read.ledger)
+        sources += read.rows(job.run, job.at)
+    return sources
