@@ -1,0 +1,151 @@
+"""Reads one partition of a live log from its start to where it ended when reading began.
+
+What it yields is what a segment's reader yields: every batch with its header, control markers among them. The end is a position
+that is reached, not a record that is seen: a marker or a compaction gap may be all there is before it. Knows no sockets.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from offsets_tool.log.batch import read_content
+from offsets_tool.log.walk import Walker
+from offsets_tool.rows import Batch, BatchRead, Unreadable, UnreadableKind
+
+FETCH_BYTES: Final = 4 << 20
+LARGEST_FETCH: Final = 1 << 30
+EMPTY_REPLIES: Final = 20
+"""So many replies without a byte, each after the broker waited for one, and a partition is given up."""
+
+
+class OffsetRange(NamedTuple):
+    """From the log start to the offset after the last one."""
+
+    start: int
+    end: int
+
+
+class Fetched(NamedTuple):
+    """Batches as they lie in the broker's files, the last perhaps cut off. `throttled`: the broker may have held them back."""
+
+    records: bytes
+    high_watermark: int
+    throttled: bool = False
+
+
+Fetch = Callable[[int, int], Fetched | None]
+"""Offset and how many bytes at most; None when the log does not have that offset."""
+
+
+class PartitionReader:
+    """Reads forward, once. Positions count bytes from the first batch that was read, as if the log were one file."""
+
+    def __init__(
+        self, source: str, log_partition: int, fetch: Fetch, range_now: Callable[[], OffsetRange]
+    ) -> None:
+        self._source = source
+        self._log_partition = log_partition
+        self._fetch = fetch
+        self._range_now = range_now
+        self._offset = 0
+        self._end = 0
+        self._bytes = 0
+        self._limit = FETCH_BYTES
+        self._empty = 0
+
+    def read(self, offsets: OffsetRange) -> Iterator[BatchRead | Unreadable]:
+        """Every batch of the range, and an Unreadable for what was there and could not be read."""
+        self._offset, self._end = offsets
+        while self._offset < self._end:
+            fetched = self._fetch(self._offset, self._limit)
+            if fetched is None:
+                yield from self._find_log()
+            elif fetched.records:
+                yield from self._read_reply(fetched.records)
+            else:
+                yield from self._nothing_came(fetched)
+
+    def _find_log(self) -> Iterator[Unreadable]:
+        """The log has moved away from under the reader."""
+        now = self._range_now()
+        if now.start > self._offset:
+            yield self._lost(min(now.start, self._end), "were removed while reading: the log start moved")
+            self._offset = now.start
+        elif now.end <= self._offset:
+            yield self._lost(self._end, "were cut off while reading: a leader without them was elected")
+            self._offset = self._end
+        else:
+            yield from self._count_empty()
+
+    def _nothing_came(self, fetched: Fetched) -> Iterator[Unreadable]:
+        if fetched.throttled:
+            return
+        if fetched.high_watermark >= self._end and self._empty:
+            # Asked twice: compaction left nothing up to the end.
+            self._offset = self._end
+        else:
+            yield from self._count_empty()
+
+    def _count_empty(self) -> Iterator[Unreadable]:
+        self._empty += 1
+        if self._empty > EMPTY_REPLIES:
+            yield self._lost(self._end, "did not come, however often they were asked for")
+            self._offset = self._end
+
+    def _read_reply(self, records: bytes) -> Iterator[BatchRead | Unreadable]:
+        self._empty = 0
+        view = memoryview(records)
+        items = list(Walker(view, self._source).walk())
+        rest = items[-1]
+        if isinstance(rest, Unreadable):
+            # Cut off, or not yet told apart from damage: it is asked for again, and then comes first.
+            items.pop()
+        known = next((n for n, item in enumerate(items) if not self._is_known(item)), len(items))
+        if known < len(items):
+            yield from self._place(view, items[known:])
+        elif isinstance(rest, Unreadable):
+            yield from self._ask_for_more(rest)
+        else:
+            # Only what was read before: compaction left nothing up to the end.
+            self._offset = self._end
+
+    def _is_known(self, item: Batch | Unreadable) -> bool:
+        return isinstance(item, Batch) and item.last_offset < self._offset
+
+    def _place(
+        self, view: memoryview, items: Sequence[Batch | Unreadable]
+    ) -> Iterator[BatchRead | Unreadable]:
+        shift = self._bytes - items[0].position
+        for item in items:
+            if isinstance(item, Unreadable):
+                yield item._replace(position=item.position + shift)
+            elif item.base_offset >= self._end:
+                self._offset = self._end
+                return
+            else:
+                yield _shifted(read_content(view, item, self._source, self._log_partition), shift)
+                self._offset = max(item.last_offset, item.base_offset) + 1
+            self._bytes = item.position + item.size + shift
+
+    def _ask_for_more(self, rest: Unreadable) -> Iterator[Unreadable]:
+        """Brokers before 0.10.1 cut a batch that is larger than what was asked for."""
+        if self._limit < LARGEST_FETCH:
+            self._limit *= 4
+            return
+        yield rest._replace(position=self._bytes)
+        yield self._lost(self._end, f"could not be read: {rest.reason}")
+        self._offset = self._end
+
+    def _lost(self, end: int, why: str) -> Unreadable:
+        reason = f"offsets {self._offset} to {end - 1} {why}"
+        return Unreadable(self._source, self._bytes, 0, reason, UnreadableKind.DAMAGE)
+
+
+def _shifted(read: BatchRead, by: int) -> BatchRead:
+    """The same batch at its position in the whole log instead of in one reply."""
+    if not by:
+        return read
+    batch = replace(read.batch, position=read.batch.position + by)
+    records = tuple(replace(record, batch=batch) for record in read.records)
+    unreadable = read.unreadable and read.unreadable._replace(position=batch.position)
+    return BatchRead(batch, records, unreadable)
