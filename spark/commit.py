@@ -25,7 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from offsets_tool.columns.decode import decode_batches
-from offsets_tool.errors import UsageError
+from offsets_tool.errors import SetupError, UsageError
 from spark.parquet import NewFile
 from spark.tables import EVENTS, LOG, SOURCES, TABLES, Table
 
@@ -53,9 +53,15 @@ class Lake(Protocol):
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """One ingest at a time on a lake; the lock goes with the process that holds it."""
-    root.mkdir(parents=True, exist_ok=True)
-    with (root / ".ingest.lock").open("w") as lock:
+    """One ingest at a time on a lake; the lock goes with the process that holds it. SetupError if nothing can be written."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        opened = (root / ".ingest.lock").open("w")
+    except OSError as error:
+        raise SetupError(
+            f"{root} cannot be written ({error.strerror}): name another --lake, or let it be writable"
+        ) from error
+    with opened as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

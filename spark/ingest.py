@@ -61,17 +61,19 @@ class Ingested(NamedTuple):
     note: str | None
 
 
-def ingest(session: SparkSession, request: Request, progress: Progress | None = None) -> Ingested:
-    """Reads what is new and commits it. SourceError for what cannot be read, UsageError for a lake that cannot take it."""
-    tasks = _Tasks(session, progress or (lambda done, total: None))
+def ingest(request: Request, start: Callable[[], SparkSession], progress: Progress | None = None) -> Ingested:
+    """Reads what is new and commits it; `start` gives a session, and is asked only when there is something to read.
+
+    SourceError for what cannot be read, UsageError or SetupError for a lake that cannot take it.
+    """
+    tasks = _Tasks(start, progress or (lambda done, total: None))
+    root = Path(request.lake).absolute()
     if request.writer is Writer.ARROW:
-        root = Path(request.lake).absolute()
         with locked(root):
             return _with_arrow(tasks, request, root)
     is_local = "://" not in request.lake
-    root = Path(request.lake).absolute()
     with locked(root) if is_local else nullcontext():
-        return _with_spark(tasks, request, SparkLake(session, str(root) if is_local else request.lake))
+        return _with_spark(tasks, request, SparkLake(start(), str(root) if is_local else request.lake))
 
 
 def _with_arrow(tasks: "_Tasks", request: Request, root: Path) -> Ingested:
@@ -127,8 +129,8 @@ def _settled(job: Job, sources: list[dict[str, Any]]) -> Job:
 class _Tasks:
     """Runs tasks over the units of a job."""
 
-    def __init__(self, session: SparkSession, progress: Progress) -> None:
-        self._session = session
+    def __init__(self, start: Callable[[], SparkSession], progress: Progress) -> None:
+        self._start = start
         self._progress = progress
 
     def rows(self, job: Job, task: Callable[[Job], BatchTask], table: Table) -> DataFrame:
@@ -137,6 +139,8 @@ class _Tasks:
 
     def collect(self, job: Job, task: Callable[[Job], BatchTask]) -> tuple[list[NewFile], pa.RecordBatch]:
         """The files that the tasks wrote, and their rows of `sources`, in the order of the units."""
+        if job.units:
+            self._start()
         parts = [
             job._replace(units=job.units[first : first + UNITS_AT_ONCE])
             for first in range(0, len(job.units), UNITS_AT_ONCE)
@@ -145,6 +149,7 @@ class _Tasks:
         sources: list[pa.RecordBatch] = []
         total = sum(_size(part) for part in parts)
         done = 0
+        self._progress(done, total)
         with ThreadPoolExecutor(2) as pool:
             for part, units in zip(
                 parts, pool.map(lambda part: self._units(part, task(part)), parts), strict=True
@@ -168,7 +173,7 @@ class _Tasks:
 
     def _over(self, job: Job) -> DataFrame:
         """A task a unit, without a shuffle."""
-        return self._session.range(0, len(job.units), 1, len(job.units))
+        return self._start().range(0, len(job.units), 1, len(job.units))
 
 
 def _size(job: Job) -> int:

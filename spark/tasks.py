@@ -75,7 +75,7 @@ def _for_each_unit(job: Job, do: Callable[[Unit], tuple[list[NewFile], list[Sour
                 done = UnitDone(
                     None, json.dumps(files), record_batch(SourceRow, sources).serialize().to_pybytes()
                 )
-            except OffsetsToolError as error:
+            except (OffsetsToolError, OSError) as error:
                 done = UnitDone(str(error), "[]", b"")
             yield record_batch(UnitDone, [done])
 

@@ -4,25 +4,39 @@ Exit codes: 0, 1 our error, 2 usage, 3 `--strict` met a problem. Commands are lo
 """
 
 import importlib
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from offsets_tool.errors import OffsetsToolError, UsageError
 
-_COMMANDS = {"decode": "decode", "inspect": "inspect", "partition": "reference", "schema": "reference"}
-"""Command -> module of this package."""
+_COMMANDS = {
+    "decode": "offsets_tool.cli.decode",
+    "inspect": "offsets_tool.cli.inspect",
+    "partition": "offsets_tool.cli.reference",
+    "schema": "offsets_tool.cli.reference",
+}
+"""Command -> the module that has it."""
 
 
-class _Lazy(click.Group):
-    """Imports a command's module only when it is used, so that --help and small commands start at once."""
+class LazyGroup(click.Group):
+    """Imports a command's module only when it is used, so that --help and small commands start at once.
+
+    Also turns our errors into a sentence and an exit code.
+    """
+
+    def __init__(self, *args: Any, modules: Mapping[str, str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._modules = modules
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in self._modules:
             return None
-        module = importlib.import_module(f"offsets_tool.cli.{_COMMANDS[cmd_name]}")
+        module = importlib.import_module(self._modules[cmd_name])
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
@@ -34,7 +48,10 @@ class _Lazy(click.Group):
             raise (click.UsageError if usage else click.ClickException)(str(error)) from error
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+@click.group(cls=LazyGroup, modules=_COMMANDS, context_settings=SETTINGS)
 @click.version_option(package_name="offsets-tool")
 def main() -> None:
     """Forensics for Kafka's __consumer_offsets: reads it from broker files, archives or a live broker, and says what is there."""

@@ -1,0 +1,142 @@
+"""`offsets-spark`: parse, one call of this package, show. stdout is data, stderr is notes, progress and errors.
+
+Spark is imported when a command runs, so that --help needs neither Spark nor Java. Exit codes as offsets-tool's.
+"""
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from offsets_tool.cli import SETTINGS, LazyGroup
+from offsets_tool.errors import OffsetsToolError
+
+if TYPE_CHECKING:
+    from spark.ingest import Ingested, Request
+
+_SUMS = (
+    "bytes",
+    "batches",
+    "records",
+    "decoded",
+    "kept_raw",
+    "control",
+    "elsewhere",
+    "bytes_unreadable",
+    "tail_bytes",
+)
+_COLUMNS = ("run", "sources", "bytes", "records", "decoded", "kept_raw", "control", "seconds")
+"""What fits a terminal; JSON lines have all sums."""
+_EPILOG = """
+\b
+Examples:
+  offsets-spark ingest /var/lib/kafka/data --lake lake
+  offsets-spark ingest broker-1/ broker-2/ archive.parquet --lake lake --cluster prod
+"""
+
+
+@click.group(cls=LazyGroup, modules={"ingest": "spark.cli"}, context_settings=SETTINGS)
+@click.version_option(package_name="offsets-tool")
+def main() -> None:
+    """Analytics for Kafka's __consumer_offsets: Delta tables of every record, from broker files and archives."""
+
+
+@click.command("ingest", epilog=_EPILOG)
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", type=click.Path())
+@click.option(
+    "--lake", required=True, metavar="DIR", help="The folder of the Delta tables; made if it is not there."
+)
+@click.option(
+    "--cluster", metavar="NAME", help="Name of the cluster. Default: the id in meta.properties, else empty."
+)
+@click.option(
+    "--log-partition",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Only this partition of __consumer_offsets; also the number of files whose directory does not say it.",
+)
+@click.option(
+    "--columns",
+    metavar="NAME=COLUMN,...",
+    help="Where an archive keeps key, value, partition, offset, timestamp under other names.",
+)
+@click.option(
+    "--writer",
+    type=click.Choice(["arrow", "spark"]),
+    default="arrow",
+    show_default=True,
+    help="Who writes files: tasks with Arrow, or Spark (slow, for storage that only Spark can write).",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "jsonl", "csv"]),
+    help="Default: table on a terminal, jsonl in a pipe.",
+)
+def ingest_command(*, sources: tuple[str, ...], format_: str | None, **options: Any) -> None:
+    """Reads SOURCE... into the Delta tables `log` (records as they lay in the log), `events` (decoded) and `sources` (the ledger).
+
+    SOURCE is a .log file, a __consumer_offsets-N directory, a broker's data directory, a directory of those, a tar, or a
+    Parquet, Delta or JSON lines archive. Only what is new is read, also the grown end of an active segment; killed at any
+    moment and run again, the tables are the same.
+    """
+    from offsets_tool.cli.evidence import parse_columns  # noqa: PLC0415 - heavy, and not needed for --help
+    from offsets_tool.cli.render import default_format, note, output, write_rows  # noqa: PLC0415
+    from spark.ingest import Request, Writer  # noqa: PLC0415
+
+    began = time.monotonic()
+    options["columns"] = parse_columns(options["columns"])
+    options["writer"] = Writer(options["writer"])
+    done = _ingest(Request(paths=sources, **options))
+    if done.note:
+        note(done.note)
+    if done.run is None:
+        note("nothing new: the tables are as they were")
+    with output(None) as out:
+        write_rows(out, [_summary(done, time.monotonic() - began)], format_ or default_format(), _COLUMNS)
+
+
+def _ingest(request: "Request") -> "Ingested":
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    from spark.ingest import ingest  # noqa: PLC0415
+    from spark.session import session  # noqa: PLC0415
+
+    with _Bar() as bar:
+        try:
+            return ingest(request, lambda: session("offsets-spark ingest"), bar.show)
+        except PySparkException as error:
+            said = str(error).strip().partition("\n")[0]
+            raise OffsetsToolError(
+                f"Spark could not do it ({said}); nothing is half done: ingest again"
+            ) from error
+
+
+def _summary(done: "Ingested", seconds: float) -> dict[str, Any]:
+    sums = Counter(dict.fromkeys(_SUMS, 0))
+    for source in done.sources:
+        sums.update({name: source[name] for name in _SUMS})
+    return {"run": done.run, "sources": len(done.sources), **sums, "seconds": round(seconds, 1)}
+
+
+class _Bar:
+    """Progress on a terminal, from the first word of it on."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._shown = 0
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, done: int, total: int) -> None:
+        from offsets_tool.cli.render import ProgressBar  # noqa: PLC0415
+
+        self._bar = self._bar or ProgressBar(total)
+        self._bar.advance(done - self._shown)
+        self._shown = done
