@@ -5,6 +5,7 @@ from typing import BinaryIO
 
 from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.reading import Reading
+from offsets_tool.cli.render import note
 from offsets_tool.dialects import formatter
 from offsets_tool.dialects.dump_log import dump_log
 from offsets_tool.errors import UsageError
@@ -21,6 +22,7 @@ def formatter_writer(name: str, kafka_version: str | None) -> Write:
     dialect = formatter(name, kafka_version)
 
     def write(out: BinaryIO, reading: Reading) -> None:
+        _leave_out_set_aside(reading)
         for event in reading.events():
             if event.record.is_control:
                 continue
@@ -36,6 +38,7 @@ def dump_log_writer(kafka_version: str | None, *, records: bool) -> Write:
     """kafka-dump-log over each segment, with or without its record lines."""
 
     def write(out: BinaryIO, reading: Reading) -> None:
+        _leave_out_set_aside(reading)
         for part in reading.parts:
             lines = dump_log(
                 _file_name(part),
@@ -50,6 +53,16 @@ def dump_log_writer(kafka_version: str | None, *, records: bool) -> Write:
                     reading.note_problem(error)
 
     return write
+
+
+def _leave_out_set_aside(reading: Reading) -> None:
+    """Kafka's tools read the log as the broker does; what it has set aside is left out, and said."""
+    aside = [part for part in reading.parts if part.set_aside]
+    if aside:
+        reading.parts = [part for part in reading.parts if not part.set_aside]
+        note(
+            f"{len(aside)} file(s) that Kafka had set aside are not part of its log; name them to see them: {aside[0].source}"
+        )
 
 
 def _file_name(part: Part) -> str:

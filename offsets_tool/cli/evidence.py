@@ -7,7 +7,7 @@ when an archive or a live topic is read.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,9 +16,12 @@ from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_fil
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.mapping import sha256
-from offsets_tool.log.names import Segment
+from offsets_tool.log.names import Segment, SegmentKind
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
+
+if TYPE_CHECKING:
+    from offsets_tool.log.live import LiveTopic
 
 F = TypeVar("F", bound=Callable[..., Any])
 Item = BatchRead | LogRecord | Unreadable
@@ -36,6 +39,9 @@ class Part:
     """Reads it all into the ledger; the flag False also reads batches whose CRC is wrong."""
     segment: Segment | None = None
     archive: bool = False
+    close: Callable[[], None] = field(default=lambda: None, repr=False)
+    set_aside: bool = False
+    """A file that Kafka no longer reads as the log (.deleted, .cleaned, .swap, -delete ...), found in a folder."""
 
     def ledger(self) -> Ledger:
         """An empty ledger for this part."""
@@ -84,7 +90,8 @@ class Evidence:
             except SourceError:
                 if path not in archives:
                     raise
-        yield from (_segment_part(segment) for segment in dict.fromkeys(segments))
+        for segment in dict.fromkeys(segments):
+            yield _segment_part(segment, named=segment.path in self.paths)
         for files in archives.values():
             yield from (self._archive_part(file) for file in files)
 
@@ -104,23 +111,32 @@ class Evidence:
         return Part(file.path.as_posix(), self.log_partition, size, read, archive=True)
 
     def _live(self) -> Iterator[Part]:
-        from offsets_tool.log.live import live_partitions  # noqa: PLC0415 - kafka-python, only when it is needed
+        from offsets_tool.log.live import LiveTopic, read_client_config  # noqa: PLC0415 - kafka-python, only when needed
 
         assert self.bootstrap_server
-        for partition in live_partitions(self.bootstrap_server, command_config=self.command_config):
-            if self.log_partition in (None, partition.log_partition):
-
-                def read(ledger: Ledger, verify: bool, partition: Any = partition) -> Iterator[Item]:
-                    return partition.read(ledger=ledger, verify=verify)  # type: ignore[no-any-return]
-
-                yield Part(partition.source, partition.log_partition, 0, read)
+        config = read_client_config(self.command_config) if self.command_config else {}
+        topic = LiveTopic(self.bootstrap_server, config)
+        for partition in range(topic.partition_count):
+            if self.log_partition in (None, partition):
+                yield _live_part(topic, partition)
 
 
-def _segment_part(segment: Segment) -> Part:
+def _live_part(topic: "LiveTopic", partition: int) -> Part:
+    def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
+        for item in topic.read([partition]):
+            ledger.size_grows(item.batch.size if isinstance(item, BatchRead) else item.size)
+            ledger.add(item)
+            yield item
+
+    return Part(topic.source(partition), partition, 0, read, close=topic.close)
+
+
+def _segment_part(segment: Segment, *, named: bool) -> Part:
     def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
         return read_segment(segment, ledger=ledger, verify=verify)
 
-    return Part(segment.source, segment.log_partition, segment.size, read, segment)
+    aside = not named and bool(segment.kind is not SegmentKind.LOG or segment.fate)
+    return Part(segment.source, segment.log_partition, segment.size, read, segment, set_aside=aside)
 
 
 def evidence_options(command: F) -> F:

@@ -36,6 +36,8 @@ class Reading:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._progress.close()
+        for part in self.parts:
+            part.close()
 
     def events(self) -> Iterator[Event]:
         """Every event that the filters let through."""

@@ -101,6 +101,10 @@ class Ledger:
         """How many bytes are to be accounted for."""
         self._bytes = count
 
+    def size_grows(self, count: int) -> None:
+        """The same for a source that ends when it has been read: `count` bytes more."""
+        self._bytes += count
+
     def add(self, item: BatchRead | LogRecord | Unreadable) -> None:
         """What the reader yielded."""
         if isinstance(item, LogRecord):

@@ -92,10 +92,10 @@ class TaskOffsetSum:
     """How far a subtopology's tasks have come; since version 10 one entry a task."""
 
     topic_group_id: Int32
-    partition_to_offset_sum: tuple[PartitionToOffsetSum, ...] = since("7-9", default=())
     partition: Int32 = since("10+", default=0)
     offset_sum: Int64 = since("10+", default=0)
     named_topology: String | None = since("10+", default=None)
+    partition_to_offset_sum: tuple[PartitionToOffsetSum, ...] = since("7-9", default=())
 
 
 @part
