@@ -20,11 +20,8 @@ _NULL_WORKS: Final = (2, 4, 1)  # KAFKA-9293
 
 def show_assignments(group: LoadedGroup, release: Release) -> str:
     """Raises DecodeError with Kafka's words for an assignment that the release cannot print."""
-    ordered = map_of(release).order((member.member_id, member) for member in group.members)
-    shown = []
-    for _, member in ordered:
-        assert isinstance(member, LoadedMember)
-        shown.append(f"{member.member_id}={_assignment(member, group.protocol_type, release)}")
+    ordered = map_of(release).ordered((member.member_id, member) for member in group.members)
+    shown = [f"{key}={_assignment(member, group.protocol_type, release)}" for key, member in ordered]
     return "{" + ",".join(shown) + "}"
 
 

@@ -3,7 +3,8 @@
 A version from the future is read as the newest one the release knows. Knows nothing about members and groups.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from offsets_tool.dialects import knowledge
@@ -16,6 +17,7 @@ from offsets_tool.wire import walk
 _GENERATED_CLASSES: Final = (2, 7)
 _NAMES_ASSIGNMENTS: Final = (2, 4)
 _VERSIONS: Final[Table[int]] = (((0, 9), 0), ((2, 4), 1), ((3, 4), 3))
+_SLICE: Final = re.compile(r"Error reading byte array of (\d+) byte\(s\): only (\d+) byte\(s\) available")
 _OLD_NAMES: Final = {"assigned_partitions": "topic_partitions"}
 
 
@@ -52,6 +54,10 @@ def _decode(cls: type, what: str, version: int, data: bytes, release: Release) -
     except DecodeError as error:
         if release < _GENERATED_CLASSES:
             text = schema_words(error, cls, data, release, _OLD_NAMES)
+        elif sizes := _SLICE.fullmatch(error.kafka if error.path == "user_data" else ""):
+            # User data is not copied but sliced, and java.nio refuses a slice in its own words (Java 9 and later).
+            text = f"newLimit > capacity: ({sizes[1]} > {sizes[2]})"
+            raise DecodeError(error.reason, error.position, error.path, text) from None
         elif (text := generated_words(error, release)) != UNDERFLOW:
             raise
         else:
@@ -59,16 +65,18 @@ def _decode(cls: type, what: str, version: int, data: bytes, release: Release) -
         raise Unparsable(error.reason, error.position, error.path, text) from None
 
 
-def refused_subscription(data: bytes, release: Release) -> Iterator[str]:
-    """What Kafka's GroupMetadata.computeSubscribedTopics throws for a member's subscription, if it does.
+def refused_subscription(subscriptions: Iterable[bytes], release: Release) -> str | None:
+    """What Kafka's GroupMetadata.computeSubscribedTopics throws for the members' subscriptions, if it does.
 
-    It reads version 0, which every version begins with, and forgives what it calls a SchemaException: until 2.6 any failure.
+    It reads version 0, which every version begins with. At the first SchemaException (until 2.6: the first failure) it gives
+    up without a word, whatever the members after it hold.
     """
-    if len(data) < 2:
-        return
     try:
-        _decode(ConsumerProtocolSubscription, "subscription", 0, data, release)
+        for data in subscriptions:
+            _version(data, release)
+            _decode(ConsumerProtocolSubscription, "subscription", 0, data, release)
     except Unparsable:
-        return
+        return None
     except DecodeError as error:
-        yield error.kafka
+        return error.kafka
+    return None

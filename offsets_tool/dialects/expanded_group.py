@@ -6,11 +6,10 @@ A blob that does not parse stays base64. Source: DumpLogSegments.OffsetsMessageP
 from typing import Any, Final
 
 from offsets_tool.dialects import knowledge
-from offsets_tool.dialects.serde import unknown_version_refused
+from offsets_tool.dialects.unknown_versions import read_any_version
 from offsets_tool.errors import DecodeError
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.embedded import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from offsets_tool.wire import walk
 from offsets_tool.wire.json import to_json
 
 _CONSUMER: Final = "consumer"
@@ -30,10 +29,7 @@ def expand_group(data: dict[str, Any], value: GroupMetadataValue) -> None:
 
 def _expand(cls: type, blob: bytes) -> dict[str, Any] | None:
     try:
-        version = max(0, knowledge.prefix(blob))
-        message = walk.decode(cls, version, blob, 2).message
+        version = knowledge.prefix(blob)
+        return to_json(read_any_version(cls, version, blob), max(0, version))
     except DecodeError:
         return None
-    if unknown_version_refused(message, version):
-        return None
-    return to_json(message, version)

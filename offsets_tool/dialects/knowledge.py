@@ -70,11 +70,12 @@ def read_key(type_id: int, release: Release, data: bytes) -> Any:
 
 def read_value(type_id: int, release: Release, version: int, data: bytes) -> Any:
     """The value after its two bytes of version, in the release's layout; DecodeError with Kafka's words."""
-    return walk.decode(_value_class(type_id, release), version, data, 2).message
+    return walk.decode(value_class(type_id, release), version, data, 2).message
 
 
 @cache
-def _value_class(type_id: int, release: Release) -> type:
+def value_class(type_id: int, release: Release) -> type:
+    """The declaration of a record type's value as that release has it."""
     layouts = RECORD_TYPES[type_id].layouts
     return as_of(next(layout.value for layout in layouts if release_of(layout.since) <= release), release)
 

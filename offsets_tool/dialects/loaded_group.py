@@ -4,7 +4,6 @@ Strings are what Java shows. Source: Kafka's GroupMetadataManager.readGroupMessa
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from offsets_tool.dialects.consumer_protocol import refused_subscription
@@ -19,7 +18,6 @@ _STATES_AND_OPTIONS: Final = (0, 10, 1)
 """Since then an empty group is Empty, and until 1.0.1 has no protocol type whatever its record says (KAFKA-6287)."""
 _KEEPS_PROTOCOL_TYPE: Final = (1, 0, 1)
 _COUNTS_PROTOCOLS: Final = (2, 1)
-_STATIC_MEMBERS: Final = (2, 3)
 _NULL_IS_NO_INSTANCE: Final = (2, 8)
 _STATIC_MEMBERS_ONCE: Final = (3, 0)
 _READS_SUBSCRIPTIONS: Final = (2, 4)
@@ -61,7 +59,8 @@ def load_group(group_id: str, version: int, value: GroupMetadataValue, release: 
         "Empty" if not members and release >= _STATES_AND_OPTIONS else "Stable",
         members,
     )
-    for refusal in _refusals(group, value, release):
+    refusal = _refused_members(group, value, release) or _refused_subscription(group, release)
+    if refusal is not None:
         raise DecodeError("Kafka cannot load this group", kafka=refusal)
     return group
 
@@ -98,29 +97,23 @@ def _protocol_type(value: GroupMetadataValue, release: Release) -> str | None:
     return java_text(value.protocol_type) or None if release >= _KEEPS_PROTOCOL_TYPE else None
 
 
-def _refusals(group: LoadedGroup, value: GroupMetadataValue, release: Release) -> Iterator[str]:
-    """In the order in which Kafka comes upon them."""
-    if release >= _COUNTS_PROTOCOLS:
-        yield from _refused_members(group, value, release)
-    if release >= _READS_SUBSCRIPTIONS and group.protocol_type == _CONSUMER and group.protocol is not None:
-        for _, member in map_of(release).order((member.member_id, member) for member in group.members):
-            assert isinstance(member, LoadedMember)
-            yield from refused_subscription(member.subscription, release)
-
-
-def _refused_members(group: LoadedGroup, value: GroupMetadataValue, release: Release) -> Iterator[str]:
+def _refused_members(group: LoadedGroup, value: GroupMetadataValue, release: Release) -> str | None:
+    """What adding the members one by one throws, if it does."""
+    if release < _COUNTS_PROTOCOLS:
+        return None
     added: Counter[str] = Counter()
     instances: set[str] = set()
     for member, stored in zip(group.members, value.members, strict=True):
         instance_id = stored.group_instance_id
         if instance_id is not None and release >= _STATIC_MEMBERS_ONCE:
             if instance_id in instances:
-                yield _static_twice(java_text(instance_id), group.group_id)
+                return _static_twice(java_text(instance_id), group.group_id)
             instances.add(instance_id)
         # Every member supports the one protocol, so the count is wrong only once a member stood there twice.
         if added and added.total() != len(added):
-            yield "assertion failed"
+            return "assertion failed"
         added[member.member_id] += 1
+    return None
 
 
 def _static_twice(instance_id: str, group_id: str) -> str:
@@ -128,3 +121,10 @@ def _static_twice(instance_id: str, group_id: str) -> str:
         f"Static member with groupInstanceId={instance_id} cannot be added to group {group_id} "
         "since it is already a member"
     )
+
+
+def _refused_subscription(group: LoadedGroup, release: Release) -> str | None:
+    if release < _READS_SUBSCRIPTIONS or group.protocol_type != _CONSUMER or group.protocol is None:
+        return None
+    ordered = map_of(release).ordered((member.member_id, member.subscription) for member in group.members)
+    return refused_subscription((subscription for _, subscription in ordered), release)

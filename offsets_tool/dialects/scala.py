@@ -12,7 +12,6 @@ from offsets_tool.dialects.versions import Release, Table, newest
 from offsets_tool.wire.text import java_text
 
 V = TypeVar("V")
-Entry = tuple[str, V]
 
 _INITIAL_SIZE: Final = 16
 _INT: Final = 0xFFFFFFFF
@@ -33,14 +32,20 @@ def option(value: object | None) -> str:
 
 
 class ScalaMap(NamedTuple):
-    """What a Scala version makes of a mutable.HashMap: the word before its entries, and their order."""
+    """What a Scala version makes of a mutable.HashMap: the word before its entries, and the order of its keys."""
 
     prefix: str
-    order: Callable[[Iterable[Entry[object]]], list[Entry[object]]]
+    keys: Callable[[Iterable[str]], list[str]]
 
-    def show(self, entries: Iterable[Entry[object]]) -> str:
-        """The map's toString; `entries` as they were put, a key put twice among them."""
-        return f"{self.prefix}({', '.join(f'{key} -> {value}' for key, value in self.order(entries))})"
+    def ordered(self, entries: Iterable[tuple[str, V]]) -> list[tuple[str, V]]:
+        """The map's entries as it iterates; `entries` as they were put, a key put twice among them."""
+        put = list(entries)
+        values = dict(put)
+        return [(key, values[key]) for key in self.keys(key for key, _ in put)]
+
+    def show(self, entries: Iterable[tuple[str, V]]) -> str:
+        """The map's toString."""
+        return f"{self.prefix}({', '.join(f'{key} -> {value}' for key, value in self.ordered(entries))})"
 
 
 def map_of(release: Release) -> ScalaMap:
@@ -48,17 +53,18 @@ def map_of(release: Release) -> ScalaMap:
     return newest(_MAPS, release)
 
 
-def _order_212(entries: Iterable[Entry[V]]) -> list[Entry[V]]:
+def _keys_212(put: Iterable[str]) -> list[str]:
     """scala.collection.mutable.HashTable: chains grow at their head, iteration starts at the table's end."""
     table: list[list[str]] = [[] for _ in range(_INITIAL_SIZE)]
-    values: dict[str, V] = {}
-    for key, value in entries:
-        if key not in values:
-            table[_index_212(key, len(table))].insert(0, key)
-        values[key] = value
-        if len(values) > len(table) * 3 // 4:
+    seen: set[str] = set()
+    for key in put:
+        if key in seen:
+            continue
+        seen.add(key)
+        table[_index_212(key, len(table))].insert(0, key)
+        if len(seen) > len(table) * 3 // 4:
             table = _grown_212(table)
-    return [(key, values[key]) for chain in reversed(table) for key in chain]
+    return [key for chain in reversed(table) for key in chain]
 
 
 def _grown_212(table: list[list[str]]) -> list[list[str]]:
@@ -81,17 +87,15 @@ def _index_212(key: str, size: int) -> int:
     return rotated >> (32 - (size.bit_length() - 1))
 
 
-def _order_213(entries: Iterable[Entry[V]]) -> list[Entry[V]]:
+def _keys_213(put: Iterable[str]) -> list[str]:
     """Scala 2.13's HashMap: iteration from the table's start, chains sorted by hash, doubled before it is three quarters full."""
     size = _INITIAL_SIZE
-    values: dict[str, V] = {}
-    for key, value in entries:
-        if len(values) + 1 >= size * 3 // 4:
+    hashes: dict[str, int] = {}
+    for key in put:
+        if len(hashes) + 1 >= size * 3 // 4:
             size *= 2
-        values[key] = value
-    hashes = {key: _improved_213(key) for key in values}
-    ordered = sorted(values, key=lambda key: (hashes[key] & (size - 1), _signed(hashes[key])))
-    return [(key, values[key]) for key in ordered]
+        hashes[key] = _improved_213(key)
+    return sorted(hashes, key=lambda key: (hashes[key] & (size - 1), _signed(hashes[key])))
 
 
 def _improved_213(key: str) -> int:
@@ -104,6 +108,6 @@ def _signed(value: int) -> int:
 
 
 _MAPS: Final[Table[ScalaMap]] = (
-    ((0, 8), ScalaMap("Map", _order_212)),
-    ((2, 4), ScalaMap("HashMap", _order_213)),
+    ((0, 8), ScalaMap("Map", _keys_212)),
+    ((2, 4), ScalaMap("HashMap", _keys_213)),
 )

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.dialects import knowledge
+from offsets_tool.dialects.unknown_versions import read_any_version
 from offsets_tool.dialects.versions import Release
 from offsets_tool.errors import DecodeError
-from offsets_tool.wire.schema import schema_of
 
 _CHECKS_VALUE_VERSIONS: Final = (4, 0)
 """KAFKA-18672; before, an unknown version was read as far as its bytes allowed."""
@@ -44,32 +44,10 @@ def deserialize(key: bytes, value: bytes | None, release: Release) -> Coordinato
     if release >= _CHECKS_VALUE_VERSIONS and not knowledge.reads_version(type_id, release, version):
         text = f"Found an unknown record version {version} for {type_id} type"
         raise DecodeError(f"unknown value version {version}", kafka=text)
-    data = _read("value", version, lambda: _value(type_id, release, version, value))
+    data = _read(
+        "value", version, lambda: read_any_version(knowledge.value_class(type_id, release), version, value)
+    )
     return CoordinatorRecord(type_id, key_data, version, data)
-
-
-def _value(type_id: int, release: Release, version: int, data: bytes) -> Any:
-    # Generated code compares versions: what is below the first reads as the first.
-    shape = max(0, version)
-    value = knowledge.read_value(type_id, release, shape, data)
-    refused = unknown_version_refused(value, shape)
-    if refused:
-        text = f"Can't read version {version} of {refused}"
-        raise DecodeError(text)
-    return value
-
-
-def unknown_version_refused(message: Any, version: int) -> str | None:
-    """The first structure inside a message that a generated class does not read, since it checks what the message did not."""
-    schema = schema_of(type(message))
-    if version <= schema.versions.high:
-        return None
-    for field in schema.fields:
-        held = getattr(message, field.name)
-        parts = held if isinstance(held, tuple) else (held,)
-        if held != field.default and hasattr(next(iter(parts), None), "__schema__"):
-            return type(parts[0]).__name__
-    return None
 
 
 def _prefix(data: bytes, name: str) -> int:
