@@ -13,6 +13,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.broker import KRaftBroker
     from tests.oracle.client import Oracle
 
 DEEP = bool(os.environ.get("OFFSETS_TOOL_DEEP"))
@@ -48,4 +49,13 @@ def oracle() -> Iterator["Oracle"]:
     from tests.oracle.client import Oracle
 
     with Oracle() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator["KRaftBroker"]:
+    """A broker of the newest release, shared by the run: a test names its own topics and groups in it."""
+    from tests.broker import KRaftBroker
+
+    with KRaftBroker() as started:
         yield started

@@ -2,8 +2,8 @@
 
 | releases | can be asked |
 |---|---|
-| 4.3.1 | everything: serde, encode, formatter, dumplog, batches, build, blob; and it is the broker |
-| 3.9.2, 4.0.2, 4.1.2, 4.2.1 | serde, formatter, dumplog; encode from 4.1 |
+| 4.3.1 | everything: serde, encode, formatter, dumplog, batches, build, blob, and a broker |
+| 3.9.2, 4.0.2, 4.1.2, 4.2.1 | serde, formatter, dumplog, and a broker; encode from 4.1 |
 | 1.1.1, 2.8.2, 3.3.2 | formatter, dumplog (the text dialects) |
 | 3.7.2, 4.4.0 | serde; encode with 4.4.0 (whose tools are not in the repository) |
 | 3.5.2, 3.6.2, 3.8.1 | declarations only, as all from 2.8.2 on |
@@ -11,7 +11,7 @@
 
 from spark.jars import JarSet
 
-# Web servers, documentation, native state stores, ZooKeeper: no question of ours comes near them.
+# Web servers, documentation, native state stores: no question of ours comes near them.
 UNASKED = (
     "org.eclipse.jetty*:*",
     "org.glassfish*:*",
@@ -24,8 +24,6 @@ UNASKED = (
     "org.codehaus.plexus:*",
     "org.rocksdb:*",
     "io.netty:*",
-    "org.apache.zookeeper:*",
-    "com.101tec:*",
     "org.slf4j:slf4j-log4j12",
     "org.slf4j:slf4j-reload4j",
     "org.scala-lang:scala-reflect",
@@ -39,6 +37,9 @@ UNASKED = (
     "commons-logging:*",
 )
 
+ZOOKEEPER = ("org.apache.zookeeper:*", "com.101tec:*")
+"""Not needed but by the broker of 3.9, whose configuration names its classes even without it."""
+
 LOGGING = "org.slf4j:slf4j-simple:1.7.36"
 
 
@@ -46,11 +47,10 @@ def _kafka(version: str, artifacts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"org.apache.kafka:{artifact}:{version}" for artifact in artifacts)
 
 
-def _release(version: str, *artifacts: str) -> JarSet:
+def _release(version: str, *artifacts: str, without: tuple[str, ...] = UNASKED) -> JarSet:
     """What runs the tools of a release: these artifacts and what they need."""
-    return JarSet(
-        f"kafka-{version}", (*_kafka(version, artifacts), LOGGING), transitive=True, excludes=UNASKED
-    )
+    coordinates = (*_kafka(version, artifacts), LOGGING)
+    return JarSet(f"kafka-{version}", coordinates, transitive=True, excludes=without)
 
 
 def _serde(version: str, jackson: str, annotations: str, *artifacts: str) -> JarSet:
@@ -73,9 +73,9 @@ NEWEST = "4.3.1"
 """The newest release that is complete in the repository."""
 
 KAFKA = {
-    "1.1.1": _release("1.1.1", "kafka_2.12"),
-    "2.8.2": _release("2.8.2", "kafka_2.13"),
-    "3.3.2": _release("3.3.2", "kafka_2.13"),
+    "1.1.1": _release("1.1.1", "kafka_2.12", without=UNASKED + ZOOKEEPER),
+    "2.8.2": _release("2.8.2", "kafka_2.13", without=UNASKED + ZOOKEEPER),
+    "3.3.2": _release("3.3.2", "kafka_2.13", without=UNASKED + ZOOKEEPER),
     "3.5.2": _declarations("3.5.2"),
     "3.6.2": _declarations("3.6.2"),
     "3.7.2": _serde("3.7.2", "2.16.2", "2.16.2"),
