@@ -1,0 +1,147 @@
+"""Records against Kafka's own serde in a JVM: what it reads we read to the same value and bytes; what it refuses we refuse, but for
+the differences that are named here, each of which keeps what Kafka drops.
+"""
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from offsets_tool import events
+from offsets_tool.events import Event
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.rows import LogRecord
+from offsets_tool.wire import walk
+from offsets_tool.wire.json import render, to_json
+from tests.cases import CASES
+from tests.conftest import DEEP
+from tests.dialects.hostile import Hostile
+from tests.records.test_cases import key_bytes
+
+if TYPE_CHECKING:
+    from tests.oracle.client import Oracle, Read
+
+pytestmark = pytest.mark.java
+
+NEWEST = "4.4.0"
+RECORDS = 1_000_000 if DEEP else 20_000
+AT_ONCE = 20_000
+
+
+class Difference(NamedTuple):
+    """A kind of record that we read and the newest Kafka does not."""
+
+    name: str
+    example: tuple[str, str]
+    """Key and value, in hex."""
+
+
+KEPT = (
+    Difference("retired type", ("0009000167", "00000101 00".replace(" ", ""))),
+    Difference(
+        "type 0 with a later value version",
+        ("000000016700017400000000", "0003" + "00" * 12 + "0000" + "00" * 8),
+    ),
+    Difference("earlier layout", ("000b000167", "00000000000500")),
+)
+
+
+def decoded(key: bytes | None, value: bytes | None) -> Event:
+    return events.decode(
+        LogRecord(source="", log_partition=0, log_offset=0, timestamp=0, key=key, value=value)
+    )
+
+
+def difference(event: Event) -> str | None:
+    """Which named difference lets us read what Kafka refuses."""
+    if event.key is None or event.kept_raw is not None:
+        return None
+    record_type = event.key.type
+    if record_type.until:
+        return "retired type"
+    if record_type.id == 0 and event.value_version:
+        return "type 0 with a later value version"
+    if event.value is not None and event.value.layout != record_type.layouts[0].since:
+        return "earlier layout"
+    return None
+
+
+def check(key: bytes | None, value: bytes | None, theirs: "Read") -> str:
+    """Compares one record; says how the two agree."""
+    event = decoded(key, value)
+    if theirs.error is not None:
+        found = difference(event)
+        # A key that is read though its value is refused is no disagreement.
+        assert event.kept_raw is not None or found, (key, value, theirs.error, event)
+        return found or "refused"
+    if difference(event) == "earlier layout":
+        # Kafka reads the beginning of these bytes as something else and ignores the rest.
+        assert theirs.value_bytes != value
+        return "earlier layout"
+    assert event.kept_raw is None and event.key is not None and theirs.key is not None, (key, value, event)
+    told_key, told_value = json.loads(theirs.key), theirs.value and json.loads(theirs.value)
+    assert told_key == {"type": event.key.type.id, "data": to_json(event.key.data, 0)}
+    ours = event.value and {
+        "version": event.value.version,
+        "data": to_json(event.value.data, event.value.version),
+    }
+    assert (ours and render(ours)) == (told_value and theirs.value), (key, value)
+    if not event.problem:
+        assert walk.encode(event.key.data, 0) == (theirs.key_bytes or b"")[2:]
+        if event.value is not None and not _has_unknown_tags(event):
+            assert events.encode_value(event.value) == theirs.value_bytes, (key, value)
+    return "read with a problem" if event.problem else "read"
+
+
+def _has_unknown_tags(event: Event) -> bool:
+    assert event.value is not None
+    return "unknownTags" in json.dumps(to_json(event.value.data, event.value.version, unknown_tags=True))
+
+
+def test_generated_damaged_and_garbage_records(oracle: "Oracle") -> None:
+    seen: Counter[str] = Counter()
+    hostile = Hostile(2026)
+    for _ in range(RECORDS // AT_ONCE):
+        pairs = hostile.records(AT_ONCE)
+        for (key, value), theirs in zip(pairs, oracle.serde(NEWEST, pairs), strict=True):
+            seen[check(key, value, theirs)] += 1
+    assert sum(seen.values()) == RECORDS
+    assert min(seen["read"], seen["refused"], seen["read with a problem"]) > RECORDS // 100, seen
+    assert all(seen[known.name] for known in KEPT), seen
+
+
+@pytest.mark.parametrize("known", KEPT, ids=lambda known: known.name)
+def test_each_deliberate_difference_keeps_what_kafka_refuses(oracle: "Oracle", known: Difference) -> None:
+    key, value = (bytes.fromhex(side) for side in known.example)
+    (theirs,) = oracle.serde(NEWEST, [(key, value)])
+    assert theirs.error is not None
+    assert check(key, value, theirs) == known.name
+
+
+def test_the_cases_are_what_kafka_writes(oracle: "Oracle") -> None:
+    """Our bytes for each case of the newest layouts are Kafka's bytes for the same JSON."""
+    cases = [
+        case
+        for case in CASES
+        if case.layout in ("", RECORD_TYPES[case.type].layouts[0].since)
+        and not RECORD_TYPES[case.type].until
+        and not (case.type == 0 and case.version)
+        and "unknown_tag" not in case.name
+    ]
+    asked = [
+        (
+            case.type,
+            render(to_json(case.key, 0)),
+            case.version or 0,
+            None if case.value is None else render(to_json(case.value, case.version or 0)),
+        )
+        for case in cases
+    ]
+    for case, written in zip(cases, oracle.encode(NEWEST, asked), strict=True):
+        assert written.error is None, (case.name, written.error)
+        assert (written.key, written.value) == (
+            key_bytes(case),
+            None if case.value_hex is None else bytes.fromhex(case.value_hex),
+        ), case.name
+    assert len(cases) > 40
