@@ -197,9 +197,9 @@ def in_units(pieces: Sequence[Piece]) -> tuple[Unit, ...]:
     wanted = sum(piece.size for piece in pieces) // UNITS_WANTED
     full = min(PIECE, max(SMALLEST_UNIT, wanted))
     units: list[list[Piece]] = []
-    filled = full
+    filled = 0
     for piece in pieces:
-        if filled + piece.size > full:
+        if not units or filled + piece.size > full:
             units.append([])
             filled = 0
         units[-1].append(piece)

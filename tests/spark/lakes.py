@@ -1,0 +1,78 @@
+"""Lakes for the tests: ingested by the one session of the run, read back through deltalake."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from offsets_tool.log.discover import find_segments
+from spark.ingest import Ingested, Request, Writer, ingest
+from tests import plain_rows
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+CORPORA = FIXTURES / "corpora"
+SEGMENT = CORPORA / "3.9.2-txn" / "segments" / "__consumer_offsets-4" / f"{0:020d}.log"
+TABLES = ("log", "events", "sources")
+PASSING = ("run", "ingested_at")
+"""What differs between two lakes of the same evidence."""
+Row = dict[str, Any]
+
+
+def bring(
+    session: SparkSession, lake: Path, *paths: Path, writer: Writer = Writer.ARROW, **options: Any
+) -> Ingested:
+    request = Request(paths=[str(path) for path in paths], lake=str(lake), writer=writer, **options)
+    return ingest(request, lambda: session)
+
+
+def rows(lake: Path, table: str) -> list[Row]:
+    """The rows that count, in the order of their key."""
+    found = DeltaTable(lake / table).to_pyarrow_table().to_pylist()
+    runs = {row["run"] for row in DeltaTable(lake / "sources").to_pyarrow_table(columns=["run"]).to_pylist()}
+    place = "range_start" if table == "sources" else "log_offset"
+    counted = [row for row in found if row["run"] in runs]
+    return sorted(
+        counted, key=lambda row: (row["cluster"], row["source"], row["log_partition"] or 0, row[place])
+    )
+
+
+def content(lake: Path, *tables: str) -> dict[str, list[Row]]:
+    """All rows of the tables, without what differs from run to run."""
+    return {
+        table: [
+            {name: value for name, value in row.items() if name not in PASSING} for row in rows(lake, table)
+        ]
+        for table in tables or TABLES
+    }
+
+
+def plain(path: Path) -> dict[str, list[Row]]:
+    """What `log` and `events` must hold of the segments under a path, each row with its source."""
+    read = [
+        (segment, record)
+        for segment in find_segments([path.resolve()])
+        for record in plain_rows.records([Path(segment.path)])
+    ]
+    read.sort(key=lambda pair: (pair[0].source, pair[0].log_partition, pair[1].log_offset))
+    return {
+        "log": [{"source": s.source} | plain_rows.log(record) for s, record in read],
+        "events": [{"source": s.source} | plain_rows.event(record) for s, record in read],
+    }
+
+
+def comparable(lake: Path) -> dict[str, list[Row]]:
+    """The same of a lake."""
+    return {
+        table: [{"source": row["source"]} | plain_rows.comparable(row) for row in rows(lake, table)]
+        for table in ("log", "events")
+    }
+
+
+def files(lake: Path) -> Iterator[tuple[str, int, int]]:
+    """Every file of a lake: what a run that writes nothing leaves as it was."""
+    for path in sorted(lake.rglob("*")):
+        if path.is_file():
+            stat = path.stat()
+            yield path.relative_to(lake).as_posix(), stat.st_size, stat.st_mtime_ns
