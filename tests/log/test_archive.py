@@ -508,6 +508,56 @@ def test_damaged_parquet(tmp_path: Path) -> None:
     assert (bad.position, bad.size, read.unreadable_rows) == (5, 1, 1)
 
 
+def damaged(data: bytes, chance: random.Random) -> bytes:
+    """Some bytes changed, put in or taken out."""
+    found = bytearray(data)
+    for _ in range(chance.choice([1, 2, 5, 30])):
+        at = chance.randrange(len(found))
+        change = chance.random()
+        if change < 0.6:
+            found[at] = chance.randrange(256)
+        elif change < 0.8:
+            found[at:at] = chance.randbytes(chance.randrange(9))
+        elif len(found) > 1000:
+            del found[at : at + chance.randrange(50)]
+    return bytes(found)
+
+
+@pytest.mark.parametrize("kind", ["parquet", *JSON_LAYOUTS])
+def test_any_damage(kind: str, tmp_path: Path) -> None:
+    """Whatever happened to a file: it is refused as a whole, or every row has its place."""
+    path = tmp_path / "archive"
+    if kind == "parquet":
+        pq.write_table(spark_table(CONSUMED), path, row_group_size=20, compression="zstd")
+    else:
+        path.write_bytes(JSON_LAYOUTS[kind][1](CONSUMED[:20]))
+    whole = path.read_bytes()
+    read_some = 0
+    for seed in range(100):
+        path.write_bytes(damaged(whole, random.Random(seed)))
+        try:
+            read = read_archive(path)
+            items = list(read)
+        except SourceError:
+            continue
+        assert read.records == sum(isinstance(item, LogRecord) for item in items)
+        assert read.rows == (read.records + read.unreadable_rows + read.other_topics + read.other_partitions)
+        read_some += bool(read.records)
+    assert read_some > 5
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    """A string column that is not UTF-8 costs its row group, and is no traceback."""
+    table = pa.table({"offset": [1], "key": [b"k"], "value": [b"v"], "topic": [TOPIC]})
+    pq.write_table(table, tmp_path / "a.parquet", compression="none", use_dictionary=False)
+    data = (tmp_path / "a.parquet").read_bytes()
+    assert data.count(TOPIC.encode()) > 0
+    (tmp_path / "a.parquet").write_bytes(data.replace(TOPIC.encode(), b"\xff" * len(TOPIC)))
+    [bad] = read_archive(tmp_path / "a.parquet")
+    assert isinstance(bad, Unreadable)
+    assert (bad.position, bad.size) == (0, 1)
+
+
 def test_a_folder_with_a_bad_file(tmp_path: Path) -> None:
     """It does not hide the others, and is not passed over."""
     pq.write_table(spark_table(ONE), tmp_path / "a.parquet")

@@ -16,6 +16,8 @@ from offsets_tool.log.archive.lines import RowRead, RowSource
 from offsets_tool.rows import Unreadable, UnreadableKind
 
 _ROWS_AT_ONCE: Final = 8192
+# Damaged names and strings are first seen when they become Python's.
+_BROKEN: Final = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
 def parquet_source(path: Path) -> RowSource:
@@ -24,7 +26,7 @@ def parquet_source(path: Path) -> RowSource:
     try:
         with pq.ParquetFile(path) as file:
             names = _names(file.schema_arrow)
-    except (pa.ArrowException, OSError) as error:
+    except _BROKEN as error:
         reason = f"not a Parquet file that can be read ({error}); copy it again if it is cut off"
         raise SourceError(source, reason) from error
     return RowSource(source, names, lambda columns: _read_parquet(path, columns))
@@ -41,7 +43,7 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[RowRead | Unreadable
                 for batch in batches:
                     yield from _rows(batch, done)
                     done += batch.num_rows
-            except (pa.ArrowException, OSError) as error:
+            except _BROKEN as error:
                 reason = f"row group {group} is damaged: {error}"
                 yield Unreadable(path.as_posix(), done, start + size - done, reason, UnreadableKind.DAMAGE)
             start += size
@@ -71,7 +73,7 @@ def delta_source(path: Path) -> RowSource:
             for batch in pa.RecordBatchReader.from_stream(answer):
                 yield from _rows(batch, done)
                 done += batch.num_rows
-        except (DeltaError, pa.ArrowException, OSError) as error:
+        except (DeltaError, *_BROKEN) as error:
             reason = f"the table cannot be read any further: {error}"
             yield Unreadable(source, done, 0, reason, UnreadableKind.DAMAGE)
 
