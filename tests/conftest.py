@@ -59,3 +59,12 @@ def broker() -> Iterator["KRaftBroker"]:
 
     with KRaftBroker() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def active(broker: "KRaftBroker") -> "KRaftBroker":
+    """The shared broker after groups and transactions have left their records."""
+    from tests.log.live.activity import act
+
+    act(broker.bootstrap_server)
+    return broker

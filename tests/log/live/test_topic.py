@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import NewTopic
 from kafka.errors import KafkaConnectionError
 from kafka.protocol.parser import KafkaProtocol
-from kafka.structs import OffsetAndMetadata
 
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import decode
@@ -22,52 +19,13 @@ from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 from spark.java import java
 from tests.broker import OFFSETS_PARTITIONS, KRaftBroker
+from tests.log.live.activity import GROUPS, TRANSACTIONAL
 
 pytestmark = pytest.mark.broker
-
-GROUPS = [f"live-{number}" for number in range(8)]
-TRANSACTIONAL = "live-transactional"
-TOPIC = "live-orders"
 
 PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 FETCH, LIST_OFFSETS, METADATA, API_VERSIONS = 1, 2, 3, 18
-
-
-def act(bootstrap_server: str) -> None:
-    """Groups that commit and leave, one that is deleted, transactions of which one is aborted."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap_server)
-    admin.create_topics([NewTopic(TOPIC, 2, 1)])
-    for group in GROUPS:
-        consumer = KafkaConsumer(
-            TOPIC, bootstrap_servers=bootstrap_server, group_id=group, enable_auto_commit=False
-        )
-        while not consumer.assignment():
-            consumer.poll(timeout_ms=100)
-        consumer.commit(
-            {TopicPartition(TOPIC, number): OffsetAndMetadata(number, group, -1) for number in range(2)}
-        )
-        consumer.close()
-    for number in range(3):
-        producer = KafkaProducer(bootstrap_servers=bootstrap_server, transactional_id="live-tx")
-        producer.init_transactions()
-        producer.begin_transaction()
-        producer.send_offsets_to_transaction(
-            {TopicPartition(TOPIC, 0): OffsetAndMetadata(number, "", -1)}, TRANSACTIONAL
-        )
-        if number == 1:
-            producer.abort_transaction()
-        else:
-            producer.commit_transaction()
-        producer.close()
-    admin.delete_groups(GROUPS[:1])
-    admin.close()
-
-
-@pytest.fixture(scope="module")
-def active(broker: KRaftBroker) -> KRaftBroker:
-    act(broker.bootstrap_server)
-    return broker
 
 
 def in_files(broker: KRaftBroker, topic: LiveTopic) -> list[BatchRead]:
