@@ -19,7 +19,7 @@ from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 from spark.java import java
 from tests.broker import OFFSETS_PARTITIONS, KRaftBroker
-from tests.log.live.activity import GROUPS, TRANSACTIONAL
+from tests.log.live.activity import GROUPS, TRANSACTIONAL, act
 
 pytestmark = pytest.mark.broker
 
