@@ -46,5 +46,5 @@ $(INSTALLED): pyproject.toml
 	@$(BIN)/python -m pip --version >$(LOG) 2>&1 || $(PYTHON) -m venv --clear .venv >>$(LOG) 2>&1 || \
 	  { echo "Python's venv module does not work: install it (on Debian: apt-get install python3-venv), then run make again." >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' >>$(LOG) 2>&1 || \
-	  { grep '^ERROR' $(LOG) | tail -n 1 >&2; echo "pip could not install: check the network (or pip's index setting), then run make again; its words are in $(LOG)." >&2; exit 1; }
+	  { echo "pip could not install: check the network (or pip's index setting), then run make again; its words are in $(LOG)." >&2; exit 1; }
 	@touch $@
