@@ -92,7 +92,7 @@ class ArrowLake:
         return rows
 
     def next_run(self) -> int:
-        return max(self._last_run(table) for table in TABLES) + 1
+        return max(self._last_run(LOG), self._last_run(SOURCES)) + 1
 
     def commit(self, run: int, files: Iterable[NewFile]) -> None:
         """All files of a run; all rows in them have its number."""
@@ -165,7 +165,7 @@ class SparkLake:
         return rows
 
     def next_run(self) -> int:
-        return max(self._last_run(table) for table in TABLES) + 1
+        return max(self._last_run(LOG), self._last_run(SOURCES)) + 1
 
     def commit(self, run: int, log: DataFrame, sources: pa.RecordBatch) -> None:
         """The rows of a run in `log` (read only where `sources` counts any), and what `sources` says of them."""

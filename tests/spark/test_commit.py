@@ -1,0 +1,186 @@
+"""Killed at any moment and run again: the same tables."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from deltalake.table import TableAlterer
+from pyspark.sql import SparkSession
+
+from spark.commit import ArrowLake, SparkLake
+from spark.ingest import Writer
+from spark.parquet import NewFile
+from tests.spark.lakes import CORPORA, SEGMENT, bring, content, rows
+
+pytestmark = pytest.mark.spark
+
+OTHER = CORPORA / "4.1.2-newgroups" / "segments"
+
+
+class Killed(BaseException):
+    """What nothing catches."""
+
+
+STEPS = {
+    Writer.ARROW: (
+        (DeltaTable, "create"),
+        (TableAlterer, "add_constraint"),
+        (DeltaTable, "create_write_transaction"),
+    ),
+    Writer.SPARK: ((SparkLake, "create"), (SparkLake, "_append")),
+}
+"""Everything that changes a table."""
+
+
+@contextmanager
+def killed(writer: Writer, step: int, *, before: bool) -> Iterator[list[str]]:
+    """Ends the process, as far as the lake can tell, before or after its n-th change. Gives the changes that were made."""
+    made: list[str] = []
+
+    def stopping(change: Callable[..., Any]) -> Callable[..., Any]:
+        def stepped(*args: Any, **options: Any) -> Any:
+            if before and len(made) == step:
+                raise Killed
+            done = change(*args, **options)
+            made.append(change.__name__)
+            if not before and len(made) == step + 1:
+                raise Killed
+            return done
+
+        return stepped
+
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in STEPS[writer]:
+            patch.setattr(owner, name, stopping(getattr(owner, name)))
+        yield made
+
+
+def is_killed(session: SparkSession, lake: Path, writer: Writer, step: int, *, before: bool) -> bool:
+    """Whether an ingest has so many steps, and was killed at this one."""
+    with killed(writer, step, before=before) as made:
+        try:
+            bring(session, lake, SEGMENT, writer=writer)
+        except Killed:
+            assert len(made) == step + (not before)
+            return True
+    return False
+
+
+@pytest.fixture(scope="module")
+def expected(
+    session: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[dict[str, Any]]]:
+    lake = tmp_path_factory.mktemp("expected")
+    bring(session, lake, SEGMENT)
+    return content(lake)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_killed_at_any_change(
+    session: SparkSession, tmp_path: Path, expected: dict[str, list[dict[str, Any]]], before: bool
+) -> None:
+    step = 0
+    while is_killed(session, tmp_path / str(step), Writer.ARROW, step, before=before):
+        bring(session, tmp_path / str(step), SEGMENT)
+        assert content(tmp_path / str(step)) == expected
+        step += 1
+    assert step == 7, "three tables, the constraints, three commits"
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param(0, marks=pytest.mark.deep), 1, 2, pytest.param(3, marks=pytest.mark.deep)]
+)
+def test_spark_killed_at_a_change(
+    session: SparkSession, tmp_path: Path, expected: dict[str, list[dict[str, Any]]], step: int
+) -> None:
+    assert is_killed(session, tmp_path, Writer.SPARK, step, before=False)
+    bring(session, tmp_path, SEGMENT, writer=Writer.SPARK)
+    assert content(tmp_path) == expected
+
+
+def half_done(session: SparkSession, lake: Path) -> None:
+    """A lake with one run, and a second one of which `log` is committed and nothing else."""
+    bring(session, lake, OTHER)
+    with killed(Writer.ARROW, 3, before=False) as made, pytest.raises(Killed):
+        bring(session, lake, SEGMENT)
+    assert made[3:] == ["create_write_transaction"]
+
+
+def test_half_a_run_does_not_count(session: SparkSession, tmp_path: Path) -> None:
+    bring(session, tmp_path / "whole", OTHER)
+    half_done(session, tmp_path / "half")
+    assert len(DeltaTable(tmp_path / "half" / "log").to_pyarrow_table()) > len(
+        rows(tmp_path / "whole", "log")
+    )
+    assert content(tmp_path / "half") == content(tmp_path / "whole")
+
+
+def test_a_half_run_is_finished_first_and_said(session: SparkSession, tmp_path: Path) -> None:
+    """Even by an ingest of something else: nothing is read again."""
+    half_done(session, tmp_path / "half")
+    done = bring(session, tmp_path / "half", OTHER)
+    assert (done.run, done.note) == (None, "finished run 2, which had been interrupted")
+    bring(session, tmp_path / "whole", OTHER, SEGMENT)
+    assert content(tmp_path / "half") == content(tmp_path / "whole")
+
+
+def test_a_half_run_whose_files_are_gone_is_given_up(session: SparkSession, tmp_path: Path) -> None:
+    """VACUUM removes files that no commit names."""
+    half_done(session, tmp_path / "half")
+    named = {Path(uri).name for uri in DeltaTable(tmp_path / "half" / "events").file_uris()}
+    for file in (tmp_path / "half" / "events").glob("*.parquet"):
+        if file.name not in named:
+            file.unlink()
+    done = bring(session, tmp_path / "half", SEGMENT)
+    assert done.run == 3 and "cannot be finished" in str(done.note)
+    bring(session, tmp_path / "whole", OTHER, SEGMENT)
+    assert content(tmp_path / "half") == content(tmp_path / "whole")
+    assert bring(session, tmp_path / "half", SEGMENT) == (None, [], None)
+
+
+def test_the_source_may_change_before_a_half_run_is_finished(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "__consumer_offsets-4" / SEGMENT.name
+    path.parent.mkdir()
+    data = SEGMENT.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    with killed(Writer.ARROW, 4, before=False), pytest.raises(Killed):
+        bring(session, tmp_path / "lake", path)
+    path.write_bytes(data)
+    bring(session, tmp_path / "lake", path)
+    bring(session, tmp_path / "whole", path)
+    assert content(tmp_path / "lake", "log", "events") == content(tmp_path / "whole", "log", "events")
+
+
+def test_a_commit_that_comes_twice_is_one(session: SparkSession, tmp_path: Path) -> None:
+    bring(session, tmp_path, SEGMENT)
+    before = content(tmp_path)
+    again = [
+        NewFile(table, path.name, path.stat().st_size, 1, 0, "{}")
+        for table in ("log", "events", "sources")
+        for path in (tmp_path / table).glob("*.parquet")
+    ]
+    ArrowLake(tmp_path).commit(1, again)
+    assert content(tmp_path) == before
+
+
+def test_a_commit_after_a_foreign_one(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer changes the table between our look at it and our commit."""
+    bring(session, tmp_path, OTHER)
+    commit, disturbed = DeltaTable.create_write_transaction, []
+
+    def disturbing(table: DeltaTable, *args: Any, **options: Any) -> None:
+        if table.table_uri not in disturbed:
+            disturbed.append(table.table_uri)
+            DeltaTable(table.table_uri).alter.set_table_properties({"delta.checkpointInterval": "7"})
+        commit(table, *args, **options)
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", disturbing)
+    assert bring(session, tmp_path, SEGMENT).run == 2
+    assert len(disturbed) == 3
+    bring(session, tmp_path / "whole", OTHER, SEGMENT)
+    assert content(tmp_path) == content(tmp_path / "whole")
