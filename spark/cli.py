@@ -140,3 +140,7 @@ class _Bar:
         self._bar = self._bar or ProgressBar(total)
         self._bar.advance(done - self._shown)
         self._shown = done
+
+
+if __name__ == "__main__":
+    main(prog_name="offsets-spark")

@@ -1,0 +1,103 @@
+"""The command: what it prints, how it ends, and that killing it does no harm."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from spark.cli import main
+from tests.spark.lakes import CORPORA, SEGMENT, bring, comparable, content, plain, rows
+
+COMMAND = [sys.executable, "-m", "spark.cli", "ingest"]
+
+
+def test_help_needs_no_spark() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "spark.cli", "ingest", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "SOURCE..." in shown.stdout and "--lake" in shown.stdout
+    assert "pyspark" not in shown.stderr and "pyarrow" not in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 2, "SOURCE"),
+        (["nowhere", "--lake", "lake"], 1, "nowhere: does not exist"),
+        ([str(SEGMENT), "--lake", "/proc/self/lake"], 1, "cannot be written"),
+        ([str(SEGMENT), "--lake", "lake", "--columns", "x"], 2, "NAME=COLUMN"),
+        ([str(SEGMENT), "--lake", "lake", "--log-partition", "9"], 1, "no segment of partition 9"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["ingest", *arguments])
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert code == 2 or len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.spark
+def test_the_summary(session: SparkSession, tmp_path: Path) -> None:
+    ingest = ["ingest", str(SEGMENT), "--lake", str(tmp_path / "lake")]
+    first = CliRunner().invoke(main, ingest)
+    assert (first.exit_code, first.stderr) == (0, "")
+    row = json.loads(first.stdout)
+    events = rows(tmp_path / "lake", "events")
+    assert row["run"] == row["sources"] == 1 and row["seconds"] > 0
+    assert (row["records"], row["bytes"]) == (len(events), SEGMENT.stat().st_size)
+    assert row["control"] == sum(event["is_control"] for event in events) > 0
+    second = CliRunner().invoke(main, [*ingest, "--format", "csv"])
+    assert second.stderr == "nothing new: the tables are as they were\n"
+    assert second.stdout.splitlines()[1].startswith(",0,0,0,")
+
+
+def log_committed(lake: Path) -> bool:
+    return (lake / "log" / "_delta_log" / f"{1:020d}.json").exists()
+
+
+def file_begun(lake: Path) -> bool:
+    return any((lake / "log").glob("*.parquet"))
+
+
+def tables_begun(lake: Path) -> bool:
+    return (lake / "log" / "_delta_log").exists()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "moment", [pytest.param(tables_begun, marks=pytest.mark.deep), file_begun, log_committed]
+)
+def test_killed_for_good(session: SparkSession, tmp_path: Path, moment: Callable[[Path], bool]) -> None:
+    lake = tmp_path / "lake"
+    running = subprocess.Popen([*COMMAND, str(CORPORA), "--lake", str(lake)])
+    while running.poll() is None and not moment(lake):
+        time.sleep(0.001)
+    running.kill()
+    assert running.wait() == -signal.SIGKILL
+    bring(session, lake, CORPORA)
+    assert comparable(lake) == plain(CORPORA)
+    bring(session, tmp_path / "once", CORPORA)
+    assert content(lake) == content(tmp_path / "once")
+
+
+@pytest.mark.spark
+def test_a_quiet_start(tmp_path: Path) -> None:
+    """A JVM of its own says nothing on stderr."""
+    done = subprocess.run(
+        [*COMMAND, str(SEGMENT), "--lake", str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["run"] == 1
