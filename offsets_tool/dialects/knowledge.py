@@ -5,7 +5,7 @@ bytes after the last field are ignored. Knows nothing about what is printed.
 """
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from offsets_tool.dialects.versions import Release, Table, newest
@@ -63,8 +63,9 @@ def _highest_version(type_id: int, release: Release) -> int:
     return newest(_OFFSET_COMMIT_VERSIONS, release)
 
 
+@lru_cache(maxsize=4096)
 def read_key(type_id: int, release: Release, data: bytes) -> Any:
-    """The key after its two bytes of record type; DecodeError with Kafka's words."""
+    """The key after its two bytes of record type; DecodeError with Kafka's words. Keys repeat heavily, hence the cache."""
     return walk.decode(as_of(RECORD_TYPES[type_id].key, release), 0, data, 2).message
 
 

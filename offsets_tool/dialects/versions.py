@@ -58,4 +58,4 @@ def name_of(release: Release) -> str:
 
 def newest(table: Table[T], release: Release) -> T:
     """The entry of the newest release that is not after `release`."""
-    return [entry for since, entry in table if since <= release][-1]
+    return next(entry for since, entry in reversed(table) if since <= release)

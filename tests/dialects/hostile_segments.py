@@ -1,0 +1,72 @@
+"""Segments for differential tests: hostile records in batches and messages of every magic, with gaps, markers and bad ends."""
+
+from random import Random
+from typing import Final
+
+from tests.dialects.hostile import Record
+from tests.log import batches
+
+_HEADERS: Final = ((), (), ((b"h", b"x"), ("è".encode(), None)))
+_PRODUCERS: Final = ((-1, -1, -1), (-1, -1, 0), (7, 2, 2**31 - 2))
+_ATTRIBUTES: Final = (0, 0, 16, 8, 64)
+"""None, transactional, log append time, delete horizon."""
+_MAGIC_1_CODECS: Final = (batches.GZIP, batches.SNAPPY)
+_CODECS: Final = (batches.NONE, batches.NONE, *_MAGIC_1_CODECS)
+
+
+def segment(records: list[Record], random: Random, base_offset: int) -> bytes:
+    """All the records in order, some batches with gaps before them, some with a marker after them."""
+    content, offset = b"", base_offset
+    while records:
+        some, records = records[:3], records[3:]
+        offset += random.choice((0, 0, 0, 3))
+        content += random.choice((_batch, _batch, _batch, _messages, _wrapper))(some, random, offset)
+        offset += len(some)
+        if random.random() < 0.05:
+            content += _marker(random, offset)
+            offset += 1
+    return content
+
+
+def _batch(records: list[Record], random: Random, offset: int) -> bytes:
+    body = [
+        batches.record(delta, key, value, delta - 1, headers=random.choice(_HEADERS))
+        for delta, (key, value) in enumerate(records)
+    ]
+    return batches.v2(
+        offset,
+        body,
+        codec=random.choice(_CODECS),
+        attributes=random.choice(_ATTRIBUTES),
+        producer=random.choice(_PRODUCERS),
+    )
+
+
+def _messages(records: list[Record], random: Random, offset: int) -> bytes:
+    magic = random.choice((0, 1))
+    return b"".join(batches.message(magic, offset + i, key, value) for i, (key, value) in enumerate(records))
+
+
+def _wrapper(records: list[Record], random: Random, offset: int) -> bytes:
+    magic = random.choice((0, 1))
+    inner = _messages_from(0 if magic else offset, magic, records)
+    append_time = magic and random.random() < 0.3
+    codec = random.choice(_MAGIC_1_CODECS)
+    return batches.wrapper(magic, offset + len(records) - 1, inner, codec, attributes=8 if append_time else 0)
+
+
+def _messages_from(first: int, magic: int, records: list[Record]) -> bytes:
+    return b"".join(batches.message(magic, first + i, key, value) for i, (key, value) in enumerate(records))
+
+
+def _marker(random: Random, offset: int) -> bytes:
+    marker = batches.record(0, b"\0\0\0" + random.choice((b"\0", b"\1")), b"\0\0\0\0\0\x05")
+    return batches.v2(offset, [marker], attributes=48, producer=(7, 2, -1))
+
+
+def end(random: Random) -> bytes:
+    """Mostly nothing; else zeros, or the first bytes of a batch."""
+    chance = random.random()
+    if chance < 0.1:
+        return bytes(random.choice((5, 17, 18, 40)))
+    return batches.v2(999)[: random.randrange(1, 60)] if chance < 0.2 else b""
