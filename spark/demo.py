@@ -1,0 +1,152 @@
+"""`make demo`: from brokers' files to answers. Looks at the evidence, decodes it, ingests it into a lake and asks it questions.
+
+Runs the commands that it names, on logs that real brokers wrote (fixtures/corpora). The lake is made anew each time.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pyspark.sql import SparkSession
+
+from offsets_tool.cli.render import write_rows
+from offsets_tool.errors import OffsetsToolError
+from spark.ingest import Request, ingest
+from spark.jars import cache
+from spark.session import session
+from spark.tables import TABLES, read_table
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+CORPORA: Final = Path(os.path.relpath(ROOT / "fixtures" / "corpora"))
+CLUSTERS: Final = ("2.4.1-mix", "3.9.2-txn", "4.3.1-kip848")
+"""A run of a broker each: classic groups, transactions, the consumer groups of KIP-848."""
+FIRST_LOOK: Final = CORPORA / "3.9.2-txn" / "segments"
+GROUP: Final = "pricing-hang-43"
+
+
+class Question(NamedTuple):
+    """What one asks of a lake, and how."""
+
+    text: str
+    sql: str
+
+
+QUESTIONS: Final = (
+    Question(
+        "What does the topic hold, and does the ledger add up? (each byte, each record)",
+        """
+        SELECT cluster, count(DISTINCT source) AS files, sum(bytes) AS bytes, sum(bytes_in_batches) AS in_batches,
+               sum(bytes_unreadable) AS unreadable, sum(records) AS records, sum(decoded) AS decoded,
+               sum(kept_raw) AS kept_raw, sum(control) AS control
+        FROM sources GROUP BY cluster ORDER BY cluster
+        """,
+    ),
+    Question(
+        "Which groups commit most, and what became of their commits?",
+        """
+        SELECT cluster, `group`, count(DISTINCT topic, partition) AS partitions,
+               count_if(NOT tombstone) AS commits, count_if(is_transactional) AS transactional,
+               count_if(tombstone) AS tombstones
+        FROM events WHERE topic IS NOT NULL
+        GROUP BY cluster, `group` ORDER BY commits DESC, `group` LIMIT 6
+        """,
+    ),
+    Question(
+        "Who went back to an earlier offset?",
+        """
+        SELECT cluster, `group`, topic, partition, log_offset, before, committed_offset AS after FROM (
+          SELECT *, lag(committed_offset) OVER (
+            PARTITION BY cluster, source, `group`, topic, partition ORDER BY log_offset) AS before
+          FROM events WHERE committed_offset IS NOT NULL AND NOT is_transactional)
+        WHERE committed_offset < before
+        ORDER BY before - committed_offset DESC, `group`, topic, partition LIMIT 6
+        """,
+    ),
+    Question(
+        "Which transactional commits never counted: aborted, or left without an end?",
+        """
+        SELECT commit.cluster, commit.`group`, commit.topic, commit.partition, commit.committed_offset,
+               commit.log_offset, coalesce(min_by(marker.control, marker.log_offset), 'no end') AS ended
+        FROM events AS commit LEFT JOIN events AS marker
+          ON marker.is_control AND marker.cluster = commit.cluster
+          AND marker.log_partition = commit.log_partition
+          AND marker.producer_id = commit.producer_id AND marker.log_offset > commit.log_offset
+        WHERE commit.is_transactional AND commit.topic IS NOT NULL
+        GROUP BY ALL HAVING ended <> 'COMMIT' ORDER BY ended DESC, commit.log_offset LIMIT 6
+        """,
+    ),
+    Question(
+        "Who is in the new consumer groups? (their records are Kafka's own JSON)",
+        """
+        SELECT cluster, `group`, count(DISTINCT member_id) AS members,
+               max_by(get_json_object(value_json, '$.clientId'), log_offset) AS newest_client,
+               max_by(get_json_object(value_json, '$.subscribedTopicNames'), log_offset) AS its_topics
+        FROM events WHERE record_name = 'ConsumerGroupMemberMetadata' AND NOT tombstone
+        GROUP BY cluster, `group` ORDER BY members DESC, `group` LIMIT 6
+        """,
+    ),
+)
+
+
+def main() -> int:
+    """Prints the demonstration; 1 if something stood in its way."""
+    began = time.monotonic()
+    try:
+        _command("inspect", FIRST_LOOK, "--format", "table")
+        _command("decode", FIRST_LOOK, "--group", GROUP, "--format", "table")
+        running = session("offsets-tool demo")
+        lake = _ingest(running)
+        for question in QUESTIONS:
+            _ask(running, question)
+    except OffsetsToolError as error:
+        print(error, file=sys.stderr)
+        return 1
+    _heading(f"{time.monotonic() - began:.0f} seconds. Next:")
+    here = os.path.relpath(ROOT / ".venv" / "bin")
+    print(f"  {here}/offsets-spark ingest YOUR-BROKERS-DATA-DIRECTORY --lake {lake} --cluster NAME")
+    print(f"  {here}/offsets-tool decode YOUR-BROKERS-DATA-DIRECTORY | jq .key    (and --help)")
+    return 0
+
+
+def _command(name: str, path: Path, *options: str) -> None:
+    """Runs offsets-tool as a user would."""
+    arguments = [name, path.as_posix(), *options]
+    _heading(f"$ offsets-tool {' '.join(arguments)}")
+    if subprocess.run([sys.executable, "-m", "offsets_tool.cli", *arguments], check=False).returncode:
+        raise OffsetsToolError("the demonstration ends here")
+
+
+def _ingest(running: SparkSession) -> str:
+    lake = cache() / "demo-lake"
+    shutil.rmtree(lake, ignore_errors=True)
+    shown = os.path.relpath(lake)
+    for cluster in CLUSTERS:
+        segments = CORPORA / cluster / "segments"
+        _heading(f"$ offsets-spark ingest {segments.as_posix()} --lake {shown} --cluster {cluster}")
+        request = Request(paths=[segments.as_posix()], lake=str(lake), cluster=cluster)
+        done = ingest(request, lambda: running)
+        records = sum(row["records"] for row in done.sources)
+        print(f"run {done.run}: {len(done.sources)} files, {records} records in log and events")
+    for table in TABLES:
+        read_table(running, str(lake), table).createOrReplaceTempView(table.name)
+    return shown
+
+
+def _ask(running: SparkSession, question: Question) -> None:
+    _heading(question.text)
+    answer = running.sql(question.sql)
+    rows = [row.asDict() for row in answer.collect()]
+    write_rows(sys.stdout.buffer, rows, "table", tuple(answer.columns))
+
+
+def _heading(text: str) -> None:
+    bold = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
+    print(f"\n{bold[0]}{text}{bold[1]}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
