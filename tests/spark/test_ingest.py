@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import json
 import os
 import random
 import tarfile
@@ -255,6 +256,23 @@ def test_a_lake_is_an_archive_too(session: SparkSession, tmp_path: Path) -> None
         there = [{n: r[n] for n in known} for r in rows(lake, "log")]
         assert there == [{n: r[n] for n in known} for r in rows(tmp_path / "lake", "log")]
         assert bring(session, lake, archive).run is None
+
+
+def test_json_lines_that_are_no_records_are_named(session: SparkSession, tmp_path: Path) -> None:
+    """A number that is wider than Kafka's is no record, and no reason to stop."""
+    lines = [
+        {"partition": 3, "offset": 7, "timestamp": 1, "key": "AAEAAWEAAWIAAAAA", "value": None},
+        {"partition": 3, "offset": 8, "timestamp": 1, "key": None, "value": None, "producer_epoch": 1 << 15},
+        {"partition": 1 << 31, "offset": 9, "timestamp": 1, "key": None, "value": None},
+    ]
+    archive = tmp_path / "topic.jsonl"
+    archive.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    bring(session, tmp_path / "lake", archive)
+    (row,) = rows(tmp_path / "lake", "sources")
+    assert (row["records"], row["decoded"], len(row["unreadable"])) == (1, 1, 2)
+    (event,) = rows(tmp_path / "lake", "events")
+    assert (event["log_partition"], event["log_offset"], event["tombstone"]) == (3, 7, True)
+    assert (event["group"], event["topic"], event["partition"]) == ("a", "b", 0)
 
 
 def test_one_bad_file_of_an_archive_does_not_hide_the_others(session: SparkSession, tmp_path: Path) -> None:

@@ -37,6 +37,9 @@ NAMES: Final[Mapping[str, Sequence[str]]] = {
 }
 REQUIRED: Final = ("offset", "key", "value")
 
+_BITS: Final = {"partition": 32, "producer_epoch": 16, "sequence": 32}
+"""How wide Kafka's numbers are; the others have 64 bits."""
+
 _KCAT_VALUE: Final = "payload"
 _HEX: Final = re.compile(r"00(?:[0-9a-fA-F]{2})*")
 _TIMESTAMP_TYPES: Final = {
@@ -139,9 +142,11 @@ def _integer(value: Any, field: str) -> int | None:
         return None
     # Redpanda Connect's metadata are strings.
     number = int(value) if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value) else value
-    if isinstance(number, int) and not isinstance(number, bool) and -(1 << 63) <= number < 1 << 63:
+    bits = _BITS.get(field, 64)
+    bound = 1 << bits - 1
+    if isinstance(number, int) and not isinstance(number, bool) and -bound <= number < bound:
         return number
-    raise DecodeError(f"{str(value)[:40]!r} is not an int64", path=field)
+    raise DecodeError(f"{str(value)[:40]!r} is not an int{bits}", path=field)
 
 
 def _flag(value: Any, field: str) -> bool | None:

@@ -1,0 +1,91 @@
+"""Files as Delta must find them: refused if a row is not as declared, described by statistics that hold."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from offsets_tool.wire.arrow import record_batch
+from offsets_tool.wire.schema import Int64, String
+from spark.parquet import STATISTIC_LENGTH, NewFile, TableWriter
+from spark.tables import RowRefused, Sum, Table
+
+
+class Row(NamedTuple):
+    """A row."""
+
+    name: String
+    total: Int64
+    first: Int64 | None
+    second: Int64
+
+
+TABLE = Table("table", Row, ("name",), (Sum("adds_up", "total", ("first", "second")),))
+
+
+def write(lake: Path, *groups: list[Row]) -> list[NewFile]:
+    writer = TableWriter(lake, TABLE)
+    for group in groups:
+        writer.write(record_batch(Row, group))
+    return writer.close()
+
+
+def test_a_file_and_its_statistics(tmp_path: Path) -> None:
+    (file,) = write(tmp_path, [Row("b", 3, 1, 2)], [Row("a", 9, 4, 5), Row("é", 0, 0, 0)])
+    path = tmp_path / "table" / file.path
+    assert (file.table, file.rows, file.size) == ("table", 3, path.stat().st_size)
+    assert pq.read_table(path).column("name").to_pylist() == ["b", "a", "é"]
+    assert json.loads(file.statistics) == {
+        "numRecords": 3,
+        "minValues": {"name": "a", "total": 0, "first": 0, "second": 0},
+        "maxValues": {"name": "é", "total": 9, "first": 4, "second": 5},
+        "nullCount": {"name": 0, "total": 0, "first": 0, "second": 0},
+    }
+
+
+def test_no_row_is_no_file(tmp_path: Path) -> None:
+    assert write(tmp_path) == write(tmp_path, []) == []
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 40, "é" * 40, "x" * STATISTIC_LENGTH, "x" * 32 + "\U0010ffff" * 3, "\U0010ffff" * 40]
+)
+def test_a_long_text_lies_between_its_bounds(tmp_path: Path, name: str) -> None:
+    (file,) = write(tmp_path, [Row(name, 0, 0, 0)])
+    statistics = json.loads(file.statistics)
+    low, high = statistics["minValues"]["name"], statistics["maxValues"]["name"]
+    assert low.encode() <= name.encode() <= high.encode()
+    assert len(low) <= STATISTIC_LENGTH
+
+
+def test_columns_without_values_have_no_bounds(tmp_path: Path) -> None:
+    table = Table("table", Row, ("name",))
+    writer = TableWriter(tmp_path, table)
+    writer.write(record_batch(Row, [Row("a", 1, None, 1)]))
+    statistics = json.loads(writer.close()[0].statistics)
+    assert "first" not in statistics["minValues"] and statistics["nullCount"]["first"] == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        (pa.RecordBatch.from_pylist([{"name": "a"}]), "columns"),
+        (record_batch(Row, [Row("a", 4, 1, 2)]), "total = first [+] second does not hold"),
+        (record_batch(Row, [Row("a", 1, None, 2)]), "does not hold"),
+        (
+            pa.RecordBatch.from_arrays(
+                [pa.array([None], "string"), *(pa.array([0], "int64") for _ in range(3))],
+                schema=TABLE.schema,
+            ),
+            r"table\.name: null",
+        ),
+    ],
+)
+def test_what_delta_would_refuse_is_refused(tmp_path: Path, rows: pa.RecordBatch, why: str) -> None:
+    with pytest.raises(RowRefused, match=why):
+        TableWriter(tmp_path, TABLE).write(rows)
+    assert not list(tmp_path.rglob("*.parquet"))

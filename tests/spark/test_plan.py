@@ -1,0 +1,61 @@
+"""Work is cut into pieces that add up, and packed into units of about one size."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.log.names import Segment
+from spark.plan import PIECE, SMALLEST_UNIT, File, Piece, find_files, in_units, plan
+from tests.spark.lakes import CORPORA, SEGMENT
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def file(size: int, name: str = "/a.log", *, continues: bool = True) -> File:
+    return File(Segment(path=name, size=size), "c", "log", NOW, continues)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2 * PIECE, 2 * PIECE + 1, 10 * PIECE + 7])
+def test_a_file_is_cut_into_even_pieces(size: int) -> None:
+    pieces = [piece for unit in plan([file(size)], []) for piece in unit]
+    assert (pieces[0].start, pieces[-1].end) == (0, size)
+    assert all(left.end == right.start for left, right in pairwise(pieces))
+    assert (len(pieces) == 1) == (size <= 2 * PIECE)
+    assert max(piece.size for piece in pieces) <= max(2 * PIECE if len(pieces) == 1 else PIECE, 1)
+
+
+def test_a_packed_file_is_one_piece() -> None:
+    ((piece,),) = plan([file(9 * PIECE, continues=False)], [])
+    assert (piece.start, piece.end, piece.size) == (0, None, 9 * PIECE)
+
+
+@given(st.lists(st.integers(0, 3 * PIECE), max_size=40))
+def test_units_keep_pieces_and_order(sizes: list[int]) -> None:
+    pieces = [Piece(file(size, f"/{n}.log"), 1, 0, size) for n, size in enumerate(sizes)]
+    units = in_units(pieces)
+    assert [piece for unit in units for piece in unit] == pieces
+    assert all(units)
+    full = min(PIECE, max(SMALLEST_UNIT, sum(sizes) // 8))
+    for unit in units:
+        assert len(unit) == 1 or sum(piece.size for piece in unit) <= full
+    for left, right in pairwise(units):
+        assert sum(piece.size for piece in left) + right[0].size > full
+
+
+def test_a_file_given_twice_is_one(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(SEGMENT.parent)
+    assert find_files([str(SEGMENT), str(SEGMENT.parent), str(link)], None, None) == find_files(
+        [str(SEGMENT)], None, None
+    )
+
+
+def test_files_are_found_in_the_order_of_the_log() -> None:
+    files = find_files([str(CORPORA / "3.7.2-compaction" / "segments")], "c", None)
+    places = [(f.segment.directory, f.segment.log_partition, f.segment.base_offset) for f in files]
+    assert places == sorted(places) and len(files) > 3
+    assert all(Path(f.segment.path).is_absolute() and f.cluster == "c" for f in files)
