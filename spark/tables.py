@@ -35,7 +35,7 @@ class Sum(NamedTuple):
         total = rows.column(self.parts[0])
         for part in self.parts[1:]:
             total = pc.add_checked(total, rows.column(part))
-        return bool(pc.all(pc.equal(rows.column(self.total), total), skip_nulls=False).as_py())
+        return bool(pc.all(pc.equal(rows.column(self.total), total), skip_nulls=False, min_count=0).as_py())
 
 
 class Table:
