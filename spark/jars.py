@@ -39,6 +39,9 @@ class JarSet(NamedTuple):
 DELTA = JarSet("delta-4.4.0", ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0"))
 """What Delta needs beyond Spark's own jars. What its POM names besides is there already, or older than Spark's."""
 
+ATTEMPTS = 2
+"""One dropped connection among a hundred is common, and the second attempt goes on where the first stopped."""
+
 COMPLAINTS = (
     r"(Host \S+ not found)",
     r"\((?:[\w.]+\.)?(\w+Exception: [^)\n]+)\)",
@@ -123,8 +126,11 @@ def _resolve(staging: Path, wanted: JarSet) -> None:
     retrieve = f"{staging}/jars/[organisation].[artifact]-[revision](-[classifier]).[ext]"
     told_to = ["-settings", f"{staging}/settings.xml", "-ivy", f"{staging}/ivy.xml", "-retrieve", retrieve]
     command = [str(java()), "-jar", str(_ivy()), *told_to, "-types", "jar", "bundle"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    if told.returncode != 0:
+    for _ in range(ATTEMPTS):
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        if told.returncode == 0:
+            break
+    else:
         raise SetupError(
             f"The jars of {wanted.name} could not be fetched: {_reason(told.stdout + told.stderr)}. Check the network and run "
             "the same command again; behind a mirror, let DEFAULT_ARTIFACT_REPOSITORY (Spark's own variable) hold its address."

@@ -5,7 +5,10 @@ The repository is a folder, laid out as Maven's, that DEFAULT_ARTIFACT_REPOSITOR
 
 import hashlib
 import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -117,6 +120,31 @@ def test_an_unreachable_repository(
     monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", address)
     with pytest.raises(SetupError, match=f"{complaint}. Check the network.*DEFAULT_ARTIFACT_REPOSITORY"):
         jars(TOOL)
+
+
+def test_one_failing_answer_is_asked_for_again(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = put(repository, "tool")
+    failures = [f"/{original.relative_to(repository)}"]
+
+    class Flaky(SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path in failures:
+                failures.remove(self.path)
+                self.send_error(503)
+            else:
+                super().do_GET()
+
+        def log_message(self, *spoken: object) -> None:
+            """Not a word: stderr belongs to the tests."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Flaky, directory=str(repository))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", f"http://127.0.0.1:{server.server_port}/")
+        try:
+            assert [path.read_bytes() for path in jars(TOOL)] == [original.read_bytes()]
+        finally:
+            server.shutdown()
+    assert failures == []
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

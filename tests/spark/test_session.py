@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import SetupError
+from spark.jars import DELTA, jars
 from spark.session import session as start
 
 pytestmark = pytest.mark.spark
@@ -65,6 +66,7 @@ except Exception as error:
 
 
 def test_start_and_a_failing_query_leave_stderr_empty() -> None:
+    jars(DELTA)  # fetching them would be worth a line on stderr
     told = subprocess.run([sys.executable, "-c", SPEAKING], capture_output=True, text=True, check=False)
     assert (told.stdout, told.stderr, told.returncode) == ("AnalysisException\n", "", 0)
 
