@@ -1,5 +1,7 @@
 """`offsets-tool inspect`: what this evidence is and covers, file by file, with the ledger that shows that nothing is lost."""
 
+import os
+import posixpath
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,7 +30,8 @@ COLUMNS = (
     "magic",
     "codec",
     "offsets",
-    "times",
+    "from",
+    "to",
     "groups",
 )
 
@@ -66,7 +69,7 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
     chosen = format_ or default_format()
     with Reading(Evidence.of(options).parts(), Filters()) as reading, output(output_path) as out:
         rows = _rows(reading)
-        write_rows(out, rows if chosen == "jsonl" else map(_flat, rows), chosen, COLUMNS)
+        write_rows(out, rows if chosen == "jsonl" else _flat(rows, _folder(reading, chosen)), chosen, COLUMNS)
     _say_totals(reading)
     reading.finish(strict)
 
@@ -112,16 +115,28 @@ def _row(part: Part, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
     return row | survey.json()
 
 
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """The row for a table: ranges as text."""
-    first, last = (_time(row[name]) for name in ("min_timestamp", "max_timestamp"))
-    return row | {
-        "unreadable_bytes": row["bytes_unreadable"],
-        "magic": " ".join(map(str, row["magics"])),
-        "codec": " ".join(row["codecs"]),
-        "offsets": "" if row["first_offset"] is None else f"{row['first_offset']}-{row['last_offset']}",
-        "times": f"{first} {last}" if first else "",
-    }
+def _folder(reading: Reading, format_: str) -> str:
+    """What a table does not repeat in every line: the folder that all files are in."""
+    sources = [part.source for part in reading.parts]
+    if format_ != "table" or len(sources) < 2:
+        return ""
+    folder = os.path.commonpath([posixpath.dirname(source) for source in sources])
+    note(f"files in {folder}:")
+    return f"{folder}/"
+
+
+def _flat(rows: Iterator[dict[str, Any]], folder: str) -> Iterator[dict[str, Any]]:
+    """The rows for a table or CSV: lists and ranges as text."""
+    for row in rows:
+        yield row | {
+            "source": row["source"].removeprefix(folder),
+            "unreadable_bytes": row["bytes_unreadable"],
+            "magic": " ".join(map(str, row["magics"])),
+            "codec": " ".join(row["codecs"]),
+            "offsets": "" if row["first_offset"] is None else f"{row['first_offset']}-{row['last_offset']}",
+            "from": _time(row["min_timestamp"]),
+            "to": _time(row["max_timestamp"]),
+        }
 
 
 def _time(timestamp: int | None) -> str | None:

@@ -19,6 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 Row = Mapping[str, Any]
+WIDE = 1_000
+"""Columns of a table that no terminal shows: no line is broken there."""
+
 TABLE_ROWS = 10_000
 """A table is laid out in memory: longer results are shown in tables of this many rows."""
 
@@ -78,7 +81,7 @@ def _plain(value: Any) -> Any:
 
 def _write_tables(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...]) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", write_through=True)
-    width = None if out is sys.stdout.buffer and sys.stdout.isatty() else 200
+    width = None if out is sys.stdout.buffer and sys.stdout.isatty() else WIDE
     console = Console(file=text, width=width, force_terminal=width is None, soft_wrap=False)
     left = iter(rows)
     while page := list(islice(left, TABLE_ROWS)):
