@@ -1,0 +1,71 @@
+"""The README's tour, run as it is printed: each command gives the lines below it (`...` stands for what is left out)."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+
+from offsets_tool.cli import main as tool
+from spark.cli import main as spark
+from tests.cases import FIXTURES
+
+ROOT = FIXTURES.parent
+TEXT = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```\n(\$ .*?)```", TEXT, re.DOTALL)
+
+
+def examples() -> list[tuple[str, list[str]]]:
+    """Commands and the lines printed below them."""
+    found = []
+    for block in BLOCKS:
+        lines = block.splitlines()
+        for place, line in enumerate(lines):
+            if line.startswith("$ "):
+                found.append(
+                    (line[2:], list(takewhile(lambda x: not x.startswith("$ "), lines[place + 1 :])))
+                )
+    return found
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("command", "shown"), examples(), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_the_tour_gives_what_it_shows(command: str, shown: list[str], tmp_path: Path) -> None:
+    if "jq" in command and shutil.which("jq") is None:
+        pytest.skip("jq is not installed")
+    (tmp_path / "fixtures").symlink_to(FIXTURES)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    if "inspect" in command:
+        command += " --format table"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} 2>&1"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={
+            **os.environ,
+            "PATH": path,
+            "OFFSETS_TOOL_CACHE": os.environ.get("OFFSETS_TOOL_CACHE", str(ROOT / ".cache")),
+        },
+    )
+    assert done.stdout
+    given = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    for line in shown:
+        wanted = " ".join(line.split())
+        assert wanted == "..." or any(out.startswith(wanted.removesuffix(" ...")) for out in given), (
+            wanted,
+            given,
+        )
+
+
+def test_every_command_is_in_the_readme() -> None:
+    commands = [f"offsets-tool {name}" for name in tool.list_commands(None)]  # type: ignore[arg-type]
+    commands += [f"offsets-spark {name}" for name in spark.commands]
+    assert [command for command in commands if f"`{command}" not in TEXT] == []
