@@ -1,4 +1,4 @@
-"""The lines of kafka-dump-log by release: one for a batch, one for a record, before key and payload.
+"""The lines of kafka-dump-log, 0.11 and later: one for a batch, one for a record, before key and payload.
 
 A table says which words each release uses; a line is put together from the facts of Batch and LogRecord. Knows nothing about
 what keys and values mean. Source: Kafka's DumpLogSegments.
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from offsets_tool.dialects.versions import Release, Table, newest
 from offsets_tool.log.control import decode_control
 from offsets_tool.log.header import increment_sequence
-from offsets_tool.rows import Batch, Codec, LogRecord
+from offsets_tool.rows import Batch, LogRecord
 from offsets_tool.wire.text import decode_text, java_text
 
 _V2: Final = 2
@@ -81,76 +81,6 @@ def _bool(value: bool | None) -> str:
 
 def _size(data: bytes | None) -> int:
     return -1 if data is None else len(data)
-
-
-# ---- messages (up to 0.10.2): one line each, wrappers too
-
-
-class Message(NamedTuple):
-    """What a message line tells: of an inner message, or of a wrapper."""
-
-    offset: int
-    crc: int | None
-    crc_valid: bool | None
-    codec: Codec
-    timestamp: int
-    key_size: int
-    value_size: int
-
-
-_OLD_CODECS: Final = {
-    Codec.NONE: "NoCompressionCodec",
-    Codec.GZIP: "GZIPCompressionCodec",
-    Codec.SNAPPY: "SnappyCompressionCodec",
-    Codec.LZ4: "LZ4CompressionCodec",
-}
-_TIMESTAMPS: Final = (0, 10, 1)
-_CODEC_NAMES: Final = (0, 10, 2)
-
-
-def message_line(message: Message, batch: Batch, release: Release) -> str:
-    """The line of one message, 0.8.2 to 0.10.2."""
-    time = f" {batch.timestamp_type}: {message.timestamp}" if release >= _TIMESTAMPS else ""
-    codec = (
-        message.codec.upper() if release >= _CODEC_NAMES else _OLD_CODECS.get(message.codec, message.codec)
-    )
-    key_size = f" keysize: {message.key_size}" if message.key_size >= 0 else ""
-    return (
-        f"offset: {message.offset} position: {batch.position}{time} isvalid: {_bool(message.crc_valid)} "
-        f"payloadsize: {message.value_size} magic: {batch.magic} compresscodec: {codec} crc: {message.crc}{key_size}"
-    )
-
-
-def inner_message(record: LogRecord) -> Message:
-    """A message that holds a key and a value."""
-    return Message(
-        record.log_offset,
-        record.crc,
-        record.crc_valid,
-        Codec.NONE,
-        record.timestamp,
-        _size(record.key),
-        _size(record.value),
-    )
-
-
-_WRAPPER_OVERHEAD: Final = {0: 26, 1: 34}
-
-
-def wrapper_message(batch: Batch) -> Message:
-    """A compressed wrapper: no key, the compressed messages as value."""
-    return Message(
-        batch.last_offset,
-        batch.crc,
-        batch.crc_valid,
-        batch.codec,
-        batch.max_timestamp,
-        -1,
-        batch.size - _WRAPPER_OVERHEAD[batch.magic],
-    )
-
-
-# ---- records (0.11 and later)
 
 
 def record_line(record: LogRecord, batch: Batch, release: Release) -> str:

@@ -9,15 +9,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from offsets_tool.dialects.dump_decoder import DumpDecoder
-from offsets_tool.dialects.dump_lines import (
-    batch_line,
-    inner_message,
-    message_line,
-    record_line,
-    wrapper_message,
-)
+from offsets_tool.dialects.dump_lines import batch_line, record_line
+from offsets_tool.dialects.dump_messages import inner_message, message_line, wrapper_message
 from offsets_tool.dialects.gaps import Gaps
 from offsets_tool.dialects.output import Output
+from offsets_tool.dialects.text_decoder import MISSING_KEY
 from offsets_tool.dialects.versions import Release, Table, newest, parse_release
 from offsets_tool.errors import DecodeError, UsageError
 from offsets_tool.rows import BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
@@ -83,28 +79,23 @@ def _lines(*lines: str) -> Output:
     return Output("".join(f"{line}\n" for line in lines).encode())
 
 
-# ---- up to 0.10.2: messages, each with a line of its own
-
-
 def _messages(read: BatchRead, asked: _Asked, gaps: Gaps) -> Iterator[Output]:
+    """Up to 0.10.2: a line for each message, or for a wrapper as a whole."""
     if read.batch.codec is not Codec.NONE and not asked.deep:
         gaps.skip_to(read.batch.last_offset)
         line = message_line(wrapper_message(read.batch), read.batch, asked.release)
         if asked.decoder is None:
             yield _lines(line)
         else:
-            text = "Failed to decode message using offset topic decoder (message had a missing key)"
-            yield _lines(line)._replace(error=text)
+            yield _lines(line)._replace(error=MISSING_KEY)
         return
     for record in read.records:
         gaps.see(record.log_offset)
         yield _with_contents(message_line(inner_message(record), read.batch, asked.release), record, asked)
 
 
-# ---- 0.11 and later: batches and records
-
-
 def _batch(read: BatchRead, asked: _Asked, gaps: Gaps) -> Iterator[Output]:
+    """0.11 and later: a line for the batch, lines for its records, or both."""
     if not asked.deep or asked.release >= _BOTH_SINCE:
         yield _lines(batch_line(read.batch, asked.release))
     if not asked.deep:
@@ -132,9 +123,6 @@ def _with_contents(line: str, record: LogRecord, asked: _Asked) -> Output:
     key = "" if printed.key is None else f" key: {printed.key}"
     payload = "" if printed.payload is None else f" payload: {printed.payload}"
     return _lines(f"{line}{key}{payload}")
-
-
-# ---- bytes that are no batch
 
 
 _ZEROS_ARE_CORRUPT: Final[Table[Callable[[str], str] | None]] = (

@@ -3,7 +3,6 @@
 Strings are what Java shows. Source: Kafka's GroupMetadataManager.readGroupMessageValue, GroupMetadata.loadGroup and add.
 """
 
-from collections import Counter
 from typing import Final, NamedTuple
 
 from offsets_tool.dialects.consumer_protocol import refused_subscription
@@ -101,18 +100,20 @@ def _refused_members(group: LoadedGroup, value: GroupMetadataValue, release: Rel
     """What adding the members one by one throws, if it does."""
     if release < _COUNTS_PROTOCOLS:
         return None
-    added: Counter[str] = Counter()
+    added: set[str] = set()
     instances: set[str] = set()
+    came_twice = False
     for member, stored in zip(group.members, value.members, strict=True):
-        instance_id = stored.group_instance_id
-        if instance_id is not None and release >= _STATIC_MEMBERS_ONCE:
+        if stored.group_instance_id is not None and release >= _STATIC_MEMBERS_ONCE:
+            instance_id = java_text(stored.group_instance_id)
             if instance_id in instances:
-                return _static_twice(java_text(instance_id), group.group_id)
+                return _static_twice(instance_id, group.group_id)
             instances.add(instance_id)
-        # Every member supports the one protocol, so the count is wrong only once a member stood there twice.
-        if added and added.total() != len(added):
+        # Every member supports the one protocol, so Kafka's count is wrong only once a member has come twice.
+        if came_twice:
             return "assertion failed"
-        added[member.member_id] += 1
+        came_twice = member.member_id in added
+        added.add(member.member_id)
     return None
 
 

@@ -1,4 +1,4 @@
-"""What a formatter gives for one record, and the seam between the command line and the dialects."""
+"""What a formatter or a decoder gives for one record, and the seam between the command line and the dialects."""
 
 from typing import NamedTuple, Protocol
 
@@ -13,6 +13,13 @@ class Output(NamedTuple):
 
 
 NOTHING = Output()
+
+
+class Printed(NamedTuple):
+    """What a decoder puts after `key:` and `payload:` of a dumped record; None where the word itself is missing."""
+
+    key: str | None = None
+    payload: str | None = None
 
 
 class Formatter(Protocol):

@@ -1,4 +1,4 @@
-"""The order of Scala's mutable.HashMap: growth, replaced keys, colliding hashes. The orders are what Kafka 1.1.1 and 2.8.2 printed."""
+"""The order of Scala's mutable.HashMap: growth, replaced keys, colliding hashes; as Kafka 1.1.1 and 2.8.2 printed them."""
 
 import pytest
 
