@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from offsets_tool.errors import OffsetsToolError
+from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.wire.arrow import arrow_schema
 from spark.commit import ArrowLake, Lake, SparkLake, locked
 from spark.parquet import NewFile, TableWriter
@@ -68,10 +68,12 @@ def ingest(request: Request, start: Callable[[], SparkSession], progress: Progre
     """
     tasks = _Tasks(start, progress or (lambda done, total: None))
     root = Path(request.lake).absolute()
+    is_local = "://" not in request.lake
     if request.writer is Writer.ARROW:
+        if not is_local:
+            raise UsageError(f"{request.lake} is no folder: only --writer spark writes there")
         with locked(root):
             return _with_arrow(tasks, request, root)
-    is_local = "://" not in request.lake
     with locked(root) if is_local else nullcontext():
         return _with_spark(tasks, request, SparkLake(start(), str(root) if is_local else request.lake))
 
@@ -100,8 +102,10 @@ def _with_spark(tasks: "_Tasks", request: Request, lake: SparkLake) -> Ingested:
 
 
 def _prepare(lake: Lake, request: Request) -> tuple[Job, str | None]:
-    """What is to be read, after an interrupted run has been finished."""
-    files = find_files(request.paths, request.cluster, request.log_partition)
+    """What is to be read, after an interrupted run has been finished. A lake is no source of its own."""
+    found = find_files(request.paths, request.cluster, request.log_partition)
+    own = Path(request.lake).resolve()
+    files = [file for file in found if not Path(file.segment.path).is_relative_to(own)]
     lake.create()
     note = lake.finish()
     units = plan(files, lake.sources())

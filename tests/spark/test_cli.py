@@ -94,8 +94,8 @@ def test_killed_for_good(session: SparkSession, tmp_path: Path, moment: Callable
 
 
 @pytest.mark.spark
-def test_a_quiet_start(tmp_path: Path) -> None:
-    """A JVM of its own says nothing on stderr."""
+def test_a_quiet_start(session: SparkSession, tmp_path: Path) -> None:
+    """A JVM of its own says nothing on stderr, once the jars are there (`session` has seen to that)."""
     done = subprocess.run(
         [*COMMAND, str(SEGMENT), "--lake", str(tmp_path)], capture_output=True, text=True, check=True
     )
