@@ -1,5 +1,7 @@
 """What clients do on the shared broker before its topic is read: groups that commit, leave and are deleted, transactions."""
 
+from time import monotonic
+
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.structs import OffsetAndMetadata
@@ -9,16 +11,27 @@ TRANSACTIONAL = "live-transactional"
 TOPIC = "live-orders"
 
 
+def _joined(bootstrap_server: str, group: str) -> KafkaConsumer:
+    """A consumer with its assignment. kafka-python now and then loses itself in a rebalance: then another one tries."""
+    for _ in range(6):
+        consumer = KafkaConsumer(
+            TOPIC, bootstrap_servers=bootstrap_server, group_id=group, enable_auto_commit=False
+        )
+        end = monotonic() + 10
+        while monotonic() < end:
+            consumer.poll(timeout_ms=100)
+            if consumer.assignment():
+                return consumer
+        consumer.close()
+    raise TimeoutError(f"group {group} gave its member no partitions")
+
+
 def act(bootstrap_server: str) -> None:
     """Groups that commit and leave, one that is deleted, transactions of which one is aborted."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap_server)
     admin.create_topics([NewTopic(TOPIC, 2, 1)])
     for group in GROUPS:
-        consumer = KafkaConsumer(
-            TOPIC, bootstrap_servers=bootstrap_server, group_id=group, enable_auto_commit=False
-        )
-        while not consumer.assignment():
-            consumer.poll(timeout_ms=100)
+        consumer = _joined(bootstrap_server, group)
         consumer.commit(
             {TopicPartition(TOPIC, number): OffsetAndMetadata(number, group, -1) for number in range(2)}
         )
