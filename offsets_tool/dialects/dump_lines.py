@@ -38,16 +38,22 @@ _BATCH_WORDS: Final[Table[BatchWords]] = (
 
 
 def batch_line(batch: Batch, release: Release) -> str:
-    """The line of one batch (magic 2) or of one message or wrapper (0 and 1), 0.11 and later."""
+    """The line of one batch (magic 2) or of one message or wrapper (0 and 1)."""
     words = newest(_BATCH_WORDS, release)
-    head = _batch_facts(batch, words) if batch.magic == _V2 else f"offset: {batch.last_offset}"
     codec = batch.codec if words.lower_codec else batch.codec.upper()
     validity = f" isvalid: {_bool(batch.crc_valid)}"
     early, late = ("", validity) if words.validity_last else (validity, "")
     return (
-        f"{head} position: {batch.position} {batch.timestamp_type}: {batch.max_timestamp}{early} "
+        f"{batch_head(batch, release)} position: {batch.position} {batch.timestamp_type}: {batch.max_timestamp}{early} "
         f"size: {batch.size} magic: {batch.magic} compresscodec: {codec} crc: {batch.crc}{late}"
     )
+
+
+def batch_head(batch: Batch, release: Release) -> str:
+    """The line as far as it has been printed when a release finds that it does not know the codec."""
+    if batch.magic < _V2:
+        return f"offset: {batch.last_offset}"
+    return _batch_facts(batch, newest(_BATCH_WORDS, release))
 
 
 def _batch_facts(batch: Batch, words: BatchWords) -> str:

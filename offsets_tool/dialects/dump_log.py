@@ -9,20 +9,22 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from offsets_tool.dialects.dump_decoder import DumpDecoder
-from offsets_tool.dialects.dump_lines import batch_line, record_line
+from offsets_tool.dialects.dump_lines import batch_head, batch_line, record_line
 from offsets_tool.dialects.dump_messages import inner_message, message_line, wrapper_message
 from offsets_tool.dialects.gaps import Gaps
 from offsets_tool.dialects.output import Output
 from offsets_tool.dialects.text_decoder import MISSING_KEY
-from offsets_tool.dialects.versions import Release, Table, newest, parse_release
+from offsets_tool.dialects.versions import Release, Table, name_of, newest, parse_release
 from offsets_tool.errors import DecodeError, UsageError
-from offsets_tool.rows import BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
+from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
 
 _DECODER_SINCE: Final = (0, 9, 0, 1)
 _BATCHES_SINCE: Final = (0, 11)
 _BOTH_SINCE: Final = (2, 2)
 """Since then a batch has its line beside those of its records; before, one or the other."""
 _DECODER_IS_DEEP: Final = (1, 1)
+_NEWEST_MAGIC: Final[Table[int]] = (((0, 8), 0), ((0, 10), 1), ((0, 11), 2))
+_ZSTD: Final = (2, 1)
 _HEADS: Final[Table[str]] = (((0, 8), "Starting offset"), ((3, 3), "Log starting offset"))
 
 
@@ -81,6 +83,9 @@ def _lines(*lines: str) -> Output:
 
 def _messages(read: BatchRead, asked: _Asked, gaps: Gaps) -> Iterator[Output]:
     """Up to 0.10.2: a line for each message, or for a wrapper as a whole."""
+    if foreign := _foreign(read.batch, asked.release):
+        yield Output(error=foreign)
+        return
     if read.batch.codec is not Codec.NONE and not asked.deep:
         gaps.skip_to(read.batch.last_offset)
         line = message_line(wrapper_message(read.batch), read.batch, asked.release)
@@ -96,13 +101,28 @@ def _messages(read: BatchRead, asked: _Asked, gaps: Gaps) -> Iterator[Output]:
 
 def _batch(read: BatchRead, asked: _Asked, gaps: Gaps) -> Iterator[Output]:
     """0.11 and later: a line for the batch, lines for its records, or both."""
-    if not asked.deep or asked.release >= _BOTH_SINCE:
+    has_line = not asked.deep or asked.release >= _BOTH_SINCE
+    foreign = _foreign(read.batch, asked.release)
+    if foreign or read.batch.codec is Codec.UNKNOWN:
+        line = _lines(batch_head(read.batch, asked.release)) if has_line else Output()
+        yield line._replace(error=foreign)
+        return
+    if has_line:
         yield _lines(batch_line(read.batch, asked.release))
     if not asked.deep:
         return
     for record in read.records:
         gaps.see(record.log_offset)
         yield _record(record, read, asked)
+
+
+def _foreign(batch: Batch, release: Release) -> str | None:
+    """Why a release that is older than the batch cannot read it: its codec (in Kafka's words) or its format (in ours)."""
+    if batch.magic > newest(_NEWEST_MAGIC, release):
+        return f"the batch at offset {batch.base_offset} has magic {batch.magic}, which Kafka {name_of(release)} does not know"
+    if batch.codec is Codec.ZSTD and release < _ZSTD:
+        return "Unknown compression type id: 4"
+    return None
 
 
 def _record(record: LogRecord, read: BatchRead, asked: _Asked) -> Output:

@@ -73,3 +73,32 @@ def test_gaps_between_messages_but_not_before_wrappers(tmp_path: Path) -> None:
     head = f"Non-secutive offsets in :{Path(NAME).absolute()}\n"
     assert shallow == [f"{head}  9 is followed by 12"]
     assert deep == [f"{head}  9 is followed by 12\n  1 is followed by 9"]
+
+
+@pytest.mark.parametrize(
+    ("release", "view", "shown", "said"),
+    [
+        ("0.10.2", {}, [], "the batch at offset 0 has magic 2, which Kafka 0.10.2 does not know"),
+        ("1.1", {}, [], "Unknown compression type id: 4"),
+        ("2.0", {"records": False}, ["baseOffset: 0"], "Unknown compression type id: 4"),
+    ],
+)
+def test_batches_from_the_future_are_told_and_the_dump_goes_on(
+    tmp_path: Path, release: str, view: dict[str, bool], shown: list[str], said: str
+) -> None:
+    content = batches.v2(0, codec=batches.ZSTD) + (OLD_MESSAGE if release == "0.10.2" else COMMIT)
+    outputs = dump(tmp_path, content, release, **view)
+    assert errors(outputs)[0] == said
+    assert [line[:13] for line in lines(outputs)[:-1]] == shown
+    assert lines(outputs)[-1].startswith(("offset: 0 ", "baseOffset: 0 "))
+
+
+def test_magic_1_is_from_the_future_in_0_9(tmp_path: Path) -> None:
+    said = "the batch at offset 0 has magic 1, which Kafka 0.9.0 does not know"
+    assert errors(dump(tmp_path, batches.message(1, 0), "0.9", records=False)) == [said]
+
+
+def test_a_codec_that_no_release_knows(tmp_path: Path) -> None:
+    outputs = dump(tmp_path, batches.v2(0, attributes=5) + COMMIT, "4.3", records=False)
+    assert lines(outputs)[0].endswith(" deleteHorizonMs: OptionalLong.empty")
+    assert ["codec is one that Kafka does not know" in error for error in errors(outputs)] == [True]
