@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from offsets_tool.events import Event, decode, decode_key
+from offsets_tool.events import Event, KeyReader, decode, decode_key
 from offsets_tool.log.ledger import Ledger, Outcome
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.rows import LogRecord
@@ -26,6 +26,10 @@ ROWS: Final = 16_384
 KEYS_KEPT: Final = 65_536
 """Distinct keys remembered decoded: keys of a log partition repeat for as long as its groups commit."""
 
+Raw = tuple[bytes | None, bytes | None, bool]
+"""Key, value, and whether it is a control record."""
+
+_ADDED: Final = tuple(name for name in EventRow._fields if name not in LogRow._fields)
 _NO_VALUE: Final = (None,) * 8
 _NO_COMMIT: Final = (None,) * 6
 
@@ -47,6 +51,12 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
         raw = zip(*(batch.column(name).to_pylist() for name in ("key", "value", "is_control")), strict=True)
         decoded = [_decoded(decode(_record(*fields), key_reader)) for fields in raw]
         yield pa.record_batch(_event_columns(batch, decoded, schema), schema=schema)
+
+
+def added_columns(raw: Iterable[Raw], key_reader: KeyReader = decode_key) -> dict[str, list[Any]]:
+    """What `events` has beyond `log` for these records, by column."""
+    rows = [_decoded(decode(_record(*fields), key_reader)) for fields in raw]
+    return dict(zip(_ADDED, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
 
 
 def count_outcomes(events: pa.RecordBatch, ledger: Ledger) -> None:

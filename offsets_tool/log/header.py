@@ -25,7 +25,7 @@ _LEGACY: Final = struct.Struct(">qiIBB")
 _LONG: Final = struct.Struct(">q")
 _INT: Final = struct.Struct(">i")
 _SMALLEST_SIZE: Final = {0: 14, 1: 22, 2: HEADER_SIZE_V2 - LOG_OVERHEAD}
-_CODECS: Final = (Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD, *[Codec.UNKNOWN] * 3)
+CODECS: Final = (Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD, *[Codec.UNKNOWN] * 3)
 
 _Draft: Final = draft_of(Batch)
 
@@ -111,7 +111,7 @@ def _read_v2(data: memoryview, position: int, size: int, checksums: Checksums) -
         position=position,
         size=size,
         magic=magic,
-        codec=_CODECS[attributes & 7],
+        codec=CODECS[attributes & 7],
         crc=crc,
         crc_valid=crc == checksums.crc32c(position + 21, position + size),
         base_offset=base_offset,
@@ -148,7 +148,7 @@ def _read_legacy(data: memoryview, position: int, size: int, magic: int, checksu
         position=position,
         size=size,
         magic=magic,
-        codec=_CODECS[attributes & 7],
+        codec=CODECS[attributes & 7],
         crc=crc,
         crc_valid=crc == checksums.crc32(position + MAGIC_AT, position + size),
         base_offset=offset,

@@ -1,0 +1,170 @@
+"""One file's bytes through the lane: chunks of rows where it reads, and the reference reader's answers where it declines.
+
+What comes out is what the reference reader gives for the same bytes, in the same order. A chunk's tables are filled again for the
+next one, so a chunk is used up before the next is asked for.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from offsets_tool.columns.fast.headers import read_headers
+from offsets_tool.columns.fast.interned import Interned
+from offsets_tool.columns.fast.layout import B, R, new_table
+from offsets_tool.columns.fast.machine import address
+from offsets_tool.columns.fast.records import TABLES_FULL, read_records
+from offsets_tool.errors import DecodeError
+from offsets_tool.log.batch import read_content
+from offsets_tool.log.compression import INFLATE_LIMIT, inflate
+from offsets_tool.log.header import CODECS, MAGIC_AT
+from offsets_tool.log.walk import Walker
+from offsets_tool.rows import Batch, BatchRead, Unreadable
+
+Array = np.ndarray[Any, Any]
+
+_INFLATED_AT_ONCE: Final = 32 << 20
+"""Bytes of decompressed content held for one chunk."""
+
+_KEYS_KEPT: Final = 1 << 20
+"""Distinct keys after which the tables begin anew: what keeps memory flat when every key is new."""
+
+_CODEC: Final = 7
+
+
+class Chunk(NamedTuple):
+    """Batches and their records, by field (layout.B and layout.R), with the bytes that places of values count in."""
+
+    batches: Array
+    records: Array
+    data: Array
+    interned: Interned
+
+
+Read = Chunk | BatchRead | Unreadable
+
+
+class Lane:
+    """Reads one buffer. `interned` may be shared by lanes that are read one after another: keys repeat across files."""
+
+    def __init__(
+        self, data: memoryview, source: str, log_partition: int | None, inflate_limit: int = INFLATE_LIMIT
+    ) -> None:
+        self._view = data
+        self._data: Array = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
+        self._source = source
+        self._log_partition = log_partition
+        self._limit = inflate_limit
+        self._walker = Walker(data, source)
+        self._batches = new_table(B)
+        self._records = new_table(R)
+        self._interned = Interned()
+
+    def read(self, start: int = 0, end: int | None = None) -> Iterator[Read]:
+        """The batches that begin from `start`, where one begins, to `end`; by default all."""
+        position, end = start, len(self._view) if end is None else end
+        while position < end:
+            if len(self._interned) > _KEYS_KEPT:
+                self._interned = Interned()
+            count, _after = read_headers(
+                address(self._data), len(self._data), position, end, address(self._batches)
+            )
+            if count:
+                count = self._of_one_kind(count)
+                position = int(self._batches[B.POSITION, count - 1] + self._batches[B.SIZE, count - 1])
+                yield from self._chunks(count)
+            else:
+                for item in self._walker.walk(position):
+                    if item.position >= end:
+                        return
+                    yield self._by_reference(item)
+                    position = item.position + item.size
+                    if self._may_be_ours(position):
+                        break
+
+    def _may_be_ours(self, position: int) -> bool:
+        return position + MAGIC_AT < len(self._view) and self._view[position + MAGIC_AT] == 2
+
+    def _by_reference(self, item: Batch | Unreadable) -> BatchRead | Unreadable:
+        if isinstance(item, Unreadable):
+            return item
+        return read_content(self._view, item, self._source, self._log_partition, inflate_limit=self._limit)
+
+    def _of_one_kind(self, count: int) -> int:
+        """How many of the first batches are all compressed, or none of them."""
+        compressed = self._batches[B.ATTRIBUTES, :count] & _CODEC != 0
+        changes = np.flatnonzero(compressed != compressed[0])
+        return int(changes[0]) if len(changes) else count
+
+    def _chunks(self, count: int) -> Iterator[Read]:
+        first = 0
+        while first < count:
+            data, last = self._data, count
+            if self._batches[B.ATTRIBUTES, first] & _CODEC:
+                data, last = self._inflated(first, count)
+            yield from self._read_rows(data, first, last)
+            first = last
+
+    def _inflated(self, first: int, count: int) -> tuple[Array, int]:
+        """Content of the batches from `first` on, as many as may be held at once, and the batch after the last of them."""
+        parts: list[bytes] = []
+        held, number = 0, first
+        while number < count and held < _INFLATED_AT_ONCE:
+            content = self._content(number)
+            self._batches[B.BODY_START, number] = held
+            held += len(content)
+            self._batches[B.BODY_END, number] = held
+            parts.append(content)
+            number += 1
+        return np.frombuffer(b"".join(parts) or b"\0", np.uint8), number
+
+    def _content(self, number: int) -> bytes:
+        """A batch's decompressed records; nothing where that fails, and then the batch is the reference's by its count."""
+        start, end = (int(self._batches[field, number]) for field in (B.BODY_START, B.BODY_END))
+        if start == end:
+            return b""
+        codec = CODECS[int(self._batches[B.ATTRIBUTES, number]) & _CODEC]
+        try:
+            content = inflate(codec, self._view[start:end], self._limit)
+        except DecodeError:
+            content = b""
+        if not content:
+            # An empty batch with content, or one that cannot be inflated: one record more than there is declines it.
+            self._batches[B.COUNT, number] = max(1, self._batches[B.COUNT, number])
+        return content
+
+    def _read_rows(self, data: Array, first: int, last: int) -> Iterator[Read]:
+        """Batches first to last as chunks, and by the reference those that compiled code declines."""
+        row, start = 0, first
+        while first < last:
+            number, row, why = read_records(
+                address(data),
+                address(self._batches),
+                first,
+                last,
+                self._interned.address,
+                address(self._records),
+                row,
+            )
+            if why == TABLES_FULL:
+                self._interned.grow(
+                    int(self._batches[B.BODY_END, number] - self._batches[B.BODY_START, number])
+                )
+                first = number
+                continue
+            if number > start:
+                yield self._chunk(data, start, number, row)
+            if number < last:
+                yield self._declined(number)
+                number += 1
+            first = start = number
+            row = 0
+
+    def _chunk(self, data: Array, start: int, number: int, row: int) -> Chunk:
+        records = self._records[:, :row]
+        records[R.BATCH] -= start
+        return Chunk(self._batches[:, start:number], records, data, self._interned)
+
+    def _declined(self, number: int) -> BatchRead | Unreadable:
+        item = next(self._walker.walk(int(self._batches[B.POSITION, number])))
+        return self._by_reference(item)
