@@ -9,13 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
-
-from offsets_tool.columns.decode import log_batches
+from offsets_tool.columns.decode import count_outcomes, decode_batches, log_batches
+from offsets_tool.columns.origin import Origin
+from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.errors import SourceError
-from offsets_tool.log.archive import read_archive
+from offsets_tool.log.archive.read import read_archive
 from offsets_tool.log.ledger import Ledger, LedgerEntry
-from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import LogRecord, Unreadable, UnreadableKind
 from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
 from spark.plan import ARCHIVE, Piece, digest
@@ -24,7 +23,7 @@ _COUNTED: Final = [name for name in LedgerEntry.__dataclass_fields__ if name in 
 
 
 class PieceRead:
-    """One reading of a piece: exhaust `log` and tell the ledger the outcomes, then ask for `rows`."""
+    """One reading of a piece: exhaust `read`, then ask for `rows`."""
 
     def __init__(self, piece: Piece, log_partition: int | None, columns: Mapping[str, str]) -> None:
         self.ledger = Ledger(piece.source, piece.file.segment.log_partition, piece.file.kind == ARCHIVE)
@@ -35,12 +34,11 @@ class PieceRead:
         self._end = piece.start
         self._tail: list[Unreadable] = []
 
-    def log(self, run: int) -> Iterator[pa.RecordBatch]:
-        """The records as rows of `log`. SourceError if the file cannot be read, or is replaced meanwhile."""
+    def read(self, run: int) -> Iterator[RowsRead]:
+        """The rows, in `log` and in `events`. SourceError if the file cannot be read, or is replaced meanwhile."""
         path = Path(self._piece.file.segment.path)
         before = _identity(path)
-        records = self._archive() if self._piece.file.kind == ARCHIVE else self._segment()
-        yield from log_batches(records, cluster=self._piece.file.cluster, source=self._piece.source, run=run)
+        yield from self._archive(run) if self._piece.file.kind == ARCHIVE else self._segment(run)
         if _identity(path) != before or not self._is_as_expected():
             raise SourceError(path.as_posix(), "was replaced while it was read; ingest again")
 
@@ -54,22 +52,39 @@ class PieceRead:
         facts |= _file_facts(self._piece) | self._account(start, end) | _tail_facts(tail)
         return [SourceRow(**facts)]
 
-    def _segment(self) -> Iterator[LogRecord]:
+    def _origin(self, run: int) -> Origin:
+        file = self._piece.file
+        return Origin(file.cluster, self._piece.source, file.segment.log_partition, run)
+
+    def _segment(self, run: int) -> Iterator[RowsRead]:
         piece = self._piece
-        items = read_segment(
-            piece.file.segment, start=piece.start, end=piece.end, resume=piece.resumes, ledger=self.ledger
+        items = RowReader().read(
+            piece.file.segment,
+            self._origin(run),
+            start=piece.start,
+            end=piece.end,
+            resume=piece.resumes,
+            ledger=self.ledger,
         )
         for item in items:
             if isinstance(item, Unreadable):
                 self._start = item.position if self._start is None else self._start
                 self._tail.append(item)
                 continue
-            self._start = item.batch.position if self._start is None else self._start
-            self._end = item.batch.position + item.batch.size
+            self._start = item.start if self._start is None else self._start
+            self._end = item.end
             self._tail.clear()
-            yield from item.records
+            yield item
 
-    def _archive(self) -> Iterator[LogRecord]:
+    def _archive(self, run: int) -> Iterator[RowsRead]:
+        origin = self._origin(run)
+        records = self._archive_records()
+        for log in log_batches(records, cluster=origin.cluster, source=origin.source, run=run):
+            (events,) = decode_batches([log])
+            count_outcomes(events, self.ledger)
+            yield RowsRead(0, self._end, log, events)
+
+    def _archive_records(self) -> Iterator[LogRecord]:
         path, size = self._piece.file.segment.path, self._piece.file.segment.size
         self._start, self._end = 0, size
         try:

@@ -18,6 +18,8 @@ from spark.tables import Table
 GROUP_ROWS: Final = 131_072
 STATISTIC_LENGTH: Final = 32
 """Characters of a text kept as a minimum or maximum, as Spark keeps them."""
+_HARDLY_REPEATS: Final = ("metadata", "value", "value_json", "problem", "sha256", "file_sha256")
+"""Texts and binaries for which a dictionary does not pay."""
 _ABOVE_ALL: Final = "\U0010ffff"
 
 
@@ -40,7 +42,8 @@ class TableWriter:
         self._path = lake / table.name / f"part-{uuid4()}.parquet"
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
-        self._statistics = _Statistics(table.schema)
+        self._schema = _encoded_schema(table.schema)
+        self._statistics = _Statistics(self._schema)
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Checked first: nothing else checks rows that Arrow writes."""
@@ -60,14 +63,34 @@ class TableWriter:
         return [NewFile(self._table.name, self._path.name, stat.st_size, rows, modified_at, statistics)]
 
     def _write_group(self) -> None:
-        group = pa.Table.from_batches(self._waiting, self._table.schema)
+        # One dictionary a row group: where it changes inside, Parquet falls back to plain values.
+        group = pa.Table.from_batches(map(self._encoded, self._waiting), self._schema).unify_dictionaries()
         self._waiting = []
         if group.num_rows == 0:
             return
         if self._writer is None:
-            self._writer = _open(self._path, self._table.schema)
+            self._writer = _open(self._path, self._schema)
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._statistics.see(group)
+
+    def _encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows with all repeating texts dictionary-encoded, as the fast lane gives them."""
+        columns = [
+            column.dictionary_encode() if column.type != field.type else column
+            for field, column in zip(self._schema, rows.columns, strict=True)
+        ]
+        return pa.record_batch(columns, schema=self._schema)
+
+
+def _encoded_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema(
+        [
+            f.with_type(pa.dictionary(pa.int32(), f.type))
+            if f.type in (pa.string(), pa.binary()) and f.name not in _HARDLY_REPEATS
+            else f
+            for f in schema
+        ]
+    )
 
 
 def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
@@ -78,8 +101,15 @@ def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
         for f in schema
         if f.name not in deltas and not pa.types.is_nested(f.type) and f.name != "value"
     ]
+    # Without Arrow's own schema in the file, every reader sees texts as texts.
     return pq.ParquetWriter(
-        path, schema, compression="zstd", compression_level=1, use_dictionary=others, column_encoding=deltas
+        path,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=others,
+        column_encoding=deltas,
+        store_schema=False,
     )
 
 
@@ -88,7 +118,7 @@ class _Statistics:
 
     def __init__(self, schema: pa.Schema) -> None:
         self.rows = 0
-        self._ranged = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_string(f.type)]
+        self._ranged = [f.name for f in schema if pa.types.is_integer(f.type) or _is_text(f.type)]
         self._nulls = dict.fromkeys((f.name for f in schema if not pa.types.is_nested(f.type)), 0)
         self._least: dict[str, Any] = {}
         self._greatest: dict[str, Any] = {}
@@ -98,7 +128,7 @@ class _Statistics:
         for name in self._nulls:
             self._nulls[name] += rows.column(name).null_count
         for name in self._ranged:
-            range_ = pc.min_max(rows.column(name)).as_py()
+            range_ = pc.min_max(_values(rows.column(name))).as_py()
             if range_["min"] is not None:
                 self._least[name] = min(range_["min"], self._least.get(name, range_["min"]))
                 self._greatest[name] = max(range_["max"], self._greatest.get(name, range_["max"]))
@@ -111,6 +141,18 @@ class _Statistics:
             "nullCount": self._nulls,
         }
         return json.dumps(statistics, ensure_ascii=False)
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_.value_type if pa.types.is_dictionary(type_) else type_))
+
+
+def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values that a column has, each at least once."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    used = [chunk.dictionary.take(pc.unique(chunk.indices).drop_null()) for chunk in column.chunks]
+    return pa.chunked_array(used, column.type.value_type)
 
 
 def _at_most(value: Any) -> Any:

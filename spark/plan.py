@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.errors import SourceError
-from offsets_tool.log.archive import ArchiveFile, ArchiveKind, archive_files
+from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.mapping import map_file, sha256
 from offsets_tool.log.names import Packing, Segment, member_source, segment_name

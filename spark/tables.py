@@ -57,8 +57,11 @@ class Table:
         return f"{' '.join((self.row.__doc__ or '').split())} Key: {', '.join(self.key)}."
 
     def check(self, rows: pa.RecordBatch) -> None:
-        """What Delta checks when Spark writes, and nobody when files are added: types, NOT NULL, constraints."""
-        if not rows.schema.equals(self.schema):
+        """What Delta checks when Spark writes, and nobody when files are added: types, NOT NULL, constraints.
+
+        A text may be dictionary-encoded.
+        """
+        if not plain_schema(rows.schema).equals(self.schema):
             raise RowRefused(f"{self.name}: columns {rows.schema} are not those declared")
         for field, column in zip(self.schema, rows.columns, strict=True):
             if column.null_count and not field.nullable:
@@ -66,6 +69,12 @@ class Table:
         for check in self.checks:
             if not check.holds(rows):
                 raise RowRefused(f"{self.name}: {check.sql} does not hold")
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns without dictionary encoding."""
+    dictionary = pa.types.is_dictionary
+    return pa.schema([f.with_type(f.type.value_type) if dictionary(f.type) else f for f in schema])
 
 
 RECORD = ("cluster", "source", "log_partition", "log_offset")

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from offsets_tool.columns.decode import count_outcomes, decode_batches
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import record_batch
@@ -62,7 +61,9 @@ def log_units(job: Job) -> BatchTask:
     def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in _numbers(numbers):
             for piece in job.units[number]:
-                yield from PieceRead(piece, job.log_partition, job.columns).log(job.run)
+                for rows in PieceRead(piece, job.log_partition, job.columns).read(job.run):
+                    if rows.log is not None:
+                        yield rows.log.cast(LOG.schema)
 
     return task
 
@@ -92,24 +93,19 @@ def _write(unit: Unit, job: Job, lake: Path) -> tuple[list[NewFile], list[Source
     sources = []
     for piece in unit:
         read = PieceRead(piece, job.log_partition, job.columns)
-        for rows in decode_batches(_passing(read.log(job.run), log)):
-            count_outcomes(rows, read.ledger)
-            events.write(rows)
+        for rows in read.read(job.run):
+            if rows.log is not None and rows.events is not None:
+                log.write(rows.log)
+                events.write(rows.events)
         sources += read.rows(job.run, job.at)
     return [*log.close(), *events.close()], sources
-
-
-def _passing(batches: Iterator[pa.RecordBatch], writer: TableWriter) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        writer.write(batch)
-        yield batch
 
 
 def _account(unit: Unit, job: Job) -> list[SourceRow]:
     sources = []
     for piece in unit:
         read = PieceRead(piece, job.log_partition, job.columns)
-        for rows in decode_batches(read.log(job.run)):
-            count_outcomes(rows, read.ledger)
+        for _ in read.read(job.run):
+            pass
         sources += read.rows(job.run, job.at)
     return sources

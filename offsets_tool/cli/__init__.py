@@ -21,7 +21,7 @@ _COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module only when it is used, so that --help and small commands start at once.
+    """Imports a command's module only when it is used (or listed in --help), so that small commands start at once.
 
     Also turns our errors into a sentence and an exit code.
     """

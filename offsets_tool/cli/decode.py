@@ -73,15 +73,21 @@ def decode_command(
     (LOG_PARTITION:LOG_OFFSET) reads only their partitions.
     """
     filters = parse_filters(options)
-    write = _writer(formatter, kafka_version, no_records, raw, format_)
+    write = _writer(formatter, kafka_version, no_records, raw=raw, format_=format_, output_path=output_path)
     reading = Reading(Evidence.of(options).parts(filters.log_partitions()), filters)
-    with reading, output(output_path) as out:
+    with reading, output(output_path, reading.files) as out:
         write(out, reading)
     reading.finish(strict)
 
 
 def _writer(
-    formatter: str | None, kafka_version: str | None, no_records: bool, raw: bool, format_: str | None
+    formatter: str | None,
+    kafka_version: str | None,
+    no_records: bool,
+    *,
+    raw: bool,
+    format_: str | None,
+    output_path: str | None,
 ) -> Write:
     if formatter is not None and (format_ or raw):
         raise UsageError("--formatter prints as Kafka does: drop --format and --raw, or drop --formatter")
@@ -97,7 +103,7 @@ def _writer(
         return dump_log_writer(kafka_version, records=not no_records)
     if formatter is not None:
         return formatter_writer(formatter, kafka_version)
-    return _events_writer(format_ or default_format(), raw)
+    return _events_writer(format_ or default_format(output_path), raw)
 
 
 def _events_writer(format_: str, raw: bool) -> Write:

@@ -1,5 +1,6 @@
 """Kafka's dialects on the command line: its text to stdout, its exceptions' words to stderr, and on with the next record."""
 
+import os
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
@@ -66,7 +67,9 @@ def _leave_out_set_aside(reading: Reading) -> None:
 
 
 def _file_name(part: Part) -> str:
-    return part.segment.path if part.segment else part.source
+    """As text that can be printed: a name on disk may be any bytes."""
+    path = part.segment.path if part.segment else part.source
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _base_offset(part: Part) -> int:

@@ -43,6 +43,11 @@ class Part:
     set_aside: bool = False
     """A file that Kafka no longer reads as the log (.deleted, .cleaned, .swap, -delete ...), found in a folder."""
 
+    @property
+    def path(self) -> str | None:
+        """Where it lies on disk; None for a live partition."""
+        return self.segment.path if self.segment else self.source if self.archive else None
+
     def ledger(self) -> Ledger:
         """An empty ledger for this part."""
         return Ledger(self.source, self.log_partition, archive=self.archive)
@@ -83,6 +88,7 @@ class Evidence:
         archives = {
             path: files for path in self.paths if Path(path).exists() and (files := archive_files(path))
         }
+        named = {Path(path).as_posix() for path in self.paths}
         segments: list[Segment] = []
         for path in self.paths:
             try:
@@ -91,7 +97,7 @@ class Evidence:
                 if path not in archives:
                     raise
         for segment in dict.fromkeys(segments):
-            yield _segment_part(segment, named=segment.path in self.paths)
+            yield _segment_part(segment, named=segment.path in named)
         for files in archives.values():
             yield from (self._archive_part(file) for file in files)
 

@@ -66,8 +66,9 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
     The ledger of a file adds up when every byte is in a batch or an unreadable range, and every record was decoded,
     kept raw, or is a control record.
     """
-    chosen = format_ or default_format()
-    with Reading(Evidence.of(options).parts(), Filters()) as reading, output(output_path) as out:
+    chosen = format_ or default_format(output_path)
+    reading = Reading(Evidence.of(options).parts(), Filters())
+    with reading, output(output_path, reading.files) as out:
         rows = _rows(reading)
         write_rows(out, rows if chosen == "jsonl" else _flat(rows, _folder(reading, chosen)), chosen, COLUMNS)
     _say_totals(reading)
@@ -117,10 +118,13 @@ def _row(part: Part, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
 
 def _folder(reading: Reading, format_: str) -> str:
     """What a table does not repeat in every line: the folder that all files are in."""
-    sources = [part.source for part in reading.parts]
-    if format_ != "table" or len(sources) < 2:
+    folders = [posixpath.dirname(part.source) for part in reading.parts if part.path]
+    # Absolute and relative paths have none in common, and a live topic has none at all.
+    if format_ != "table" or len(folders) < 2 or len({folder.startswith("/") for folder in folders}) > 1:
         return ""
-    folder = os.path.commonpath([posixpath.dirname(source) for source in sources])
+    folder = os.path.commonpath(folders).rstrip("/")
+    if not folder:
+        return ""
     note(f"files in {folder}:")
     return f"{folder}/"
 

@@ -84,7 +84,8 @@ class Filters:
         return self.partition is None or getattr(data, "partition", None) == self.partition
 
 
-_PLACE = re.compile(r"(\d+):(\d+)")
+_PLACE = re.compile(r"(\d+):(\d+)", re.ASCII)
+_EPOCH_MS = re.compile(r"-?\d+", re.ASCII)
 
 
 def parse_bound(texts: tuple[str, ...], option: str) -> Bound:
@@ -99,7 +100,7 @@ def parse_bound(texts: tuple[str, ...], option: str) -> Bound:
 
 def parse_time(text: str, option: str) -> int:
     """ISO 8601 (UTC unless it says otherwise) or epoch milliseconds, as epoch milliseconds."""
-    if text.lstrip("-").isdigit():
+    if _EPOCH_MS.fullmatch(text):
         return int(text)
     try:
         at = datetime.fromisoformat(text)
@@ -120,7 +121,7 @@ def parse_type(text: str) -> int:
     names = {record_type.name.lower(): number for number, record_type in RECORD_TYPES.items()}
     if wanted in names:
         return names[wanted]
-    if text.isdigit():
+    if text.isascii() and text.isdecimal():
         return int(text)
     raise UsageError(
         f"--type: no record type {text!r}; give a number, `control`, or a name from `offsets-tool schema`"

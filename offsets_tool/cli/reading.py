@@ -39,6 +39,11 @@ class Reading:
         for part in self.parts:
             part.close()
 
+    @property
+    def files(self) -> list[str]:
+        """What is read from disk, part by part: files, tars, Delta tables."""
+        return [path for part in self.parts if (path := part.path)]
+
     def events(self) -> Iterator[Event]:
         """Every event that the filters let through."""
         for part in self.parts:

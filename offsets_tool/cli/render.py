@@ -11,12 +11,15 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+from offsets_tool.errors import SetupError, UsageError
 
 Row = Mapping[str, Any]
 WIDE = 1_000
@@ -26,16 +29,21 @@ TABLE_ROWS = 10_000
 """A table is laid out in memory: longer results are shown in tables of this many rows."""
 
 
-def default_format() -> str:
-    """A table for a person, JSON lines for a program."""
-    return "table" if sys.stdout.isatty() else "jsonl"
+def default_format(path: str | None = None) -> str:
+    """A table for a person, JSON lines for a program; `path` is that of --output."""
+    return "table" if path is None and sys.stdout.isatty() else "jsonl"
 
 
 @contextmanager
-def output(path: str | None) -> Iterator[BinaryIO]:
-    """stdout, or the file of --output; a reader that has gone away ends the program without a word."""
+def output(path: str | None, evidence: Iterable[str] = ()) -> Iterator[BinaryIO]:
+    """stdout, or the file of --output; a reader that has gone away ends the program without a word.
+
+    UsageError where that file is one of the evidence: writing would destroy what is to be read.
+    """
     if path:
-        with open(path, "wb") as file:  # noqa: PTH123 - the same stream type as stdout
+        if any(_is_same_file(path, source) for source in evidence):
+            raise UsageError(f"--output {path} is part of the evidence: name another file")
+        with _opened(path) as file:
             yield file
         return
     try:
@@ -44,6 +52,22 @@ def output(path: str | None) -> Iterator[BinaryIO]:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
+
+
+def _opened(path: str) -> BinaryIO:
+    try:
+        return Path(path).open("wb")
+    except OSError as error:
+        raise SetupError(
+            f"{path} cannot be written ({error.strerror}): name another file with --output"
+        ) from error
+
+
+def _is_same_file(path: str, source: str) -> bool:
+    try:
+        return Path(path).samefile(source)
+    except OSError:
+        return False
 
 
 def write_rows(out: BinaryIO, rows: Iterable[Row], format_: str, columns: tuple[str, ...]) -> None:
@@ -80,8 +104,9 @@ def _plain(value: Any) -> Any:
 
 
 def _write_tables(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...]) -> None:
-    text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", write_through=True)
     width = None if out is sys.stdout.buffer and sys.stdout.isatty() else WIDE
+    # Not straight to `out`: rich would answer a closed pipe itself, with exit code 1.
+    text = io.StringIO()
     console = Console(file=text, width=width, force_terminal=width is None, soft_wrap=False)
     left = iter(rows)
     while page := list(islice(left, TABLE_ROWS)):
@@ -91,8 +116,9 @@ def _write_tables(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...]) 
         for row in page:
             table.add_row(*(Text(_cell(row.get(column))) for column in columns))
         console.print(table)
-    text.flush()
-    text.detach()
+        out.write(text.getvalue().encode("utf-8", "replace"))
+        text.seek(0)
+        text.truncate()
 
 
 def _cell(value: Any) -> str:

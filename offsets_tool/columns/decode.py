@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from offsets_tool.events import Event, KeyReader, decode, decode_key
 from offsets_tool.log.ledger import Ledger, Outcome
@@ -61,14 +62,12 @@ def added_columns(raw: Iterable[Raw], key_reader: KeyReader = decode_key) -> dic
 
 def count_outcomes(events: pa.RecordBatch, ledger: Ledger) -> None:
     """Tells the ledger what became of each record of a batch of `events`."""
-    outcomes = zip(
-        events.column("is_control").to_pylist(), events.column("kept_raw").to_pylist(), strict=True
-    )
-    for is_control, kept_raw in outcomes:
-        if is_control:
-            ledger.count(Outcome.CONTROL)
-        else:
-            ledger.count(Outcome.DECODED if kept_raw is None else Outcome.KEPT_RAW, kept_raw or "")
+    control = pc.sum(events.column("is_control")).as_py() or 0
+    kept_raw = events.column("kept_raw").drop_null()
+    for reason in pc.value_counts(kept_raw).to_pylist() if len(kept_raw) else ():
+        ledger.count(Outcome.KEPT_RAW, reason["values"], reason["counts"])
+    ledger.count(Outcome.CONTROL, times=control)
+    ledger.count(Outcome.DECODED, times=events.num_rows - control - len(kept_raw))
 
 
 def _log_row(record: LogRecord, cluster: str, source: str, run: int) -> LogRow:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable
 
@@ -71,6 +72,20 @@ class _Range:
             self.first = value
         if self.last is None or value > self.last:
             self.last = value
+
+
+class BatchRun(NamedTuple):
+    """Batches that follow each other, summed up. `offsets` and `timestamps`: least and greatest, if there are any."""
+
+    batches: int
+    empty_batches: int
+    out_of_order: int
+    bytes: int
+    records: int
+    magic: int
+    codecs: frozenset[Codec]
+    offsets: tuple[int, int]
+    timestamps: tuple[()] | tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -143,11 +158,29 @@ class Ledger:
         self._offsets.see(batch.base_offset)
         self._offsets.see(batch.last_offset)
 
-    def count(self, outcome: Outcome, reason: str = "") -> None:
-        """What became of one record; a record kept raw has a reason."""
-        self._outcomes[outcome] += 1
+    def add_run(self, run: BatchRun) -> None:
+        """Many batches at once, each of them readable."""
+        self._batches += run.batches
+        self._empty += run.empty_batches
+        self._in_batches += run.bytes
+        self._records += run.records
+        self._out_of_order += run.out_of_order
+        self._magics.add(run.magic)
+        self._codecs.update(run.codecs)
+        for seen, values in ((self._offsets, run.offsets), (self._timestamps, run.timestamps)):
+            for value in values:
+                seen.see(value)
+
+    @property
+    def last_offset(self) -> int | None:
+        """The highest offset so far."""
+        return self._offsets.last
+
+    def count(self, outcome: Outcome, reason: str = "", times: int = 1) -> None:
+        """What became of records; a record kept raw has a reason."""
+        self._outcomes[outcome] += times
         if outcome is Outcome.KEPT_RAW:
-            self._reasons[reason] += 1
+            self._reasons[reason] += times
 
     def hashed(self, sha256: str) -> None:
         """The hash of the whole file, once it has all passed."""

@@ -40,23 +40,24 @@ def read_segment(
     `ledger` receives the size, every item, and, when the whole file has been read, its SHA-256.
     Raises SourceError when the file cannot be opened or decompressed; never for what its bytes are.
     """
-    place = _as_segment(segment, log_partition)
-    mapped = map_file(place.path, place.member)
-    walker = Walker(mapped.data, place.source, verify=verify)
-    first = start if resume else walker.boundary(start)
-    last = len(mapped.data) if end is None else walker.boundary(end)
-    whole = first == 0 and last == len(mapped.data)
-    passing = _Passing(mapped, ledger if whole else None)
-    if ledger is not None:
-        ledger.size(max(0, last - first))
-    for item in walker.walk(first) if first < last else ():
-        if item.position >= last:
+    reading = SegmentReading(
+        segment,
+        log_partition=log_partition,
+        start=start,
+        end=end,
+        resume=resume,
+        verify=verify,
+        ledger=ledger,
+    )
+    place = reading.segment
+    for item in reading.walker.walk(reading.first) if reading.first < reading.last else ():
+        if item.position >= reading.last:
             break
         read = (
             item
             if isinstance(item, Unreadable)
             else read_content(
-                mapped.data,
+                reading.data,
                 item,
                 place.source,
                 place.log_partition,
@@ -67,8 +68,46 @@ def read_segment(
         if ledger is not None:
             ledger.add(read)
         yield read
-        passing.reached(item.position + item.size)
-    passing.finish(place)
+        reading.reached(item.position + item.size)
+    reading.finish()
+
+
+class SegmentReading:
+    """One pass over a file or a range of it, for whoever reads its batches: the bytes, and where the range begins and ends.
+
+    The bytes that have passed are hashed for the ledger (of a whole file), and their memory is given back. Parameters are
+    those of `read_segment`.
+    """
+
+    def __init__(
+        self,
+        segment: Segment | str | Path,
+        *,
+        log_partition: int | None = None,
+        start: int = 0,
+        end: int | None = None,
+        resume: bool = False,
+        verify: bool = True,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.segment: Final = _as_segment(segment, log_partition)
+        mapped = map_file(self.segment.path, self.segment.member)
+        self.data: Final = mapped.data
+        self.walker: Final = Walker(mapped.data, self.segment.source, verify=verify)
+        self.first: Final = start if resume else self.walker.boundary(start)
+        self.last: Final = len(mapped.data) if end is None else self.walker.boundary(end)
+        whole = self.first == 0 and self.last == len(mapped.data)
+        self._passing = _Passing(mapped, ledger if whole else None)
+        if ledger is not None:
+            ledger.size(max(0, self.last - self.first))
+
+    def reached(self, position: int) -> None:
+        """Everything before `position` has been used."""
+        self._passing.reached(position)
+
+    def finish(self) -> None:
+        """The range has been read to its end: the ledger gets the hash of a whole file."""
+        self._passing.finish(self.segment)
 
 
 def _as_segment(segment: Segment | str | Path, log_partition: int | None) -> Segment:

@@ -3,7 +3,7 @@
 What the lane left to the reference decoder is decoded here, record by record, and put in its place among its neighbours.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
@@ -16,6 +16,7 @@ from offsets_tool.columns.fast.keys import TEXTS, KeyColumns
 from offsets_tool.columns.fast.lane import Chunk
 from offsets_tool.columns.fast.layout import B, Kind, R
 from offsets_tool.columns.fast.names import NULL, Names
+from offsets_tool.columns.origin import Origin
 from offsets_tool.log.header import CODECS, MAX_INT
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import TimestampType
@@ -41,15 +42,6 @@ _NUMBERS: Final = {
 }
 _DICTIONARY: Final = ("control", "layout", "topic_id", "kept_raw", *TEXTS)
 _MOST_KEYS_AS_DICTIONARY: Final = 1 << 16
-
-
-class Origin(NamedTuple):
-    """What every row of a file has."""
-
-    cluster: str
-    source: str
-    log_partition: int | None
-    run: int
 
 
 class Assembler:

@@ -40,6 +40,16 @@ class Chunk(NamedTuple):
     data: Array
     interned: Interned
 
+    @property
+    def start(self) -> int:
+        """Where its first batch begins in the file."""
+        return int(self.batches[B.POSITION, 0])
+
+    @property
+    def end(self) -> int:
+        """Where its last batch ends."""
+        return int(self.batches[B.POSITION, -1] + self.batches[B.SIZE, -1])
+
 
 Read = Chunk | BatchRead | Unreadable
 

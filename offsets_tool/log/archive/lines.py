@@ -13,8 +13,6 @@ from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
-
 from offsets_tool.log.archive.columns import ColumnPath, Columns
 from offsets_tool.rows import Unreadable, UnreadableKind
 
@@ -26,7 +24,8 @@ _PROBED_BYTES: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_PIECE: Final = 4096
-_TORN: Final = (OSError, EOFError, zlib.error, pa.ArrowException)
+_TORN: Final = (OSError, EOFError, zlib.error)
+"""What the end of a cut file raises, pyarrow's zstd (an OSError) included."""
 
 
 class RowRead(NamedTuple):
@@ -65,6 +64,8 @@ def _open(path: Path) -> Iterator[BufferedIOBase]:
         if magic.startswith(_GZIP):
             yield stack.enter_context(gzip.GzipFile(fileobj=file))
         elif magic == _ZSTD:
+            import pyarrow as pa  # noqa: PLC0415 - a tenth of a second, for this alone
+
             inflating = stack.enter_context(pa.CompressedInputStream(file, "zstd"))
             # In small pieces, because a piece in which the file turns out to be cut off is lost as a whole.
             yield stack.enter_context(BufferedReader(inflating, _ZSTD_PIECE))

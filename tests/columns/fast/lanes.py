@@ -6,8 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from offsets_tool.columns.decode import decode_batches, log_batches
-from offsets_tool.columns.fast.assemble import Assembler, Origin
+from offsets_tool.columns.fast.assemble import Assembler
 from offsets_tool.columns.fast.lane import Chunk, Lane
+from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batch import read_content
 from offsets_tool.log.walk import Walker
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable

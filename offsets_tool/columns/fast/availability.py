@@ -1,0 +1,20 @@
+"""Whether the fast lane can be used here, and why not: it may be absent, and the tool then works without it."""
+
+import sys
+from functools import cache
+from importlib.util import find_spec
+
+
+@cache
+def why_not() -> str | None:
+    """None where the lane works; else one sentence with a remedy."""
+    if sys.byteorder != "little":
+        return "the fast lane is for little-endian machines; reading goes on without it, more slowly"
+    if find_spec("numba") is None:
+        return "Numba is not installed, so reading is slow: pip install 'offsets-tool[fast]'"
+    try:
+        import offsets_tool.columns.fast.lane  # noqa: PLC0415, F401 - Numba, only where the lane is asked for
+    except (ImportError, RuntimeError) as error:
+        # Numba says RuntimeError when it finds no folder that it may write its cache to.
+        return f"the fast lane cannot be compiled here ({error}), so reading is slow: set NUMBA_CACHE_DIR to a folder you may write"
+    return None

@@ -1,0 +1,145 @@
+"""A segment's records as rows of `log` and `events`: through the fast lane where it can be had, by the reference reader elsewhere.
+
+Both give the same rows, ranges and ledger; the lane's texts are dictionary-encoded. This is what Spark's tasks and the commands
+that count or print many records loop over.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from offsets_tool.columns.decode import ROWS, count_outcomes, decode_batches, log_batches
+from offsets_tool.columns.fast.availability import why_not
+from offsets_tool.columns.origin import Origin
+from offsets_tool.log.batch import read_content
+from offsets_tool.log.ledger import Ledger
+from offsets_tool.log.names import Segment
+from offsets_tool.log.segment import SegmentReading
+from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
+
+if TYPE_CHECKING:
+    from offsets_tool.columns.fast.assemble import Assembler
+    from offsets_tool.columns.fast.lane import Chunk
+
+
+class RowsRead(NamedTuple):
+    """Batches from byte `start` to byte `end`, and their records; no rows where the batches are empty or unreadable."""
+
+    start: int
+    end: int
+    log: pa.RecordBatch | None
+    events: pa.RecordBatch | None
+
+
+class RowReader:
+    """Reads segments one after another; what repeats from file to file (names, compiled code) is kept."""
+
+    def __init__(self, *, log: bool = True, fast: bool = True) -> None:
+        """`log=False` leaves out the rows of `log`; `fast=False` keeps to the reference reader."""
+        self._log = log
+        self._assembler = _assembler() if fast and why_not() is None else None
+
+    def read(
+        self,
+        segment: Segment | str | Path,
+        origin: Origin,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        resume: bool = False,
+        ledger: Ledger | None = None,
+    ) -> Iterator[RowsRead | Unreadable]:
+        """The rows of a segment or of a range of it, as `read_segment` cuts it; their outcomes are told to the ledger too."""
+        ledger = ledger or Ledger(origin.source, origin.log_partition)
+        reading = SegmentReading(
+            segment, log_partition=origin.log_partition, start=start, end=end, resume=resume, ledger=ledger
+        )
+        waiting = _Waiting(origin, ledger, log=self._log)
+        for item in _items(reading, fast=self._assembler is not None):
+            if isinstance(item, BatchRead):
+                yield from waiting.add(item)
+                continue
+            yield from waiting.rest()
+            yield (
+                self._unreadable(item, ledger)
+                if isinstance(item, Unreadable)
+                else self._rows(item, origin, ledger)
+            )
+            reading.reached(_end(item))
+        yield from waiting.rest()
+        reading.finish()
+
+    def _unreadable(self, item: Unreadable, ledger: Ledger) -> Unreadable:
+        ledger.add(item)
+        return item
+
+    def _rows(self, chunk: "Chunk", origin: Origin, ledger: Ledger) -> RowsRead:
+        from offsets_tool.columns.fast.sums import run_of  # noqa: PLC0415 - Numba
+
+        assert self._assembler is not None
+        ledger.add_run(run_of(chunk, ledger.last_offset))
+        log = self._assembler.log(chunk, origin) if self._log else None
+        events = self._assembler.events(chunk, origin)
+        count_outcomes(events, ledger)
+        return RowsRead(chunk.start, chunk.end, log, events)
+
+
+class _Waiting:
+    """Batches of the reference reader, until their records are enough for a batch of rows."""
+
+    def __init__(self, origin: Origin, ledger: Ledger, *, log: bool) -> None:
+        self._origin = origin
+        self._ledger = ledger
+        self._log = log
+        self._batches: list[Batch] = []
+        self._records: list[LogRecord] = []
+
+    def add(self, read: BatchRead) -> Iterator[RowsRead]:
+        self._ledger.add(read)
+        self._batches.append(read.batch)
+        self._records += read.records
+        if len(self._records) >= ROWS:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[RowsRead]:
+        """Rows of what has gathered."""
+        if not self._batches:
+            return
+        start, last = self._batches[0].position, self._batches[-1]
+        end = last.position + last.size
+        if not self._records:
+            yield RowsRead(start, end, None, None)
+        for log in log_batches(
+            self._records, cluster=self._origin.cluster, source=self._origin.source, run=self._origin.run
+        ):
+            (events,) = decode_batches([log])
+            count_outcomes(events, self._ledger)
+            yield RowsRead(start, end, log if self._log else None, events)
+        self._batches, self._records = [], []
+
+
+def _items(reading: SegmentReading, *, fast: bool) -> "Iterator[Chunk | BatchRead | Unreadable]":
+    source, partition = reading.segment.source, reading.segment.log_partition
+    if reading.first >= reading.last:
+        return
+    if fast:
+        from offsets_tool.columns.fast.lane import Lane  # noqa: PLC0415 - Numba
+
+        yield from Lane(reading.data, source, partition).read(reading.first, reading.last)
+        return
+    for item in reading.walker.walk(reading.first):
+        if item.position >= reading.last:
+            break
+        yield read_content(reading.data, item, source, partition) if isinstance(item, Batch) else item
+
+
+def _end(item: "Chunk | Unreadable") -> int:
+    return item.position + item.size if isinstance(item, Unreadable) else item.end
+
+
+def _assembler() -> "Assembler":
+    from offsets_tool.columns.fast.assemble import Assembler  # noqa: PLC0415 - Numba
+
+    return Assembler()
