@@ -4,6 +4,7 @@ import base64
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,9 @@ REFUSED = (
     ([CLASSIC, "--since", "yesterday"], "epoch milliseconds"),
     ([CLASSIC, "--since", "1:2", "--since", "2026-01-01"], "not both"),
     ([CLASSIC, "--type", "Nonsense"], "offsets-tool schema"),
+    ([CLASSIC, "--type", "²"], "offsets-tool schema"),
+    ([CLASSIC, "--since", "²"], "epoch milliseconds"),
+    ([CLASSIC, "--output", "nowhere/out.jsonl"], "cannot be written"),
     ([CLASSIC, "--kafka-version", "4.3"], "--formatter"),
     ([CLASSIC, "--formatter", "offsets", "--format", "csv"], "--formatter"),
     ([CLASSIC, "--no-records"], "dump-log"),
@@ -174,6 +178,39 @@ def test_csv_table_and_output_file(tmp_path: Path) -> None:
     assert shown.splitlines()[0].split()[:4] == ["partition", "offset", "time", "type"]
 
 
+def test_the_evidence_is_never_written_over(tmp_path: Path) -> None:
+    original = next((TXN / "__consumer_offsets-1").glob("*.log"))
+    copy, link = tmp_path / original.name, tmp_path / "out.jsonl"
+    copy.write_bytes(original.read_bytes())
+    link.symlink_to(copy)
+    for command in ("decode", "inspect"):
+        result = CliRunner().invoke(main, [command, str(copy), "--output", str(link)])
+        assert result.exit_code == 2 and "part of the evidence" in result.stderr
+    assert copy.read_bytes() == original.read_bytes()
+
+
+def test_a_file_that_kafka_set_aside_is_shown_when_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "__consumer_offsets-1"
+    folder.mkdir()
+    original = next((TXN / "__consumer_offsets-1").glob("*.log"))
+    (folder / f"{original.name}.deleted").write_bytes(original.read_bytes())
+    named = f"./{folder.name}/{original.name}.deleted"
+    for path, shown in ((named, True), (folder.name, False)):
+        result = invoke(path, "--formatter", "offsets", "--kafka-version", "4.3")
+        assert (result.stdout != "", "set aside" in result.stderr) == (shown, not shown)
+
+
+def test_a_file_name_need_not_be_text(tmp_path: Path) -> None:
+    original = next((TXN / "__consumer_offsets-1").glob("*.log"))
+    copy = tmp_path / os.fsdecode(b"\xff-" + original.name.encode())
+    copy.write_bytes(original.read_bytes())
+    dumped = invoke(copy, "--formatter", "dump-log", "--kafka-version", "4.3")
+    assert dumped.exit_code == 0 and "/\N{REPLACEMENT CHARACTER}-0000" in dumped.stdout.splitlines()[0]
+
+
 def damaged_copy(folder: Path) -> Path:
     original = next((TXN / "__consumer_offsets-1").glob("*.log"))
     data = bytearray(original.read_bytes())
@@ -203,10 +240,11 @@ def test_a_record_that_cannot_be_read_is_shown_with_its_bytes(tmp_path: Path) ->
     assert invoke(archive, "--strict").exit_code == 3
 
 
-def test_a_closed_pipe_ends_quietly() -> None:
-    command = f'"{sys.executable}" -m offsets_tool.cli decode "{CLASSIC}" "{CLASSIC.parent.parent / "4.3.1-txn"}/segments"'
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command} | head -n 1"], capture_output=True, check=False
-    )
-    assert len(done.stdout.splitlines()) == 1
-    assert done.stderr == b""
+@pytest.mark.parametrize("format_", ["jsonl", "csv", "table"])
+def test_a_closed_pipe_ends_quietly(format_: str) -> None:
+    command = f'"{sys.executable}" -m offsets_tool.cli decode "{CLASSIC}" "{TXN}" --format {format_}'
+    for reader, lines in (("head -n 1", 1), ("true", 0)):
+        done = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {command} | {reader}"], capture_output=True, check=False
+        )
+        assert (len(done.stdout.splitlines()), done.returncode, done.stderr) == (lines, 0, b"")

@@ -18,7 +18,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from offsets_tool.errors import SetupError, SourceError, UsageError
-from offsets_tool.log.archive import ArchiveKind, archive_files, is_archive, read_archive
+from offsets_tool.log.archive.files import ArchiveKind, archive_files, is_archive
+from offsets_tool.log.archive.read import read_archive
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, Header, LogRecord, TimestampType, Unreadable, UnreadableKind
