@@ -115,7 +115,8 @@ def _packing(name: str) -> Packing:
 def _tar_errors(path: str) -> Iterator[None]:
     try:
         yield
-    except (tarfile.TarError, EOFError) as error:
+    except (tarfile.TarError, EOFError, ValueError) as error:
+        # ValueError: the mmap's, where a tar is cut off inside a member and is asked for what follows.
         raise SourceError(
             path, f"this is not a tar that can be read ({error}); unpack it and give the folder"
         ) from error

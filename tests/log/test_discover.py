@@ -292,3 +292,14 @@ def test_names() -> None:
     assert tar_name("a.tar.zst") == ("a", Packing.ZSTD)
     assert tar_name("a.tgz") == ("a", Packing.GZIP)
     assert tar_name("a.log") is None
+
+
+def test_a_tar_that_is_cut_off_inside_a_member(broker: Path, tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole.tar", tmp_path / "cut.tar"
+    with tarfile.open(whole, "w") as tar:
+        tar.add(broker, "broker")
+        log = next(info for info in tar.getmembers() if info.name.endswith(".log") and info.size > 1)
+        end = log.offset_data + log.size // 2
+    cut.write_bytes(whole.read_bytes()[:end])
+    with pytest.raises(SourceError, match="not a tar that can be read"):
+        find_segments([cut])
