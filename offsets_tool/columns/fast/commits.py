@@ -104,7 +104,7 @@ def read_marker(key: int, key_size: int, value: int, value_size: int, records: i
     if key_size < 4 or value_size < 6 or big_i16(key) < 0 or big_i16(value) < 0:
         return
     type_id = big_i16(key + 2)
-    if type_id == 0 or type_id == 1:  # noqa: PLR1714 - Numba compiles a comparison, and a tuple's only slowly
+    if type_id == 0 or type_id == 1:
         put(records, _KIND, row, _MARKER)
         put(records, _VALUE_VERSION, row, type_id)
         put(records, _LEADER_EPOCH, row, big_i32(value + 2))

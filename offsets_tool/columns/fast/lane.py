@@ -54,6 +54,14 @@ class Chunk(NamedTuple):
 Read = Chunk | BatchRead | Unreadable
 
 
+def spread(chunk: Chunk, field: B) -> Array:
+    """A field of the batches, once for each of their records."""
+    values = chunk.batches[field]
+    if len(values) and (values == values[0]).all():
+        return np.full(chunk.records.shape[1], values[0])
+    return np.repeat(values, chunk.batches[B.COUNT])
+
+
 class Lane:
     """Reads one buffer. `interned` may be shared by lanes that are read one after another: keys repeat across files."""
 

@@ -68,6 +68,8 @@ class Kind(IntEnum):
     """A null value."""
     MARKER = 3
     """COMMIT or ABORT: VALUE_VERSION has the type's number, LEADER_EPOCH the coordinator's epoch."""
+    JSON = 4
+    """Another kind, whose value a program has printed; known only while a chunk's rows are made."""
 
 
 NO_KEY: Final = -1
