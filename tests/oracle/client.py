@@ -94,6 +94,16 @@ class LogFile(NamedTuple):
     batches: list[dict[str, Any]]
 
 
+class Paced(NamedTuple):
+    """What Kafka read of a segment, and in how many nanoseconds; `groups` committed, or deleted a commit."""
+
+    nanoseconds: int
+    records: int
+    commits: int
+    committed_offsets: int
+    groups: int
+
+
 class Record(NamedTuple):
     """A record to be built: timestamp in ms; its log offset, or the next one."""
 
@@ -211,6 +221,15 @@ class Oracle:
         """A segment as FileRecords of the newest release reads it, without an index."""
         [told] = self._jvm.ask(("batches", NEWEST), [(str(log).encode(),)])
         return LogFile(_thrown(told), [json.loads(line) for line in (told[2] or b"").splitlines()])
+
+    def pace(self, log: Path, *, memory: bool, count_groups: bool) -> Paced:
+        """One reading of a segment as a coordinator loads it: checksums, and every record through the newest release's serde.
+
+        From FileRecords, or from MemoryRecords over bytes read beforehand. Without `count_groups` that is all: `groups` is 0.
+        """
+        words = (str(log), "memory" if memory else "file", "sum" if count_groups else "pace")
+        [told] = self._jvm.ask(("pace", NEWEST), [tuple(word.encode() for word in words)])
+        return Paced(*(int(field or b"") for field in told))
 
     def build(self, batches: Iterable[Batch]) -> bytes:
         """The batches as a .log file holds them, one after another. ValueError with Kafka's words for one that cannot be."""

@@ -105,6 +105,7 @@ public final class Oracle {
             case "formatter" -> new Formatter(release, words.get(2));
             case "dumplog" -> new DumpLog(release);
             case "batches" -> newest(release, "Batches");
+            case "pace" -> newest(release, "Pace");
             case "build" -> newest(release, "Build");
             case "blob" -> newest(release, "Blob", words.get(2));
             default -> throw new IllegalArgumentException("no such question: " + words.get(0));

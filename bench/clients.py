@@ -1,0 +1,94 @@
+"""Groups that commit: their names, topics and partitions, and what their kind of client puts into a commit."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final, NamedTuple
+from uuid import NAMESPACE_OID, UUID, uuid5
+
+from bench.batches import Record
+from bench.templates import OFFSET, TEXT, TIME, Template, key, value
+from offsets_tool.records.offsets import OffsetCommitValue
+
+GROUPS: Final = 400
+_MOST_PARTITIONS: Final = 40
+_WORDS: Final = ("orders", "payments", "inventory", "clicks", "shipping", "billing", "pricing", "audit", "search", "users")
+_STAGES: Final = ("enrichment", "sink", "aggregator", "dedup", "archiver", "alerts", "backfill", "loader")
+_WORKERS: Final = (*(f"worker-{number}.dc1" for number in range(12)), "réseau.dc2")
+"""Nearly all metadata is ASCII."""
+
+
+class Client(NamedTuple):
+    """A kind of client: the value version its broker writes, and the message."""
+
+    version: int
+    message: Callable[[str, int], OffsetCommitValue]
+    """Of topic and partition."""
+    holes: tuple[int | str, ...] = (OFFSET, TIME)
+
+
+def _message(**fields: Any) -> OffsetCommitValue:
+    return OffsetCommitValue(**{"offset": OFFSET, "metadata": "", "commit_timestamp": TIME} | fields)
+
+
+CLIENTS: Final = {
+    "plain": Client(3, lambda topic, partition: _message(leader_epoch=partition % 5)),
+    "with topic id": Client(
+        4, lambda topic, partition: _message(leader_epoch=partition % 5, topic_id=topic_id(topic))
+    ),
+    "with metadata": Client(
+        3, lambda topic, partition: _message(metadata=f"{topic}-{partition}@{_WORKERS[partition % len(_WORKERS)]}")
+    ),
+    "streams": Client(
+        4,
+        lambda topic, partition: _message(topic_id=topic_id(topic), metadata=f"Ag{TEXT}=="),
+        (OFFSET, TEXT, TIME),
+    ),
+    "with retention": Client(1, lambda topic, partition: _message(expire_timestamp=1_800_000_000_000)),
+}
+
+
+def topic_id(topic: str) -> UUID:
+    """Always the same for a topic; never zero."""
+    return uuid5(NAMESPACE_OID, topic)
+
+
+class _Partition:
+    """One partition that a group consumes, and where it has come to."""
+
+    def __init__(self, group: str, topic: str, partition: int, client: Client, reached: int) -> None:
+        self.key = key(1, group=group, topic=topic, partition=partition)
+        self._template = Template(value(client.version, client.message(topic, partition)), client.holes)
+        self._has_text = TEXT in client.holes
+        self._reached = reached
+
+    def commit(self, time: int, step: int) -> Record:
+        self._reached += step
+        offset, at = self._reached.to_bytes(8, "big"), time.to_bytes(8, "big")
+        if self._has_text:
+            # As Streams does: the time it has reached, encoded.
+            return Record(self.key, self._template.fill(offset, b"%011d" % (time % 10**11), at))
+        return Record(self.key, self._template.fill(offset, at))
+
+
+class Group:
+    """A group whose members commit neighbouring partitions together."""
+
+    def __init__(self, number: int, client: Client, random: Random) -> None:
+        word, stage = random.choice(_WORDS), random.choice(_STAGES)
+        name, topic = f"{word}-{stage}-{number}", f"{word}.{random.choice(_STAGES)}.v{number % 3}"
+        count = 1 + int(random.random() * _MOST_PARTITIONS)
+        self._partitions = [
+            _Partition(name, topic, partition, client, random.randrange(1 << 34))
+            for partition in range(count)
+        ]
+
+    def commit(self, partitions: int, time: int, random: Random) -> list[Record]:
+        """A record a partition; at most all it has."""
+        start = int(random.random() * len(self._partitions))
+        chosen = self._partitions[start : start + partitions]
+        return [partition.commit(time, int(random.random() * 5000)) for partition in chosen]
+
+
+def groups(random: Random, clients: list[Client]) -> list[Group]:
+    """GROUPS of them, kinds of client in turn."""
+    return [Group(number, clients[number % len(clients)], random) for number in range(GROUPS)]

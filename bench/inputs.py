@@ -1,0 +1,68 @@
+"""The segments that a run reads, made from the seed once and kept in the cache folder until the generator changes.
+
+BENCH_MB says how large the main ones are (100 by default); the others are in proportion.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple
+
+from bench.batches import repeated, write_batches
+from bench.mixes import MIXES
+from offsets_tool.errors import UsageError
+from spark.jars import cache
+
+SEED: Final = 20261121
+_GENERATOR: Final = ("batches.py", "clients.py", "members.py", "mixes.py", "templates.py", "inputs.py")
+_MEGABYTE: Final = 1 << 20
+
+
+class Input(NamedTuple):
+    """A segment: its mix, its size relative to BENCH_MB (before it is compressed), and its codec."""
+
+    mix: str
+    share: float = 1.0
+    codec: str = "none"
+
+    def path(self) -> Path:
+        """Where it is, made if it is not there; named and placed as brokers do."""
+        size = int(self.share * megabytes() * _MEGABYTE)
+        folder = _kept() / f"{self.mix}-{self.codec}-{size}" / "__consumer_offsets-0"
+        path = folder / "00000000000000000000.log"
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            staged = path.with_suffix(".making")
+            staged.write_bytes(write_batches(MIXES[self.mix](Random(SEED)), size, self.codec))
+            staged.replace(path)
+        return path
+
+
+def megabytes() -> float:
+    """Size of the main inputs. UsageError if BENCH_MB is no positive number."""
+    said = os.environ.get("BENCH_MB", "100")
+    try:
+        wanted = float(said)
+    except ValueError:
+        wanted = 0
+    if not wanted > 0:
+        raise UsageError(f"BENCH_MB is {said!r}: it takes the size of the main inputs in megabytes, as in BENCH_MB=20")
+    return wanted
+
+
+def write_large(of: Input, times: int, path: Path) -> int:
+    """An input so many times over, offsets going on; returns its size in bytes. Memory holds one of them."""
+    content = of.path().read_bytes()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        for part in repeated(content, times):
+            file.write(part)
+    return path.stat().st_size
+
+
+def _kept() -> Path:
+    """A folder for what this very generator makes."""
+    here = Path(__file__).parent
+    identity = hashlib.sha256(b"".join((here / name).read_bytes() for name in _GENERATOR))
+    return cache() / "bench" / identity.hexdigest()[:12]

@@ -1,0 +1,47 @@
+"""Kafka's own tools as peers: dump-log as a process, and its classes in a JVM that has become warm."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from bench.tally import Tally
+from spark.jars import jars
+from spark.java import java
+from tests.oracle.client import Oracle
+from tests.oracle.jars import KAFKA, NEWEST
+
+_QUIET: Final = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
+_LINE: Final = re.compile(
+    rb'\| offset: .*? key: \{"type":"?[01]"?,"data":\{"group":"([^"]*)".*?(?: payload: \{"version":"?\d"?,"data":\{"offset":(\d+))?[^\n]*'
+)
+
+
+def dump_log(path: Path) -> list[str]:
+    """`kafka-dump-log --offsets-decoder --print-data-log` with its script's heap."""
+    classpath = ":".join(str(jar) for jar in jars(KAFKA[NEWEST]))
+    tool = [str(java()), "-Xmx256M", _QUIET, "-cp", classpath, "org.apache.kafka.tools.DumpLogSegments"]
+    return [*tool, "--offsets-decoder", "--print-data-log", "--files", str(path)]
+
+
+def tally_text(text: bytes) -> Tally:
+    """Of what dump-log printed about commits."""
+    records, commits, committed = 0, 0, 0
+    groups = set()
+    for found in _LINE.finditer(text):
+        records += 1
+        groups.add(found[1])
+        if found[2] is not None:
+            commits += 1
+            committed += int(found[2])
+    return Tally(records, commits, committed, len(groups))
+
+
+def pace(oracle: Oracle, path: Path, *, memory: bool) -> Callable[[], float]:
+    """Kafka's classes over a segment, by the JVM's clock."""
+    return lambda: oracle.pace(path, memory=memory, count_groups=False).nanoseconds / 1e9
+
+
+def tally(oracle: Oracle, path: Path, *, memory: bool) -> Tally:
+    """What Kafka's classes find there."""
+    return Tally(*oracle.pace(path, memory=memory, count_groups=True)[1:])

@@ -1,0 +1,179 @@
+"""Groups that rebalance: what the classic coordinator and the one of KIP-848 write when a group of ten members does.
+
+A rebalance changes the generation or epochs always, and the members and their assignments now and then: then blobs are new.
+"""
+
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+from bench.batches import Record
+from bench.clients import topic_id
+from bench.templates import EPOCH, TIME, Template, key, value
+from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
+from offsets_tool.records.consumer import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    TopicPartition,
+    TopicPartitions,
+)
+from offsets_tool.records.embedded import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartitionNames,
+)
+from offsets_tool.wire import walk
+
+MEMBERS: Final = 10
+_TOPICS: Final = 3
+_PARTITIONS: Final = 24
+_ARRANGEMENTS: Final = 4
+"""Ways in which a group has been seen to share out its partitions: it goes from one to another."""
+
+
+class ClassicGroup:
+    """A group of the classic protocol; each rebalance is one record."""
+
+    def __init__(self, number: int, random: Random) -> None:
+        self._name = f"classic-{number}"
+        self._key = key(2, group=self._name)
+        self._arrangements = [self._template(random) for _ in range(_ARRANGEMENTS)]
+        self._generation = random.randrange(1000)
+        self._random = random
+
+    def rebalance(self, time: int) -> list[list[Record]]:
+        """The records, by batch; time in ms."""
+        self._generation += 1
+        template = self._random.choice(self._arrangements)
+        return [[Record(self._key, template.fill(_int32(self._generation), time.to_bytes(8, "big")))]]
+
+    def _template(self, random: Random) -> Template:
+        shares = _shares(self._name, random)
+        members = tuple(self._member(place, share, random) for place, share in enumerate(shares))
+        data = GroupMetadataValue(
+            protocol_type="consumer",
+            generation=EPOCH,
+            protocol="range",
+            leader=members[0].member_id,
+            current_state_timestamp=TIME,
+            members=members,
+        )
+        return Template(value(3, data), (EPOCH, TIME))
+
+    def _member(self, place: int, share: dict[str, tuple[int, ...]], random: Random) -> MemberMetadata:
+        client = f"{self._name}-client-{place}"
+        owned = tuple(TopicPartitionNames(topic=topic, partitions=held) for topic, held in share.items())
+        subscription = ConsumerProtocolSubscription(topics=tuple(share), owned_partitions=owned, generation_id=4)
+        assignment = ConsumerProtocolAssignment(assigned_partitions=owned, user_data=None)
+        return MemberMetadata(
+            member_id=f"{client}-{_uuid(random)}",
+            client_id=client,
+            client_host=f"/10.1.{place}.17",
+            rebalance_timeout=300_000,
+            session_timeout=45_000,
+            subscription=_blob(3, subscription),
+            assignment=_blob(3, assignment),
+        )
+
+
+class ConsumerGroup:
+    """A group of KIP-848; a rebalance is the epoch, two members seen anew, and ten targets and assignments."""
+
+    def __init__(self, number: int, random: Random) -> None:
+        self._name = f"consumer-{number}"
+        self._members = [f"{_uuid(random)}" for _ in range(MEMBERS)]
+        self._epoch = random.randrange(1000)
+        self._random = random
+        self._described = [self._member(place) for place in range(MEMBERS)]
+        self._arrangements = [self._arrangement(random) for _ in range(_ARRANGEMENTS)]
+
+    def rebalance(self, time: int) -> list[list[Record]]:
+        """The records, by batch; time in ms."""
+        self._epoch += 1
+        epoch, before = _int32(self._epoch), _int32(self._epoch - 1)
+        targets, currents = self._random.choice(self._arrangements)
+        head = ConsumerGroupMetadataValue(epoch=self._epoch, metadata_hash=0x1234_5678_9ABC)
+        goal = ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=self._epoch)
+        first = self._random.randrange(MEMBERS - 1)
+        begun = [*self._described[first : first + 2], Record(self._key(3), value(0, head))]
+        decided = [*targets, Record(self._key(6), value(0, goal))]
+        taken = [[Record(key, template.fill(epoch, before))] for key, template in currents]
+        return [begun, decided, *taken]
+
+    def _key(self, type_id: int, **more: Any) -> bytes:
+        return key(type_id, group_id=self._name, **more)
+
+    def _member(self, place: int) -> Record:
+        data = ConsumerGroupMemberMetadataValue(
+            instance_id=None,
+            rack_id=f"rack-{place % 3}",
+            client_id=f"{self._name}-client-{place}",
+            client_host=f"/10.1.{place}.17",
+            subscribed_topic_names=_topics(self._name),
+            subscribed_topic_regex=None,
+            rebalance_timeout_ms=300_000,
+            server_assignor="uniform",
+            classic_member_metadata=None,
+        )
+        return Record(self._key(5, member_id=self._members[place]), value(0, data))
+
+    def _arrangement(self, random: Random) -> tuple[list[Record], list[tuple[bytes, Template]]]:
+        shares = _shares(self._name, random)
+        targets = [
+            Record(self._key(7, member_id=member), value(0, _target(share)))
+            for member, share in zip(self._members, shares, strict=True)
+        ]
+        currents = [
+            (self._key(8, member_id=member), Template(value(0, _current(share)), (EPOCH, EPOCH)))
+            for member, share in zip(self._members, shares, strict=True)
+        ]
+        return targets, currents
+
+
+def _target(share: dict[str, tuple[int, ...]]) -> ConsumerGroupTargetAssignmentMemberValue:
+    return ConsumerGroupTargetAssignmentMemberValue(
+        topic_partitions=tuple(
+            TopicPartition(topic_id=topic_id(topic), partitions=held) for topic, held in share.items()
+        )
+    )
+
+
+def _current(share: dict[str, tuple[int, ...]]) -> ConsumerGroupCurrentMemberAssignmentValue:
+    return ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=EPOCH,
+        previous_member_epoch=EPOCH,
+        state=0,
+        assigned_partitions=tuple(
+            TopicPartitions(topic_id=topic_id(topic), partitions=held) for topic, held in share.items()
+        ),
+        partitions_pending_revocation=(),
+    )
+
+
+def _topics(group: str) -> tuple[str, ...]:
+    return tuple(f"topic-{number}.of.{group}" for number in range(_TOPICS))
+
+
+def _shares(group: str, random: Random) -> list[dict[str, tuple[int, ...]]]:
+    """All partitions of all topics, shared out among the members; each member in all topics."""
+    shares: list[dict[str, tuple[int, ...]]] = [{} for _ in range(MEMBERS)]
+    for topic in _topics(group):
+        partitions = random.sample(range(_PARTITIONS), _PARTITIONS)
+        for place, share in enumerate(shares):
+            share[topic] = tuple(sorted(partitions[place::MEMBERS]))
+    return shares
+
+
+def _blob(version: int, data: Any) -> bytes:
+    return version.to_bytes(2, "big") + walk.encode(data, version)
+
+
+def _int32(number: int) -> bytes:
+    return number.to_bytes(4, "big")
+
+
+def _uuid(random: Random) -> UUID:
+    return UUID(int=random.getrandbits(128))

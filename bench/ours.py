@@ -1,0 +1,107 @@
+"""The toolkit's own readings of a segment: in this process to Arrow or Parquet, and its commands as processes."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.tally import Tally, of_events
+from offsets_tool.columns.origin import Origin
+from offsets_tool.columns.reading import RowReader, RowsRead
+from offsets_tool.log.compression import inflate
+from offsets_tool.log.segment import read_segment
+from offsets_tool.log.walk import Walker
+from offsets_tool.rows import Batch, BatchRead
+from spark.parquet import TableWriter
+from spark.tables import EVENTS, LOG
+
+KAFKA_VERSION: Final = "4.3.1"
+_ORIGIN: Final = Origin("bench", "segment", 0, 1)
+_COMMIT_KINDS: Final = ("OffsetCommit v", "LegacyOffsetCommit v")
+
+
+class Reading:
+    """Segments to rows, by a reader that keeps what repeats, as Spark's tasks and the commands do."""
+
+    def __init__(self, *, log: bool = False, fast: bool = True) -> None:
+        self._reader = RowReader(log=log, fast=fast)
+
+    def rows(self, path: Path) -> Iterator[RowsRead]:
+        """Every byte must have been read: generated segments have no damage."""
+        for item in self._reader.read(path, _ORIGIN):
+            assert isinstance(item, RowsRead)
+            yield item
+
+    def run(self, path: Path) -> None:
+        """Makes the rows and drops them."""
+        for _ in self.rows(path):
+            pass
+
+    def tally(self, path: Path) -> Tally:
+        return of_events(item.events for item in self.rows(path) if item.events is not None)
+
+
+def write_tables(path: Path, lake: Path) -> None:
+    """Both tables' Parquet files, as a task of an ingest writes them."""
+    log, events = TableWriter(lake, LOG), TableWriter(lake, EVENTS)
+    for item in Reading(log=True).rows(path):
+        if item.log is not None and item.events is not None:
+            log.write(item.log)
+            events.write(item.events)
+    log.close()
+    events.close()
+
+
+def write_and_drop(path: Path) -> None:
+    """The same into a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory(dir=path.parent) as lake:
+        write_tables(path, Path(lake))
+
+
+def tally_tables(path: Path) -> Tally:
+    """What the `events` file holds; the `log` file must have as many rows."""
+    with tempfile.TemporaryDirectory(dir=path.parent) as lake:
+        write_tables(path, Path(lake))
+        [events], [log] = (list(Path(lake, table.name).glob("*.parquet")) for table in (EVENTS, LOG))
+        tally = of_events(pa.Table.to_batches(pq.read_table(events)))
+        assert pq.read_metadata(log).num_rows == tally.records
+    return tally
+
+
+def inflate_all(path: Path) -> None:
+    """Decompresses every batch and does nothing else: what any reader has to pay."""
+    data = memoryview(path.read_bytes())
+    for batch in Walker(data, path.as_posix(), verify=False).walk():
+        assert isinstance(batch, Batch)
+        start = batch.position
+        inflate(batch.codec, data[start + 61 : start + batch.size])
+
+
+def records_one_by_one(path: Path) -> None:
+    """The reference reader's LogRecords, undecoded."""
+    for item in read_segment(path):
+        assert isinstance(item, BatchRead)
+
+
+def command(*words: str) -> list[str]:
+    """`offsets-tool` with these words, by this interpreter."""
+    return [sys.executable, "-m", "offsets_tool.cli", *words]
+
+
+def dump_text(path: Path) -> list[str]:
+    """The command that prints what kafka-dump-log prints."""
+    return command("decode", str(path), "--formatter", "dump-log", "--kafka-version", KAFKA_VERSION)
+
+
+def inspected(path: Path) -> tuple[int, int, int]:
+    """Records, commits and groups, as `inspect` counts them."""
+    said = subprocess.run(command("inspect", str(path), "--format", "jsonl"), capture_output=True, check=True)
+    row: dict[str, Any] = json.loads(said.stdout)
+    commits = sum(count for kind, count in row["kinds"].items() if kind.startswith(_COMMIT_KINDS))
+    return row["records"], commits, row["groups"]
