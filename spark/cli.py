@@ -137,7 +137,7 @@ class _Bar:
     def show(self, done: int, total: int) -> None:
         from offsets_tool.cli.render import ProgressBar  # noqa: PLC0415
 
-        self._bar = self._bar or ProgressBar(total)
+        self._bar = self._bar or ProgressBar(total, shown=True)
         self._bar.advance(done - self._shown)
         self._shown = done
 

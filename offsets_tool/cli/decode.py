@@ -8,7 +8,7 @@ import click
 from offsets_tool.cli.dialect_output import dump_log_writer, formatter_writer
 from offsets_tool.cli.event_json import event_json, event_summary
 from offsets_tool.cli.evidence import Evidence, evidence_options
-from offsets_tool.cli.options import filter_options, parse_filters
+from offsets_tool.cli.options import filter_options, output_options, parse_filters
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, output, write_rows
 from offsets_tool.errors import UsageError
@@ -41,20 +41,7 @@ Write = Callable[[BinaryIO, Reading], None]
 )
 @click.option("--no-records", is_flag=True, help="With --formatter dump-log: batch lines only.")
 @click.option("--raw", is_flag=True, help="Add key and value bytes (base64) to every JSON object.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["table", "jsonl", "csv"]),
-    help="Default: table on a terminal, jsonl in a pipe.",
-)
-@click.option(
-    "--output",
-    "output_path",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    help="Write there instead of stdout.",
-)
-@click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read.")
+@output_options
 def decode_command(
     *,
     formatter: str | None,
@@ -74,10 +61,12 @@ def decode_command(
     """
     filters = parse_filters(options)
     write = _writer(formatter, kafka_version, no_records, raw=raw, format_=format_, output_path=output_path)
-    reading = Reading(Evidence.of(options).parts(filters.log_partitions()), filters)
+    to_terminal = default_format(output_path) == "table"
+    parts = Evidence.of(options).parts(filters.log_partitions())
+    reading = Reading(parts, filters, strict=strict, progress=not to_terminal)
     with reading, output(output_path, reading.files) as out:
         write(out, reading)
-    reading.finish(strict)
+    reading.finish()
 
 
 def _writer(

@@ -9,11 +9,10 @@ from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import note
 from offsets_tool.dialects import formatter
 from offsets_tool.dialects.dump_log import dump_log
+from offsets_tool.dialects.output import Output
+from offsets_tool.dialects.versions import NEWEST, name_of
 from offsets_tool.errors import UsageError
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
-
-NEWEST = "4.3.1"
-"""The release whose dump-log output is given when none is named."""
 
 Write = Callable[[BinaryIO, Reading], None]
 
@@ -27,10 +26,7 @@ def formatter_writer(name: str, kafka_version: str | None) -> Write:
         for event in reading.events():
             if event.record.is_control:
                 continue
-            text, error = dialect.format(event.record)
-            out.write(text)
-            if error is not None:
-                reading.note_problem(error)
+            _print(out, reading, dialect.format(event.record), counted=event.problem is not None)
 
     return write
 
@@ -44,16 +40,24 @@ def dump_log_writer(kafka_version: str | None, *, records: bool) -> Write:
             lines = dump_log(
                 _file_name(part),
                 _reads(reading, part),
-                kafka_version or NEWEST,
+                kafka_version or name_of(NEWEST),
                 base_offset=_base_offset(part),
                 records=records,
             )
-            for text, error in lines:
-                out.write(text)
-                if error is not None:
-                    reading.note_problem(error)
+            for line in lines:
+                # What is wrong with a record or with bytes was counted when they were read.
+                _print(out, reading, line, counted=True)
 
     return write
+
+
+def _print(out: BinaryIO, reading: Reading, said: Output, *, counted: bool) -> None:
+    out.write(said.text)
+    if said.harmless and said.error is not None:
+        note(said.error)
+    elif said.error is not None:
+        out.flush()
+        reading.refused(said.error, counted=counted)
 
 
 def _leave_out_set_aside(reading: Reading) -> None:

@@ -9,7 +9,7 @@ import click
 
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import Evidence, Part, evidence_options
-from offsets_tool.cli.options import Filters
+from offsets_tool.cli.options import Filters, output_options
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.log.ledger import LedgerEntry
@@ -46,20 +46,7 @@ Examples:
 
 @click.command("inspect", epilog=_EPILOG)
 @evidence_options
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["table", "jsonl", "csv"]),
-    help="Default: table on a terminal, jsonl in a pipe.",
-)
-@click.option(
-    "--output",
-    "output_path",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    help="Write there instead of stdout.",
-)
-@click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read.")
+@output_options
 def inspect_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
     """Says what LOG... is: files and hashes, offsets and times, formats and codecs, record kinds, gaps, and the ledger.
 
@@ -67,12 +54,17 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
     kept raw, or is a control record.
     """
     chosen = format_ or default_format(output_path)
-    reading = Reading(Evidence.of(options).parts(), Filters())
+    reading = Reading(Evidence.of(options).parts(), Filters(), strict=strict, progress=True)
     with reading, output(output_path, reading.files) as out:
         rows = _rows(reading)
-        write_rows(out, rows if chosen == "jsonl" else _flat(rows, _folder(reading, chosen)), chosen, COLUMNS)
+        if chosen != "jsonl":
+            # A table is shown when all is read: the bar does not run through it.
+            rows = iter(list(rows))
+            reading.stop_progress()
+            rows = _flat(rows, _folder(reading, chosen))
+        write_rows(out, rows, chosen, COLUMNS)
     _say_totals(reading)
-    reading.finish(strict)
+    reading.finish()
 
 
 def _rows(reading: Reading) -> Iterator[dict[str, Any]]:

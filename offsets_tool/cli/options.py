@@ -170,3 +170,26 @@ def parse_filters(options: dict[str, Any]) -> Filters:
         since=parse_bound(options["since"], "--since"),
         until=parse_bound(options["until"], "--until"),
     )
+
+
+def format_option(command: F) -> F:
+    """--format"""
+    return click.option(
+        "--format",
+        "format_",
+        type=click.Choice(["table", "jsonl", "csv"]),
+        help="Default: table on a terminal, jsonl in a pipe.",
+    )(command)
+
+
+def output_options(command: F) -> F:
+    """--format --output --strict"""
+    strict = click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read.")
+    output = click.option(
+        "--output",
+        "output_path",
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        help="Write there instead of stdout.",
+    )
+    return format_option(output(strict(command)))

@@ -21,13 +21,14 @@ UNREADABLE_SHOWN = 10
 class Reading:
     """One pass over the evidence."""
 
-    def __init__(self, parts: list[Part], filters: Filters) -> None:
+    def __init__(self, parts: list[Part], filters: Filters, *, strict: bool, progress: bool) -> None:
         self.parts = parts
         self.filters = filters
         self.ledgers: list[LedgerEntry] = []
         self.problems = 0
+        self._strict = strict
         self._unreadable = 0
-        self._progress = ProgressBar(sum(part.size for part in parts))
+        self._progress = ProgressBar(sum(part.size for part in parts), shown=progress)
 
     def __enter__(self) -> "Reading":
         return self
@@ -43,6 +44,10 @@ class Reading:
     def files(self) -> list[str]:
         """What is read from disk, part by part: files, tars, Delta tables."""
         return [path for part in self.parts if (path := part.path)]
+
+    def stop_progress(self) -> None:
+        """All is read that there is to read."""
+        self._progress.close()
 
     def events(self) -> Iterator[Event]:
         """Every event that the filters let through."""
@@ -68,10 +73,15 @@ class Reading:
             self.problems += event.problem is not None
             yield event
 
-    def note_problem(self, text: str) -> None:
-        """Something that a Kafka tool would have thrown."""
-        self.problems += 1
+    def refused(self, text: str, *, counted: bool) -> None:
+        """What a Kafka tool would have thrown; `counted` if the record is among the problems already.
+
+        Goes on where that tool would have ended, unless `--strict` asks to end too.
+        """
+        self.problems += not counted
         note(text)
+        if self._strict:
+            raise SystemExit(STRICT_EXIT)
 
     def _see(self, item: Item) -> None:
         if isinstance(item, BatchRead):
@@ -87,14 +97,14 @@ class Reading:
         if self._unreadable <= UNREADABLE_SHOWN:
             note(f"{found.source}: {found.size} byte(s) at {found.position} unreadable: {found.reason}")
 
-    def finish(self, strict: bool) -> None:
-        """Says what could not be read; with `strict`, ends the program with 3 if there was anything."""
+    def finish(self) -> None:
+        """Says what could not be read; `--strict` ends the program with 3 if there was anything."""
         if self._unreadable or self.problems:
             note(
                 f"{self.problems} record(s) with a problem, {self._unreadable} unreadable range(s); "
                 "`offsets-tool inspect` names them"
             )
-        if strict and (self._unreadable or self.problems):
+        if self._strict and (self._unreadable or self.problems):
             raise SystemExit(STRICT_EXIT)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, output, write_rows
 from offsets_tool.errors import UsageError
 from offsets_tool.placement import DEFAULT_PARTITIONS, java_hash, partition_for
@@ -14,12 +15,6 @@ from offsets_tool.wire.schema import OPEN_END, FieldSpec, Shape, Versions, schem
 
 _TYPE_COLUMNS: tuple[str, ...] = ("type", "name", "since", "until", "layouts", "about")
 _FIELD_COLUMNS: tuple[str, ...] = ("message", "field", "kind", "versions", "tag", "default", "release")
-_FORMAT = click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["table", "jsonl", "csv"]),
-    help="Default: table on a terminal, jsonl in a pipe.",
-)
 
 
 @click.command("partition", epilog="\b\nExample:\n  offsets-tool partition orders payments --partitions 50\n")
@@ -31,7 +26,7 @@ _FORMAT = click.option(
     show_default=True,
     help="Partition count of __consumer_offsets.",
 )
-@_FORMAT
+@format_option
 def partition_command(groups: tuple[str, ...], partitions: int, format_: str | None) -> None:
     """Says in which partition of __consumer_offsets a group lives: abs(hashCode) % partitions."""
     columns = ("group", "java_hash", "partitions", "log_partition")
@@ -47,7 +42,7 @@ def partition_command(groups: tuple[str, ...], partitions: int, format_: str | N
 
 @click.command("schema", epilog="\b\nExamples:\n  offsets-tool schema\n  offsets-tool schema OffsetCommit\n")
 @click.argument("record_type", required=False, metavar="[TYPE]")
-@_FORMAT
+@format_option
 def schema_command(record_type: str | None, format_: str | None) -> None:
     """Lists the record types, or the fields of one (by number or name) or of a client's blob (by name), in all versions."""
     rows = _all_types() if record_type is None else _fields(record_type)

@@ -31,7 +31,7 @@ TABLE_ROWS = 10_000
 
 def default_format(path: str | None = None) -> str:
     """A table for a person, JSON lines for a program; `path` is that of --output."""
-    return "table" if path is None and sys.stdout.isatty() else "jsonl"
+    return "table" if path is None and sys.stdout is not None and sys.stdout.isatty() else "jsonl"
 
 
 @contextmanager
@@ -43,15 +43,29 @@ def output(path: str | None, evidence: Iterable[str] = ()) -> Iterator[BinaryIO]
     if path:
         if any(_is_same_file(path, source) for source in evidence):
             raise UsageError(f"--output {path} is part of the evidence: name another file")
-        with _opened(path) as file:
+        with _writing(path), _opened(path) as file:
             yield file
         return
-    try:
+    if sys.stdout is None:
+        raise SetupError("there is no stdout to write to: name a file with --output")
+    with _writing("stdout"):
         yield sys.stdout.buffer
         sys.stdout.flush()
+
+
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
+    """What goes wrong with the output itself: a closed pipe is an end, a full disk one sentence."""
+    try:
+        yield
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SetupError(
+            f"{name} cannot be written ({error.strerror}): make room, or name another file"
+        ) from error
 
 
 def _opened(path: str) -> BinaryIO:
@@ -137,10 +151,11 @@ def note(text: str) -> None:
 class ProgressBar:
     """Bytes read of bytes to read, on stderr, where that is a terminal; silent otherwise."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, *, shown: bool) -> None:
+        """`shown` False: the terminal is where the rows go."""
         self._progress: Progress | None = None
         self._task = TaskID(0)
-        if sys.stderr.isatty() and not sys.stdout.isatty():
+        if shown and sys.stderr.isatty():
             columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
             self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
             self._task = self._progress.add_task("reading", total=total)

@@ -10,6 +10,8 @@ class Output(NamedTuple):
 
     text: bytes = b""
     error: str | None = None
+    harmless: bool = False
+    """Kafka says it on stderr, and yet nothing is wrong: gaps between offsets, which compaction leaves."""
 
 
 NOTHING = Output()

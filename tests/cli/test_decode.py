@@ -248,3 +248,45 @@ def test_a_closed_pipe_ends_quietly(format_: str) -> None:
             ["bash", "-c", f"set -o pipefail; {command} | {reader}"], capture_output=True, check=False
         )
         assert (len(done.stdout.splitlines()), done.returncode, done.stderr) == (lines, 0, b"")
+
+
+COMPACTED = FIXTURES / "corpora" / "3.9.2-compaction" / "segments"
+
+
+def test_gaps_are_no_problem_for_strict() -> None:
+    asked = (COMPACTED, "--formatter", "dump-log", "--kafka-version", "3.9.2", "--strict")
+    result = invoke(*asked)
+    assert result.exit_code == 0
+    assert "is followed by" in result.stderr
+
+
+def strange_archive(folder: Path) -> Path:
+    """A commit, a value of an unknown version, another commit."""
+    key = base64.b64encode(bytes.fromhex("0001000167000174") + bytes(4)).decode()
+    good = base64.b64encode(b"\x00\x03" + bytes(12) + b"\x00\x00" + bytes(8)).decode()
+    strange = base64.b64encode(b"\x00\x09" + bytes(20)).decode()
+    archive = folder / "strange.jsonl"
+    with archive.open("w") as file:
+        for offset, value in enumerate((good, strange, good)):
+            row = {"partition": 0, "offset": offset, "timestamp": 1, "key": key, "value": value}
+            print(json.dumps(row), file=file)
+    return archive
+
+
+def test_where_kafka_throws_decoding_goes_on_unless_strict(tmp_path: Path) -> None:
+    asked = (strange_archive(tmp_path), "--formatter", "offsets", "--kafka-version", "4.3")
+    easy, strict = invoke(*asked), invoke(*asked, "--strict")
+    assert (easy.exit_code, strict.exit_code) == (0, 3)
+    assert easy.stdout.count('"key"') == 2 and strict.stdout.count('"key"') == 1
+    for result in (easy, strict):
+        assert "due to: Found an unknown record version 9 for 1 type" in result.stderr
+    assert "1 record(s) with a problem" in easy.stderr
+
+
+@pytest.mark.parametrize("redirection", ["> /dev/full", "--output /dev/full", ">&-"])
+def test_output_that_cannot_be_written_is_one_sentence(redirection: str) -> None:
+    command = f'"{sys.executable}" -m offsets_tool.cli decode "{CLASSIC}" {redirection}'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "file" in done.stderr and "Traceback" not in done.stderr
