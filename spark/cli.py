@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from offsets_tool.cli import SETTINGS, LazyGroup
+from offsets_tool.cli import SETTINGS, LazyGroup, Place
 from offsets_tool.errors import OffsetsToolError
 
 if TYPE_CHECKING:
@@ -36,7 +36,12 @@ Examples:
 """
 
 
-@click.group(cls=LazyGroup, modules={"ingest": "spark.cli"}, context_settings=SETTINGS)
+_COMMANDS = {
+    "ingest": Place("spark.cli", "Reads files and archives into the Delta tables log, events and sources.")
+}
+
+
+@click.group(cls=LazyGroup, places=_COMMANDS, context_settings=SETTINGS)
 @click.version_option(package_name="offsets-tool")
 def main() -> None:
     """Analytics for Kafka's __consumer_offsets: Delta tables of every record, from broker files and archives."""

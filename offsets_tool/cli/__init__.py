@@ -5,19 +5,32 @@ Exit codes: 0, 1 our error, 2 usage, 3 `--strict` met a problem. Commands are lo
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from offsets_tool.errors import OffsetsToolError, UsageError
 
+
+class Place(NamedTuple):
+    """Where a command is, and what the list of commands says of it without importing it."""
+
+    module: str
+    summary: str
+
+
 _COMMANDS = {
-    "decode": "offsets_tool.cli.decode",
-    "inspect": "offsets_tool.cli.inspect",
-    "partition": "offsets_tool.cli.reference",
-    "schema": "offsets_tool.cli.reference",
+    "decode": Place(
+        "offsets_tool.cli.decode", "Every record, as JSON or as a Kafka release's own tool prints it."
+    ),
+    "inspect": Place(
+        "offsets_tool.cli.inspect", "What the evidence is and covers, and whether the ledger adds up."
+    ),
+    "partition": Place(
+        "offsets_tool.cli.partition", "In which partition of __consumer_offsets a group lives."
+    ),
+    "schema": Place("offsets_tool.cli.schema", "Record types, and the fields of one in all its versions."),
 }
-"""Command -> the module that has it."""
 
 
 class LazyGroup(click.Group):
@@ -26,19 +39,23 @@ class LazyGroup(click.Group):
     Also turns our errors into a sentence and an exit code.
     """
 
-    def __init__(self, *args: Any, modules: Mapping[str, str], **options: Any) -> None:
+    def __init__(self, *args: Any, places: Mapping[str, Place], **options: Any) -> None:
         super().__init__(*args, **options)
-        self._modules = modules
+        self._places = places
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._modules)
+        return list(self._places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._modules:
+        if cmd_name not in self._places:
             return None
-        module = importlib.import_module(self._modules[cmd_name])
+        module = importlib.import_module(self._places[cmd_name].module)
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, place.summary) for name, place in self._places.items()])
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -51,7 +68,7 @@ class LazyGroup(click.Group):
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
-@click.group(cls=LazyGroup, modules=_COMMANDS, context_settings=SETTINGS)
+@click.group(cls=LazyGroup, places=_COMMANDS, context_settings=SETTINGS)
 @click.version_option(package_name="offsets-tool")
 def main() -> None:
     """Forensics for Kafka's __consumer_offsets: reads it from broker files, archives or a live broker, and says what is there."""

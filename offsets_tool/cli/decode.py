@@ -8,7 +8,8 @@ import click
 from offsets_tool.cli.dialect_output import dump_log_writer, formatter_writer
 from offsets_tool.cli.event_json import event_json, event_summary
 from offsets_tool.cli.evidence import Evidence, evidence_options
-from offsets_tool.cli.options import filter_options, output_options, parse_filters
+from offsets_tool.cli.filters import filter_options, parse_filters
+from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, output, write_rows
 from offsets_tool.errors import UsageError

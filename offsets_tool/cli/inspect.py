@@ -9,7 +9,8 @@ import click
 
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import Evidence, Part, evidence_options
-from offsets_tool.cli.options import Filters, output_options
+from offsets_tool.cli.filters import Filters
+from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.log.ledger import LedgerEntry

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import TracebackType
 
 from offsets_tool.cli.evidence import Item, Part
-from offsets_tool.cli.options import Filters
+from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.render import ProgressBar, note
 from offsets_tool.events import Event, decode
 from offsets_tool.log.ledger import LedgerEntry

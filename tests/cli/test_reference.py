@@ -1,6 +1,8 @@
 """`partition` against Kafka's own answers, `schema` against the declarations, and the help of every command."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -68,6 +70,16 @@ def test_an_unknown_type_is_refused_with_a_remedy() -> None:
     result = CliRunner().invoke(main, ["schema", "nonsense"])
     assert result.exit_code == 2
     assert "offsets-tool schema" in result.stderr
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    code = (
+        "import sys; sys.argv[1:] = ['--help']; from offsets_tool.cli import main; main(standalone_mode=False); "
+        "print(sorted(m for m in sys.modules if m.split('.')[0] in ('rich', 'pyarrow', 'numba', 'kafka', 'cramjam')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert all(command in done.stdout for command in main.list_commands(None))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("command", ["decode", "inspect", "partition", "schema"])

@@ -1,0 +1,172 @@
+"""Which events to show: the filter options, and what their texts mean (times, places, record types).
+
+Every text is turned into a typed value here, with a remedy when it cannot be.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from offsets_tool.errors import UsageError
+from offsets_tool.events import Event
+from offsets_tool.records import RECORD_TYPES
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CONTROL = -1
+"""The filter value for control records, which have no record type."""
+
+
+class Position(NamedTuple):
+    """A place in the log."""
+
+    log_partition: int
+    log_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """One side of a range: a time (epoch ms), or places in named log partitions."""
+
+    time: int | None = None
+    places: tuple[Position, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which events to show. `since` is inclusive, `until` exclusive; a place limits the reading to the partitions it names."""
+
+    groups: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+    partition: int | None = None
+    types: frozenset[int] = frozenset()
+    since: Bound = Bound()
+    until: Bound = Bound()
+
+    @property
+    def active(self) -> bool:
+        return self != Filters()
+
+    def log_partitions(self) -> frozenset[int]:
+        """The log partitions that places name; empty when no place was given."""
+        return frozenset(place.log_partition for place in (*self.since.places, *self.until.places))
+
+    def matches(self, event: Event) -> bool:
+        """Whether the event is to be shown."""
+        return self._in_range(event) and self._about(event)
+
+    def _in_range(self, event: Event) -> bool:
+        record = event.record
+        if self.since.time is not None and record.timestamp < self.since.time:
+            return False
+        if self.until.time is not None and record.timestamp >= self.until.time:
+            return False
+        named = self.log_partitions()
+        if named and record.log_partition not in named:
+            return False
+        here = Position(record.log_partition or 0, record.log_offset)
+        return all(here >= place for place in self.since.places if place[0] == here[0]) and all(
+            here < place for place in self.until.places if place[0] == here[0]
+        )
+
+    def _about(self, event: Event) -> bool:
+        if self.types and (CONTROL if event.record.is_control else event.type_id) not in self.types:
+            return False
+        data = event.key.data if event.key else None
+        if self.groups and event.group not in self.groups:
+            return False
+        if self.topics and getattr(data, "topic", None) not in self.topics:
+            return False
+        return self.partition is None or getattr(data, "partition", None) == self.partition
+
+
+_PLACE = re.compile(r"(\d+):(\d+)", re.ASCII)
+_EPOCH_MS = re.compile(r"-?\d+", re.ASCII)
+
+
+def parse_bound(texts: tuple[str, ...], option: str) -> Bound:
+    """One time, or any number of LOG_PARTITION:LOG_OFFSET."""
+    places = [Position(int(m[1]), int(m[2])) for text in texts if (m := _PLACE.fullmatch(text))]
+    if len(places) == len(texts):
+        return Bound(places=tuple(places))
+    if len(texts) > 1:
+        raise UsageError(f"{option}: give one time, or places as LOG_PARTITION:LOG_OFFSET, not both")
+    return Bound(time=parse_time(texts[0], option))
+
+
+def parse_time(text: str, option: str) -> int:
+    """ISO 8601 (UTC unless it says otherwise) or epoch milliseconds, as epoch milliseconds."""
+    if _EPOCH_MS.fullmatch(text):
+        return int(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"{option}: {text!r} is neither a time nor a place; write 2026-11-21T02:30:00Z, epoch milliseconds "
+            "or LOG_PARTITION:LOG_OFFSET"
+        ) from None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return round(at.timestamp() * 1000)
+
+
+def parse_type(text: str) -> int:
+    """A record type by number, by Kafka's name, or `control`."""
+    wanted = re.sub(r"[-_ ]", "", text).lower()
+    if wanted == "control":
+        return CONTROL
+    names = {record_type.name.lower(): number for number, record_type in RECORD_TYPES.items()}
+    if wanted in names:
+        return names[wanted]
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    raise UsageError(
+        f"--type: no record type {text!r}; give a number, `control`, or a name from `offsets-tool schema`"
+    )
+
+
+def filter_options(command: F) -> F:
+    """--group --topic --partition --type --since --until, gathered into `filters`."""
+    for option in reversed(
+        (
+            click.option(
+                "--group", "groups", multiple=True, metavar="GROUP", help="Only records of this group."
+            ),
+            click.option(
+                "--topic", "topics", multiple=True, metavar="TOPIC", help="Only commits for this topic."
+            ),
+            click.option(
+                "--partition", type=int, metavar="P", help="Only commits for this partition of --topic."
+            ),
+            click.option(
+                "--type",
+                "types",
+                multiple=True,
+                metavar="TYPE",
+                help="Only this record type: number, name, `control`.",
+            ),
+            click.option(
+                "--since", multiple=True, metavar="WHEN", help="From a time, or LOG_PARTITION:LOG_OFFSET, on."
+            ),
+            click.option("--until", multiple=True, metavar="WHEN", help="Up to a time or place, without it."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def parse_filters(options: dict[str, Any]) -> Filters:
+    """The filter options' texts as one value."""
+    if options["partition"] is not None and not options["topics"]:
+        raise UsageError("--partition is a topic's partition: name the topic with --topic")
+    return Filters(
+        groups=frozenset(options["groups"]),
+        topics=frozenset(options["topics"]),
+        partition=options["partition"],
+        types=frozenset(parse_type(text) for text in options["types"]),
+        since=parse_bound(options["since"], "--since"),
+        until=parse_bound(options["until"], "--until"),
+    )
