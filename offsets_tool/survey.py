@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from offsets_tool.events import Event
+from offsets_tool.log.ledger import BatchRun
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import Batch, BatchRead
 
@@ -26,7 +27,7 @@ class Survey:
     delete_horizons: int = 0
     """Batches whose tombstones a cleaner has already marked for removal (KIP-534)."""
     transactional_batches: int = 0
-    leader_epochs: Counter[int] = field(default_factory=Counter)
+    leader_epochs: set[int] = field(default_factory=set)
     _next_offset: int | None = None
 
     def see_batch(self, read: BatchRead) -> None:
@@ -34,7 +35,7 @@ class Survey:
         batch = read.batch
         self.delete_horizons += batch.delete_horizon_ms is not None
         self.transactional_batches += batch.is_transactional
-        self.leader_epochs[batch.partition_leader_epoch] += 1
+        self.leader_epochs.add(batch.partition_leader_epoch)
         self._see_offsets(batch, len(read.records))
 
     def _see_offsets(self, batch: Batch, records: int) -> None:
@@ -42,6 +43,16 @@ class Survey:
             self.missing_offsets += batch.base_offset - self._next_offset
         self.missing_offsets += max(0, batch.last_offset - batch.base_offset + 1 - records)
         self._next_offset = batch.last_offset + 1
+
+    def see_run(self, run: BatchRun, first_offset: int, last_offset: int) -> None:
+        """Many batches at once, from the first one's offset to the last one's."""
+        self.delete_horizons += run.delete_horizons
+        self.transactional_batches += run.transactional
+        self.leader_epochs |= run.leader_epochs
+        self.missing_offsets += run.missing_offsets
+        if self._next_offset is not None:
+            self.missing_offsets += max(0, first_offset - self._next_offset)
+        self._next_offset = last_offset + 1
 
     def see_event(self, event: Event) -> None:
         """A decoded record."""
@@ -64,12 +75,27 @@ class Survey:
 def kind_of(event: Event) -> str:
     """A record's kind in words: type and value version, with the layout where a version has several."""
     if event.record.is_control:
-        return f"control {event.control.type if event.control else 'unreadable'}"
+        return control_kind(event.control.type if event.control else None)
     if event.key is None:
-        return "no key" if event.record.key is None else f"type {event.type_id}"
+        return unread_kind(event.type_id, no_key=event.record.key is None)
+    type_id = event.key.type.id
     if event.tombstone:
-        return f"{event.key.type.name} tombstone"
-    version = f"{event.key.type.name} v{event.value_version}"
-    if event.value is not None and len(RECORD_TYPES[event.key.type.id].layouts) > 1:
-        return f"{version} ({event.value.layout})"
-    return version
+        return tombstone_kind(type_id)
+    return value_kind(type_id, event.value_version, event.value.layout if event.value else None)
+
+
+def control_kind(type_: str | None) -> str:
+    return f"control {type_ or 'unreadable'}"
+
+
+def unread_kind(type_id: int | None, *, no_key: bool) -> str:
+    return "no key" if no_key else f"type {type_id}"
+
+
+def tombstone_kind(type_id: int) -> str:
+    return f"{RECORD_TYPES[type_id].name} tombstone"
+
+
+def value_kind(type_id: int, version: int | None, layout: str | None) -> str:
+    kind = f"{RECORD_TYPES[type_id].name} v{version}"
+    return f"{kind} ({layout})" if layout and len(RECORD_TYPES[type_id].layouts) > 1 else kind

@@ -11,7 +11,7 @@ from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import Evidence, Part, evidence_options
 from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.options import output_options
-from offsets_tool.cli.reading import Reading
+from offsets_tool.cli.reading import FAST_FROM, Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import BatchRead
@@ -71,12 +71,26 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
 def _rows(reading: Reading) -> Iterator[dict[str, Any]]:
     for part in reading.parts:
         survey = Survey()
-        for item in reading.items(part):
-            if isinstance(item, BatchRead):
-                survey.see_batch(item)
-            for event in reading.decoded(item):
-                survey.see_event(event)
+        if part.segment is not None and part.size >= FAST_FROM:
+            _survey_by_columns(reading, part, survey)
+        else:
+            _survey_by_record(reading, part, survey)
         yield _row(part, reading.ledgers[-1], survey)
+
+
+def _survey_by_record(reading: Reading, part: Part, survey: Survey) -> None:
+    for item in reading.items(part):
+        if isinstance(item, BatchRead):
+            survey.see_batch(item)
+        for event in reading.decoded(item):
+            survey.see_event(event)
+
+
+def _survey_by_columns(reading: Reading, part: Part, survey: Survey) -> None:
+    from offsets_tool.columns.survey import survey_rows  # noqa: PLC0415 - Arrow and Numba, where they pay
+
+    for rows in reading.rows(part):
+        survey_rows(rows, survey)
 
 
 def _row(part: Part, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:

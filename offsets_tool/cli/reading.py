@@ -5,6 +5,7 @@ The ledger of every part is kept, whatever is shown of it.
 
 from collections.abc import Iterator
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from offsets_tool.cli.evidence import Item, Part
 from offsets_tool.cli.filters import Filters
@@ -13,7 +14,12 @@ from offsets_tool.events import Event, decode
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
+if TYPE_CHECKING:
+    from offsets_tool.columns.reading import RowReader, RowsRead
+
 STRICT_EXIT = 3
+FAST_FROM = 1 << 20
+"""Bytes of a segment from which loading the fast lane pays."""
 UNREADABLE_SHOWN = 10
 """How many unreadable ranges are named before the rest is only counted; `inspect` names them all."""
 
@@ -28,6 +34,7 @@ class Reading:
         self.problems = 0
         self._strict = strict
         self._unreadable = 0
+        self._rows: RowReader | None = None
         self._progress = ProgressBar(sum(part.size for part in parts), shown=progress)
 
     def __enter__(self) -> "Reading":
@@ -64,6 +71,26 @@ class Reading:
             self._see(item)
             yield item
         self.ledgers.append(self._ledger.entry())
+
+    def rows(self, part: Part) -> "Iterator[RowsRead]":
+        """What a segment holds as rows of `events`, by the fast lane where it can be had, counted."""
+        from offsets_tool.columns.origin import Origin  # noqa: PLC0415 - Arrow and Numba, where they pay
+        from offsets_tool.columns.reading import RowReader, RowsRead  # noqa: PLC0415
+
+        assert part.segment is not None
+        self._ledger = part.ledger()
+        self._rows = self._rows or RowReader(log=False)
+        origin = Origin("", part.source, part.log_partition, 0)
+        for item in self._rows.read(part.segment, origin, ledger=self._ledger):
+            if isinstance(item, RowsRead):
+                self._progress.advance(item.end - item.start)
+                if item.events is not None:
+                    self.problems += item.events.num_rows - item.events.column("problem").null_count
+                yield item
+        entry = self._ledger.entry()
+        for unreadable in entry.unreadable:
+            self._unread(unreadable)
+        self.ledgers.append(entry)
 
     def decoded(self, item: Item) -> Iterator[Event]:
         """The events of an item, counted."""

@@ -14,7 +14,7 @@ from offsets_tool.columns.decode import ROWS, count_outcomes, decode_batches, lo
 from offsets_tool.columns.fast.availability import why_not
 from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batch import read_content
-from offsets_tool.log.ledger import Ledger
+from offsets_tool.log.ledger import BatchRun, Ledger
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import SegmentReading
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
@@ -31,6 +31,16 @@ class RowsRead(NamedTuple):
     end: int
     log: pa.RecordBatch | None
     events: pa.RecordBatch | None
+    batches: "tuple[BatchRead, ...] | BatchesRead"
+    """What the rows came from; with the first rows of several that came from the same batches."""
+
+
+class BatchesRead(NamedTuple):
+    """The lane's batches, summed up, from the first one's offset to the last one's."""
+
+    run: BatchRun
+    first_offset: int
+    last_offset: int
 
 
 class RowReader:
@@ -76,14 +86,15 @@ class RowReader:
         return item
 
     def _rows(self, chunk: "Chunk", origin: Origin, ledger: Ledger) -> RowsRead:
-        from offsets_tool.columns.fast.sums import run_of  # noqa: PLC0415 - Numba
+        from offsets_tool.columns.fast.sums import offsets_of, run_of  # noqa: PLC0415 - Numba
 
         assert self._assembler is not None
-        ledger.add_run(run_of(chunk, ledger.last_offset))
+        run = run_of(chunk, ledger.last_offset)
+        ledger.add_run(run)
         log = self._assembler.log(chunk, origin) if self._log else None
         events = self._assembler.events(chunk, origin)
         count_outcomes(events, ledger)
-        return RowsRead(chunk.start, chunk.end, log, events)
+        return RowsRead(chunk.start, chunk.end, log, events, BatchesRead(run, *offsets_of(chunk)))
 
 
 class _Waiting:
@@ -93,12 +104,12 @@ class _Waiting:
         self._origin = origin
         self._ledger = ledger
         self._log = log
-        self._batches: list[Batch] = []
+        self._batches: list[BatchRead] = []
         self._records: list[LogRecord] = []
 
     def add(self, read: BatchRead) -> Iterator[RowsRead]:
         self._ledger.add(read)
-        self._batches.append(read.batch)
+        self._batches.append(read)
         self._records += read.records
         if len(self._records) >= ROWS:
             yield from self.rest()
@@ -107,16 +118,17 @@ class _Waiting:
         """Rows of what has gathered."""
         if not self._batches:
             return
-        start, last = self._batches[0].position, self._batches[-1]
+        start, last, batches = self._batches[0].batch.position, self._batches[-1].batch, tuple(self._batches)
         end = last.position + last.size
         if not self._records:
-            yield RowsRead(start, end, None, None)
+            yield RowsRead(start, end, None, None, batches)
         for log in log_batches(
             self._records, cluster=self._origin.cluster, source=self._origin.source, run=self._origin.run
         ):
             (events,) = decode_batches([log])
             count_outcomes(events, self._ledger)
-            yield RowsRead(start, end, log if self._log else None, events)
+            yield RowsRead(start, end, log if self._log else None, events, batches)
+            batches = ()
         self._batches, self._records = [], []
 
 

@@ -5,12 +5,15 @@ an unreadable range, and every record was decoded, kept raw with a reason, or is
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable
+from offsets_tool.errors import SourceError
+from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
+
+T = TypeVar("T")
 
 
 class Outcome(StrEnum):
@@ -28,8 +31,9 @@ class LedgerEntry:
     source: str
     log_partition: int | None
     archive: bool
-    """An archive keeps rows, not batches: its bytes are not accounted for, its rows are."""
+    """An archive keeps rows, not batches: of its bytes only those that hold no row are told apart, of JSON lines."""
     bytes: int
+    """Of the decompressed log or JSON lines; on disk where rows have no place in bytes (Parquet, Delta), or nothing was read."""
     bytes_in_batches: int
     bytes_unreadable: int
     batches: int
@@ -59,7 +63,8 @@ class LedgerEntry:
         """Every byte and every record has its place."""
         placed = self.bytes_in_batches + self.bytes_unreadable
         outcomes = self.decoded + self.kept_raw + self.control
-        return (self.archive or self.bytes == placed) and self.records == outcomes
+        bytes_add_up = placed <= self.bytes if self.archive else placed == self.bytes
+        return bytes_add_up and self.records == outcomes
 
 
 @dataclass(slots=True)
@@ -84,6 +89,11 @@ class BatchRun(NamedTuple):
     records: int
     magic: int
     codecs: frozenset[Codec]
+    missing_offsets: int
+    """Offsets between the first and the last that no record has."""
+    delete_horizons: int
+    transactional: int
+    leader_epochs: frozenset[int]
     offsets: tuple[int, int]
     timestamps: tuple[()] | tuple[int, int]
 
@@ -95,6 +105,8 @@ class Ledger:
     source: str
     log_partition: int | None = None
     archive: bool = False
+    hashes: bool = True
+    """Whether the file's SHA-256 is wanted."""
     _bytes: int = 0
     _in_batches: int = 0
     _batches: int = 0
@@ -151,6 +163,13 @@ class Ledger:
     def left_out(self, rows: int) -> None:
         """Rows of an archive that are of another topic or partition."""
         self._elsewhere += rows
+
+    def lost(self, size: int, reason: str) -> Unreadable:
+        """A whole file of so many bytes on disk that cannot be read, counted."""
+        found = whole_file(self.source, size, reason)
+        self.size(size)
+        self.add(found)
+        return found
 
     def _see(self, batch: Batch) -> None:
         if self._offsets.last is not None and batch.base_offset <= self._offsets.last:
@@ -214,3 +233,24 @@ class Ledger:
             codecs=tuple(sorted(self._codecs)),
             sha256=self._sha256,
         )
+
+
+def whole_file(source: str, size: int, reason: str) -> Unreadable:
+    """A file of so many bytes on disk of which nothing can be read."""
+    return Unreadable(source, 0, size, f"the whole file: {reason}", UnreadableKind.DAMAGE)
+
+
+def or_lost(items: Iterator[T], ledger: Ledger, size: int) -> Iterator[T | Unreadable]:
+    """The items of a file that was found beside others: if it cannot be opened, it is unreadable, and the others are read.
+
+    `size` is the file's on disk. An error after the first item is not the file's.
+    """
+    try:
+        first = next(items)
+    except StopIteration:
+        return
+    except SourceError as error:
+        yield ledger.lost(size, error.reason)
+        return
+    yield first
+    yield from items

@@ -4,7 +4,7 @@ Every byte is in a BatchRead or an Unreadable, and ranges that meet add up to th
 (discover.py) or what keys and values mean (events).
 """
 
-import hashlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,12 +12,13 @@ from typing import Final
 from offsets_tool.log.batch import read_content
 from offsets_tool.log.compression import INFLATE_LIMIT
 from offsets_tool.log.ledger import Ledger
-from offsets_tool.log.mapping import MappedFile, map_file, sha256
+from offsets_tool.log.mapping import map_file, sha256
 from offsets_tool.log.names import Segment
 from offsets_tool.log.walk import Walker
 from offsets_tool.rows import BatchRead, Unreadable
 
-_HASH_AT_ONCE: Final = 1 << 20
+_HASH_BESIDE: Final = 1 << 20
+"""Bytes from which a thread of its own pays."""
 
 
 def read_segment(
@@ -75,7 +76,7 @@ def read_segment(
 class SegmentReading:
     """One pass over a file or a range of it, for whoever reads its batches: the bytes, and where the range begins and ends.
 
-    The bytes that have passed are hashed for the ledger (of a whole file), and their memory is given back. Parameters are
+    A whole file is hashed for the ledger meanwhile, and the memory of bytes that have passed is given back. Parameters are
     those of `read_segment`.
     """
 
@@ -97,17 +98,21 @@ class SegmentReading:
         self.first: Final = start if resume else self.walker.boundary(start)
         self.last: Final = len(mapped.data) if end is None else self.walker.boundary(end)
         whole = self.first == 0 and self.last == len(mapped.data)
-        self._passing = _Passing(mapped, ledger if whole else None)
+        self._mapped = mapped
+        self._ledger = ledger
+        hashed = whole and ledger is not None and ledger.hashes
+        self._hashing = _Hashing(self.segment, len(mapped.data)) if hashed else None
         if ledger is not None:
             ledger.size(max(0, self.last - self.first))
 
     def reached(self, position: int) -> None:
         """Everything before `position` has been used."""
-        self._passing.reached(position)
+        self._mapped.release(position)
 
     def finish(self) -> None:
         """The range has been read to its end: the ledger gets the hash of a whole file."""
-        self._passing.finish(self.segment)
+        if self._hashing is not None and self._ledger is not None:
+            self._ledger.hashed(self._hashing.result())
 
 
 def _as_segment(segment: Segment | str | Path, log_partition: int | None) -> Segment:
@@ -116,30 +121,23 @@ def _as_segment(segment: Segment | str | Path, log_partition: int | None) -> Seg
     return Segment(path=Path(segment).as_posix(), log_partition=log_partition)
 
 
-class _Passing:
-    """What is done with bytes that have been read: hashed in passing, and their memory given back."""
+class _Hashing:
+    """SHA-256 of a whole file, in a thread beside the reading of it; small files are hashed when it is wanted."""
 
-    def __init__(self, mapped: MappedFile, ledger: Ledger | None) -> None:
-        self._mapped = mapped
-        self._ledger = ledger
-        self._digest = hashlib.sha256()
-        self._hashed = 0
+    def __init__(self, segment: Segment, size: int) -> None:
+        self._segment = segment
+        self._digest: str | None = None
+        self._thread: threading.Thread | None = None
+        if size >= _HASH_BESIDE:
+            # A daemon: a reading that is given up does not wait for it.
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
 
-    def reached(self, position: int) -> None:
-        if self._ledger is not None and position - self._hashed >= _HASH_AT_ONCE:
-            self._hash(position)
-        self._mapped.release(position)
+    def _run(self) -> None:
+        self._digest = sha256(self._segment.path, self._segment.member)
 
-    def _hash(self, position: int) -> None:
-        for start in range(self._hashed, position, _HASH_AT_ONCE):
-            self._digest.update(self._mapped.data[start : min(position, start + _HASH_AT_ONCE)])
-        self._hashed = position
-
-    def finish(self, place: Segment) -> None:
-        if self._ledger is None:
-            return
-        if self._mapped.is_as_on_disk:
-            self._hash(len(self._mapped.data))
-            self._ledger.hashed(self._digest.hexdigest())
-        else:
-            self._ledger.hashed(sha256(place.path, place.member))
+    def result(self) -> str:
+        """The digest; SourceError if the file cannot be read any more."""
+        if self._thread is not None:
+            self._thread.join()
+        return self._digest or sha256(self._segment.path, self._segment.member)

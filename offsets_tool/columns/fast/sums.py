@@ -1,5 +1,7 @@
 """What the ledger counts of a chunk: its batches, bytes, offsets and times, summed over the tables."""
 
+from typing import Any, Final
+
 import numpy as np
 
 from offsets_tool.columns.fast.lane import Chunk
@@ -7,7 +9,11 @@ from offsets_tool.columns.fast.layout import B, R
 from offsets_tool.log.header import CODECS
 from offsets_tool.log.ledger import BatchRun
 
-_CODEC = 7
+Array = np.ndarray[Any, Any]
+
+_CODEC: Final = 7
+_TRANSACTIONAL: Final = 16
+_DELETE_HORIZON: Final = 64
 
 
 def run_of(chunk: Chunk, last_offset: int | None) -> BatchRun:
@@ -24,6 +30,22 @@ def run_of(chunk: Chunk, last_offset: int | None) -> BatchRun:
         records=chunk.records.shape[1],
         magic=2,
         codecs=frozenset(CODECS[codec] for codec in codecs.tolist()),
+        missing_offsets=_missing(batches),
+        delete_horizons=int((batches[B.ATTRIBUTES] & _DELETE_HORIZON != 0).sum()),
+        transactional=int((batches[B.ATTRIBUTES] & _TRANSACTIONAL != 0).sum()),
+        leader_epochs=frozenset(np.unique(batches[B.PARTITION_LEADER_EPOCH]).tolist()),
         offsets=(int(base.min()), int(last.max())),
         timestamps=(int(timestamps.min()), int(timestamps.max())) if len(timestamps) else (),
     )
+
+
+def offsets_of(chunk: Chunk) -> tuple[int, int]:
+    """Of the first batch and of the last."""
+    return int(chunk.batches[B.BASE_OFFSET, 0]), int(chunk.batches[B.LAST_OFFSET, -1])
+
+
+def _missing(batches: Array) -> int:
+    """Inside batches, and between one and the next."""
+    base, last = batches[B.BASE_OFFSET], batches[B.LAST_OFFSET]
+    inside = np.maximum(last - base + 1 - batches[B.COUNT], 0).sum()
+    return int(inside + np.maximum(base[1:] - last[:-1] - 1, 0).sum())
