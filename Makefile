@@ -9,7 +9,7 @@ INSTALLED := .venv/.installed
 LOG := $(CACHE)/install.log
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check integration deep clean
+.PHONY: help demo test check integration deep bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -31,6 +31,9 @@ integration: $(INSTALLED) ## only the tests that start a real broker
 
 deep: $(INSTALLED) ## every test with 2,000 examples a property, and the long ones too
 	@OFFSETS_TOOL_DEEP=1 $(BIN)/python -m pytest
+
+bench: $(INSTALLED) ## how fast, against whom: the README's table, measured again (BENCH_MB=5 for a short try)
+	@$(BIN)/python -m bench
 
 clean: ## removes what was installed, downloaded and cached here
 	rm -rf .venv .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info build dist

@@ -11,7 +11,18 @@ from offsets_tool.records.offsets import OffsetCommitValue
 
 GROUPS: Final = 400
 _MOST_PARTITIONS: Final = 40
-_WORDS: Final = ("orders", "payments", "inventory", "clicks", "shipping", "billing", "pricing", "audit", "search", "users")
+_WORDS: Final = (
+    "orders",
+    "payments",
+    "inventory",
+    "clicks",
+    "shipping",
+    "billing",
+    "pricing",
+    "audit",
+    "search",
+    "users",
+)
 _STAGES: Final = ("enrichment", "sink", "aggregator", "dedup", "archiver", "alerts", "backfill", "loader")
 _WORKERS: Final = (*(f"worker-{number}.dc1" for number in range(12)), "réseau.dc2")
 """Nearly all metadata is ASCII."""
@@ -26,8 +37,8 @@ class Client(NamedTuple):
     holes: tuple[int | str, ...] = (OFFSET, TIME)
 
 
-def _message(**fields: Any) -> OffsetCommitValue:
-    return OffsetCommitValue(**{"offset": OFFSET, "metadata": "", "commit_timestamp": TIME} | fields)
+def _message(metadata: str = "", **fields: Any) -> OffsetCommitValue:
+    return OffsetCommitValue(offset=OFFSET, metadata=metadata, commit_timestamp=TIME, **fields)
 
 
 CLIENTS: Final = {
@@ -36,7 +47,10 @@ CLIENTS: Final = {
         4, lambda topic, partition: _message(leader_epoch=partition % 5, topic_id=topic_id(topic))
     ),
     "with metadata": Client(
-        3, lambda topic, partition: _message(metadata=f"{topic}-{partition}@{_WORKERS[partition % len(_WORKERS)]}")
+        3,
+        lambda topic, partition: _message(
+            metadata=f"{topic}-{partition}@{_WORKERS[partition % len(_WORKERS)]}"
+        ),
     ),
     "streams": Client(
         4,

@@ -47,7 +47,9 @@ def megabytes() -> float:
     except ValueError:
         wanted = 0
     if not wanted > 0:
-        raise UsageError(f"BENCH_MB is {said!r}: it takes the size of the main inputs in megabytes, as in BENCH_MB=20")
+        raise UsageError(
+            f"BENCH_MB is {said!r}: it takes the size of the main inputs in megabytes, as in BENCH_MB=20"
+        )
     return wanted
 
 

@@ -13,7 +13,9 @@ from tests.oracle.jars import KAFKA, NEWEST
 
 _QUIET: Final = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
 _LINE: Final = re.compile(
-    rb'\| offset: .*? key: \{"type":"?[01]"?,"data":\{"group":"([^"]*)".*?(?: payload: \{"version":"?\d"?,"data":\{"offset":(\d+))?[^\n]*'
+    rb'^\| offset: \d+ .*? key: \{"type":"[01]","data":\{"group":"([^"]*)","topic":"[^"]*","partition":\d+\}\}'
+    rb'(?: payload: \{"version":"\d","data":\{"offset":(\d+))?',
+    re.MULTILINE,
 )
 
 

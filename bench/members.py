@@ -66,7 +66,9 @@ class ClassicGroup:
     def _member(self, place: int, share: dict[str, tuple[int, ...]], random: Random) -> MemberMetadata:
         client = f"{self._name}-client-{place}"
         owned = tuple(TopicPartitionNames(topic=topic, partitions=held) for topic, held in share.items())
-        subscription = ConsumerProtocolSubscription(topics=tuple(share), owned_partitions=owned, generation_id=4)
+        subscription = ConsumerProtocolSubscription(
+            topics=tuple(share), owned_partitions=owned, generation_id=4
+        )
         assignment = ConsumerProtocolAssignment(assigned_partitions=owned, user_data=None)
         return MemberMetadata(
             member_id=f"{client}-{_uuid(random)}",

@@ -1,4 +1,4 @@
-"""Values as the library encodes them, with holes for what changes from record to record: encoded once, filled in a million times."""
+"""Values as the library encodes them, with holes for what changes: encoded once, filled in for a million records."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,0 +1,57 @@
+"""`make bench`: all tables, printed as they come and put into the README at the end. Linux only: it chooses its core."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from bench.commands import commands_table
+from bench.inputs import megabytes
+from bench.lakes import lakes_table
+from bench.machine import described
+from bench.memory import memory_table
+from bench.one_core import codecs_table, commits_table, mixes_table, one_core
+from bench.table import Table, quoted
+from offsets_tool.errors import OffsetsToolError
+from spark.jars import cache
+from tests.oracle.client import Oracle
+
+README: Final = Path(__file__).resolve().parent.parent / "README.md"
+_USUAL: Final = 100
+
+
+def main() -> int:
+    """1 if readers disagree or something is missing; the README stays as it is then, and for inputs of another size."""
+    began = time.monotonic()
+    try:
+        parts = [f"{described()}\n"]
+        for table in _tables():
+            parts.append(table.markdown())
+            print(parts[-1], flush=True)
+        if megabytes() == _USUAL:
+            README.write_text(quoted("\n".join(parts), README.read_text()))
+    except OffsetsToolError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{parts[0]}\n{time.monotonic() - began:.0f} seconds")
+    return 0
+
+
+def _tables() -> Iterator[Table]:
+    kept = cache() / "bench"
+    kept.mkdir(parents=True, exist_ok=True)
+    with one_core():
+        with Oracle() as oracle:
+            yield commits_table(oracle)
+            yield mixes_table(oracle)
+            yield codecs_table(oracle)
+        yield commands_table()
+    with TemporaryDirectory(dir=kept) as folder:
+        yield lakes_table(Path(folder))
+        yield memory_table(Path(folder))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""Commands as a person waits for them: whole processes over a segment, ours and kafka-dump-log, and what of it is only starting."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from bench import kafka, ours
+from bench.inputs import Input
+from bench.pace import Entry, race
+from bench.processes import measured
+from bench.table import Table, number, times
+from bench.tally import Tally, Unequal
+
+_TEXT: Final = Input("commits", 0.1)
+_FIRST_BATCH: Final = Input("commits", 1e-9)
+"""A segment of one batch: its time is that of starting."""
+_ROUNDS: Final = 3
+_COMMANDS: Final[dict[str, Callable[[Path], list[str]]]] = {
+    "Kafka's dump-log --offsets-decoder": kafka.dump_log,
+    "**ours**: `decode --formatter dump-log`, the same bytes": ours.dump_text,
+    "**ours**: `decode`, JSON lines": lambda path: ours.command("decode", str(path), "--format", "jsonl"),
+    "**ours**: `inspect`": lambda path: ours.command("inspect", str(path), "--format", "jsonl"),
+}
+
+
+def commands_table() -> Table:
+    """Each command over the same segment, and over one of a single batch."""
+    path, first = _TEXT.path(), _FIRST_BATCH.path()
+    tally = _checked(path)
+    runs = race(
+        [
+            Entry(f"{name} {segment}", _run(command(segment)), tally.records, _ROUNDS, warms=False)
+            for name, command in _COMMANDS.items()
+            for segment in (path, first)
+        ]
+    )
+    rows, peer = [], 0.0
+    for name in _COMMANDS:
+        whole, start = runs[f"{name} {path}"].median, runs[f"{name} {first}"].median
+        rate = tally.records / max(whole - start, 1e-3) / 1e6
+        peer = peer or rate
+        rows.append((name, number(whole), number(start), number(rate), times(rate / peer)))
+    held = f"{path.stat().st_size / 2**20:.0f} MB of commits, {tally.records:,} records"
+    title = f"Whole processes ({held}), output to /dev/null, one core:"
+    return Table(title, ("", "seconds", "of these to start", "M records/s after that", "dump-log = 1"), rows)
+
+
+def _run(command: list[str]) -> Callable[[], float]:
+    return lambda: measured(command, None).seconds
+
+
+def _checked(path: Path) -> Tally:
+    """What dump-log says there is; ours must print the same bytes, and inspect count the same."""
+    theirs, mine = measured(kafka.dump_log(path)).output, measured(ours.dump_text(path)).output
+    if theirs != mine:
+        raise Unequal("decode --formatter dump-log does not print what kafka-dump-log prints")
+    tally = kafka.tally_text(theirs)
+    if ours.inspected(path) != (tally.records, tally.commits, tally.groups):
+        raise Unequal(f"inspect counts {ours.inspected(path)}, and dump-log prints {tally}")
+    return tally
