@@ -6,7 +6,7 @@ on. What the tool says to stderr in the end (offsets that do not follow each oth
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from offsets_tool.dialects.dump_decoder import DumpDecoder
 from offsets_tool.dialects.dump_lines import batch_head, batch_line, record_line
@@ -28,10 +28,113 @@ _ZSTD: Final = (2, 1)
 _HEADS: Final[Table[str]] = (((0, 8), "Starting offset"), ((3, 3), "Log starting offset"))
 
 
-class _Asked(NamedTuple):
-    release: Release
-    deep: bool
-    decoder: DumpDecoder | None
+class DumpLog:
+    """What kafka-dump-log prints for one segment, piece by piece: `begin`, `show` for all that it holds, `end`.
+
+    `batch`, `record` and `passed` are what `show` is made of, for those who show a batch in parts.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kafka_version: str,
+        *,
+        base_offset: int,
+        records: bool = True,
+        deep: bool = True,
+        decoder: bool = True,
+    ) -> None:
+        """Parameters are those of `dump_log`."""
+        self._name = name
+        self._release = parse_release(kafka_version)
+        self._base_offset = base_offset
+        decodes = records and decoder
+        if decodes and self._release < _DECODER_SINCE:
+            raise UsageError(
+                f"kafka-dump-log of {kafka_version} has no --offsets-decoder: "
+                "give --kafka-version 0.9.0.1 or later, or leave the records out"
+            )
+        self._deep = records and (deep or (decodes and self._release >= _DECODER_IS_DEEP))
+        self._decoder = DumpDecoder(self._release) if decodes else None
+        self._gaps = Gaps(self._release)
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether the release knows batches; before 0.11 there were messages."""
+        return self._release >= _BATCHES_SINCE
+
+    def begin(self) -> Output:
+        """The file's name and first offset."""
+        return _lines(f"Dumping {self._name}", f"{newest(_HEADS, self._release)}: {self._base_offset}")
+
+    def show(self, item: BatchRead | Unreadable) -> Iterator[Output]:
+        """A batch and its records, or bytes that hold none."""
+        if isinstance(item, Unreadable):
+            yield _unreadable(item, self._name, self._release)
+            return
+        yield from self._batch(item) if self.has_batches else self._messages(item)
+        if item.unreadable is not None:
+            yield Output(error=item.unreadable.reason)
+
+    def end(self) -> Iterator[Output]:
+        """What is said when all has been shown."""
+        return self._gaps.report(self._name)
+
+    def passed(self, first: int, last: int) -> None:
+        """Records at all offsets from `first` to `last` were shown by `record`, after what was shown before."""
+        self._gaps.see(first)
+        self._gaps.skip_to(last)
+
+    def batch(self, batch: Batch) -> tuple[Output, bool]:
+        """0.11 and later: the line of a batch, empty where it has none, and whether its records follow."""
+        has_line = not self._deep or self._release >= _BOTH_SINCE
+        foreign = _foreign(batch, self._release)
+        if foreign or batch.codec is Codec.UNKNOWN:
+            line = _lines(batch_head(batch, self._release)) if has_line else Output()
+            return line._replace(error=foreign), False
+        return _lines(batch_line(batch, self._release)) if has_line else Output(), self._deep
+
+    def record(self, record: LogRecord) -> Output:
+        """0.11 and later: the line of a record of a batch."""
+        assert record.batch is not None
+        try:
+            line = record_line(record, record.batch, self._release)
+        except DecodeError as error:
+            return Output(error=error.kafka)
+        return _lines(line) if record.batch.is_control else self._with_contents(line, record)
+
+    def _batch(self, read: BatchRead) -> Iterator[Output]:
+        line, has_records = self.batch(read.batch)
+        yield line
+        for record in read.records if has_records else ():
+            self._gaps.see(record.log_offset)
+            yield self.record(record)
+
+    def _messages(self, read: BatchRead) -> Iterator[Output]:
+        """Up to 0.10.2: a line for each message, or for a wrapper as a whole."""
+        if foreign := _foreign(read.batch, self._release):
+            yield Output(error=foreign)
+            return
+        if read.batch.codec is not Codec.NONE and not self._deep:
+            self._gaps.skip_to(read.batch.last_offset)
+            line = _lines(message_line(wrapper_message(read.batch), read.batch, self._release))
+            yield line if self._decoder is None else line._replace(error=MISSING_KEY)
+            return
+        for record in read.records:
+            self._gaps.see(record.log_offset)
+            line_of = message_line(inner_message(record), read.batch, self._release)
+            yield self._with_contents(line_of, record)
+
+    def _with_contents(self, line: str, record: LogRecord) -> Output:
+        if self._decoder is None:
+            return _lines(line)
+        try:
+            printed = self._decoder.decode(record)
+        except DecodeError as error:
+            return _lines(line)._replace(error=error.kafka)
+        key = "" if printed.key is None else f" key: {printed.key}"
+        payload = "" if printed.payload is None else f" payload: {printed.payload}"
+        return _lines(f"{line}{key}{payload}")
 
 
 def dump_log(
@@ -49,71 +152,19 @@ def dump_log(
     `deep` is --deep-iteration; `decoder` is --offsets-decoder --print-data-log, which implies it from 1.1 on. Without `records`
     there are neither. Raises UsageError for a release that is none, or that cannot decode offsets.
     """
-    release = parse_release(kafka_version)
-    decodes = records and decoder
-    if decodes and release < _DECODER_SINCE:
-        raise UsageError(
-            f"kafka-dump-log of {kafka_version} has no --offsets-decoder: "
-            "give --kafka-version 0.9.0.1 or later, or leave the records out"
-        )
-    is_deep = records and (deep or (decodes and release >= _DECODER_IS_DEEP))
-    asked = _Asked(release, is_deep, DumpDecoder(release) if decodes else None)
-    return _dump(name, reads, base_offset, asked)
+    dump = DumpLog(name, kafka_version, base_offset=base_offset, records=records, deep=deep, decoder=decoder)
+    return _dump(dump, reads)
 
 
-def _dump(
-    name: str, reads: Iterable[BatchRead | Unreadable], base_offset: int, asked: _Asked
-) -> Iterator[Output]:
-    yield _lines(f"Dumping {name}", f"{newest(_HEADS, asked.release)}: {base_offset}")
-    dump_batch = _messages if asked.release < _BATCHES_SINCE else _batch
-    gaps = Gaps(asked.release)
+def _dump(dump: DumpLog, reads: Iterable[BatchRead | Unreadable]) -> Iterator[Output]:
+    yield dump.begin()
     for item in reads:
-        if isinstance(item, Unreadable):
-            yield _unreadable(item, name, asked.release)
-        else:
-            yield from dump_batch(item, asked, gaps)
-            if item.unreadable is not None:
-                yield Output(error=item.unreadable.reason)
-    yield from gaps.report(name)
+        yield from dump.show(item)
+    yield from dump.end()
 
 
 def _lines(*lines: str) -> Output:
     return Output("".join(f"{line}\n" for line in lines).encode())
-
-
-def _messages(read: BatchRead, asked: _Asked, gaps: Gaps) -> Iterator[Output]:
-    """Up to 0.10.2: a line for each message, or for a wrapper as a whole."""
-    if foreign := _foreign(read.batch, asked.release):
-        yield Output(error=foreign)
-        return
-    if read.batch.codec is not Codec.NONE and not asked.deep:
-        gaps.skip_to(read.batch.last_offset)
-        line = message_line(wrapper_message(read.batch), read.batch, asked.release)
-        if asked.decoder is None:
-            yield _lines(line)
-        else:
-            yield _lines(line)._replace(error=MISSING_KEY)
-        return
-    for record in read.records:
-        gaps.see(record.log_offset)
-        yield _with_contents(message_line(inner_message(record), read.batch, asked.release), record, asked)
-
-
-def _batch(read: BatchRead, asked: _Asked, gaps: Gaps) -> Iterator[Output]:
-    """0.11 and later: a line for the batch, lines for its records, or both."""
-    has_line = not asked.deep or asked.release >= _BOTH_SINCE
-    foreign = _foreign(read.batch, asked.release)
-    if foreign or read.batch.codec is Codec.UNKNOWN:
-        line = _lines(batch_head(read.batch, asked.release)) if has_line else Output()
-        yield line._replace(error=foreign)
-        return
-    if has_line:
-        yield _lines(batch_line(read.batch, asked.release))
-    if not asked.deep:
-        return
-    for record in read.records:
-        gaps.see(record.log_offset)
-        yield _record(record, read, asked)
 
 
 def _foreign(batch: Batch, release: Release) -> str | None:
@@ -123,26 +174,6 @@ def _foreign(batch: Batch, release: Release) -> str | None:
     if batch.codec is Codec.ZSTD and release < _ZSTD:
         return "Unknown compression type id: 4"
     return None
-
-
-def _record(record: LogRecord, read: BatchRead, asked: _Asked) -> Output:
-    try:
-        line = record_line(record, read.batch, asked.release)
-    except DecodeError as error:
-        return Output(error=error.kafka)
-    return _lines(line) if read.batch.is_control else _with_contents(line, record, asked)
-
-
-def _with_contents(line: str, record: LogRecord, asked: _Asked) -> Output:
-    if asked.decoder is None:
-        return _lines(line)
-    try:
-        printed = asked.decoder.decode(record)
-    except DecodeError as error:
-        return _lines(line)._replace(error=error.kafka)
-    key = "" if printed.key is None else f" key: {printed.key}"
-    payload = "" if printed.payload is None else f" payload: {printed.payload}"
-    return _lines(f"{line}{key}{payload}")
 
 
 _ZEROS_ARE_CORRUPT: Final[Table[Callable[[str], str] | None]] = (
