@@ -21,6 +21,7 @@ from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
     from offsets_tool.columns.fast.assemble import Assembler
+    from offsets_tool.columns.fast.interned import Interned
     from offsets_tool.columns.fast.lane import Chunk
 
 
@@ -44,12 +45,13 @@ class BatchesRead(NamedTuple):
 
 
 class RowReader:
-    """Reads segments one after another; what repeats from file to file (names, compiled code) is kept."""
+    """Reads segments one after another; what repeats from file to file (keys, names, compiled code) is kept."""
 
     def __init__(self, *, log: bool = True, fast: bool = True) -> None:
         """`log=False` leaves out the rows of `log`; `fast=False` keeps to the reference reader."""
         self._log = log
         self._assembler = _assembler() if fast and why_not() is None else None
+        self._interned: Interned | None = None
 
     def read(
         self,
@@ -67,7 +69,7 @@ class RowReader:
             segment, log_partition=origin.log_partition, start=start, end=end, resume=resume, ledger=ledger
         )
         waiting = _Waiting(origin, ledger, log=self._log)
-        for item in _items(reading, fast=self._assembler is not None):
+        for item in self._items(reading):
             if isinstance(item, BatchRead):
                 yield from waiting.add(item)
                 continue
@@ -80,6 +82,19 @@ class RowReader:
             reading.reached(_end(item))
         yield from waiting.rest()
         reading.finish()
+
+    def _items(self, reading: SegmentReading) -> "Iterator[Chunk | BatchRead | Unreadable]":
+        if reading.first >= reading.last:
+            return
+        if self._assembler is None:
+            yield from _by_reference(reading)
+            return
+        from offsets_tool.columns.fast.lane import Lane  # noqa: PLC0415 - Numba
+
+        place = reading.segment
+        lane = Lane(reading.data, place.source, place.log_partition, self._interned)
+        yield from lane.read(reading.first, reading.last)
+        self._interned = lane.interned
 
     def _unreadable(self, item: Unreadable, ledger: Ledger) -> Unreadable:
         ledger.add(item)
@@ -132,15 +147,8 @@ class _Waiting:
         self._batches, self._records = [], []
 
 
-def _items(reading: SegmentReading, *, fast: bool) -> "Iterator[Chunk | BatchRead | Unreadable]":
+def _by_reference(reading: SegmentReading) -> "Iterator[BatchRead | Unreadable]":
     source, partition = reading.segment.source, reading.segment.log_partition
-    if reading.first >= reading.last:
-        return
-    if fast:
-        from offsets_tool.columns.fast.lane import Lane  # noqa: PLC0415 - Numba
-
-        yield from Lane(reading.data, source, partition).read(reading.first, reading.last)
-        return
     for item in reading.walker.walk(reading.first):
         if item.position >= reading.last:
             break

@@ -63,10 +63,15 @@ def spread(chunk: Chunk, field: B) -> Array:
 
 
 class Lane:
-    """Reads one buffer. `interned` may be shared by lanes that are read one after another: keys repeat across files."""
+    """Reads one buffer. Lanes that are read one after another may share `interned`: keys repeat across files."""
 
     def __init__(
-        self, data: memoryview, source: str, log_partition: int | None, inflate_limit: int = INFLATE_LIMIT
+        self,
+        data: memoryview,
+        source: str,
+        log_partition: int | None,
+        interned: Interned | None = None,
+        inflate_limit: int = INFLATE_LIMIT,
     ) -> None:
         self._view = data
         self._data: Array = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
@@ -76,14 +81,14 @@ class Lane:
         self._walker = Walker(data, source)
         self._batches = new_table(B)
         self._records = new_table(R)
-        self._interned = Interned()
+        self.interned = interned or Interned()
 
     def read(self, start: int = 0, end: int | None = None) -> Iterator[Read]:
         """The batches that begin from `start`, where one begins, to `end`; by default all."""
         position, end = start, len(self._view) if end is None else end
         while position < end:
-            if len(self._interned) > _KEYS_KEPT:
-                self._interned = Interned()
+            if len(self.interned) > _KEYS_KEPT:
+                self.interned = Interned()
             count, _after = read_headers(
                 address(self._data), len(self._data), position, end, address(self._batches)
             )
@@ -160,12 +165,12 @@ class Lane:
                 address(self._batches),
                 first,
                 last,
-                self._interned.address,
+                self.interned.address,
                 address(self._records),
                 row,
             )
             if why == TABLES_FULL:
-                self._interned.grow(
+                self.interned.grow(
                     int(self._batches[B.BODY_END, number] - self._batches[B.BODY_START, number])
                 )
                 first = number
@@ -181,7 +186,7 @@ class Lane:
     def _chunk(self, data: Array, start: int, number: int, row: int) -> Chunk:
         records = self._records[:, :row]
         records[R.BATCH] -= start
-        return Chunk(self._batches[:, start:number], records, data, self._interned)
+        return Chunk(self._batches[:, start:number], records, data, self.interned)
 
     def _declined(self, number: int) -> BatchRead | Unreadable:
         item = next(self._walker.walk(int(self._batches[B.POSITION, number])))

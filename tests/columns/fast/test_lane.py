@@ -133,7 +133,7 @@ def test_tables_that_overflow_grow_and_chunks_that_fill_go_on() -> None:
         batch(records[place : place + 50], base_offset=place) for place in range(0, len(records), 50)
     )
     small = Lane(memoryview(data), "s", 3)
-    small._interned = Interned(keys=4, arena=16, topic_ids=2)
+    small.interned = Interned(keys=4, arena=16, topic_ids=2)
     ours, theirs = by_lane(data, small), by_reference(data)
     assert ours.tables() == theirs.tables()
     assert ours.declined == 0
