@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from offsets_tool.cli import SETTINGS, LazyGroup, Place
+from offsets_tool.cli.options import format_option
 from offsets_tool.errors import OffsetsToolError
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ Examples:
 
 
 _COMMANDS = {
-    "ingest": Place("spark.cli", "Reads files and archives into the Delta tables log, events and sources.")
+    "ingest": Place("spark.cli", "Reads files and archives into the Delta tables log, events and sources."),
+    "compact": Place("spark.cli", "Makes few, sorted files of the many small ones that ingests leave."),
 }
 
 
@@ -73,12 +75,7 @@ def main() -> None:
     show_default=True,
     help="Who writes files: tasks with Arrow, or Spark (slow, for storage that only Spark can write).",
 )
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["table", "jsonl", "csv"]),
-    help="Default: table on a terminal, jsonl in a pipe.",
-)
+@format_option
 def ingest_command(*, sources: tuple[str, ...], format_: str | None, **options: Any) -> None:
     """Reads SOURCE... into the Delta tables `log` (records as they lay in the log), `events` (decoded) and `sources` (the ledger).
 
@@ -100,6 +97,20 @@ def ingest_command(*, sources: tuple[str, ...], format_: str | None, **options: 
         note("nothing new: the tables are as they were")
     with output(None) as out:
         write_rows(out, [_summary(done, time.monotonic() - began)], format_ or default_format(), _COLUMNS)
+
+
+@click.command("compact", epilog="\b\nExample:\n  offsets-spark compact --lake lake\n")
+@click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@format_option
+def compact_command(*, lake: str, format_: str | None) -> None:
+    """Makes few, sorted files of the many small ones that ingests leave. The rows stay as they are."""
+    from offsets_tool.cli.render import default_format, output, write_rows  # noqa: PLC0415 - heavy
+    from spark.compact import Compacted, compact  # noqa: PLC0415
+    from spark.session import session  # noqa: PLC0415
+
+    rows = (done._asdict() for done in compact(session("offsets-spark compact"), lake))
+    with output(None) as out:
+        write_rows(out, rows, format_ or default_format(), Compacted._fields)
 
 
 def _ingest(request: "Request") -> "Ingested":

@@ -41,10 +41,14 @@ class Sum(NamedTuple):
 class Table:
     """A table: a folder of the lake with its name."""
 
-    def __init__(self, name: str, row: type, key: tuple[str, ...], checks: tuple[Sum, ...] = ()) -> None:
+    def __init__(
+        self, name: str, row: type, key: tuple[str, ...], order: tuple[str, ...], checks: tuple[Sum, ...] = ()
+    ) -> None:
+        """`order`: the columns that compaction sorts by, those that questions name."""
         self.name = name
         self.row = row
         self.key = key
+        self.order = order
         self.checks = checks
 
     @cached_property
@@ -78,12 +82,13 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 RECORD = ("cluster", "source", "log_partition", "log_offset")
-LOG = Table("log", LogRow, RECORD)
-EVENTS = Table("events", EventRow, RECORD)
+LOG = Table("log", LogRow, RECORD, ("log_partition", "log_offset"))
+EVENTS = Table("events", EventRow, RECORD, ("group", "topic", "timestamp"))
 SOURCES = Table(
     "sources",
     SourceRow,
     ("cluster", "source", "log_partition", "range_start"),
+    ("cluster", "source"),
     (
         Sum("range_adds_up", "range_end", ("range_start", "bytes")),
         Sum("bytes_add_up", "bytes", ("bytes_in_batches", "bytes_unreadable")),

@@ -87,7 +87,11 @@ def _survey_by_record(reading: Reading, part: Part, survey: Survey) -> None:
 
 
 def _survey_by_columns(reading: Reading, part: Part, survey: Survey) -> None:
-    from offsets_tool.columns.survey import survey_rows  # noqa: PLC0415 - Arrow and Numba, where they pay
+    from offsets_tool.columns.fast.availability import why_not  # noqa: PLC0415 - Arrow and Numba, where they pay
+    from offsets_tool.columns.survey import survey_rows  # noqa: PLC0415
+
+    if (reason := why_not()) is not None:
+        reading.note_once(reason)
 
     for rows in reading.rows(part):
         survey_rows(rows, survey)

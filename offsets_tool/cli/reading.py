@@ -3,7 +3,7 @@
 The ledger of every part is kept, whatever is shown of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
+    from offsets_tool.columns.fast.text.reading import TextReader
     from offsets_tool.columns.reading import RowReader, RowsRead
 
 STRICT_EXIT = 3
@@ -35,6 +36,7 @@ class Reading:
         self._strict = strict
         self._unreadable = 0
         self._rows: RowReader | None = None
+        self._noted: set[str] = set()
         self._progress = ProgressBar(sum(part.size for part in parts), shown=progress)
 
     def __enter__(self) -> "Reading":
@@ -52,6 +54,12 @@ class Reading:
         """What is read from disk, part by part: files, tars, Delta tables."""
         return [path for part in self.parts if (path := part.path)]
 
+    def note_once(self, text: str) -> None:
+        """A note that many files would repeat."""
+        if text not in self._noted:
+            self._noted.add(text)
+            note(text)
+
     def stop_progress(self) -> None:
         """All is read that there is to read."""
         self._progress.close()
@@ -60,9 +68,7 @@ class Reading:
         """Every event that the filters let through."""
         for part in self.parts:
             for item in self.items(part):
-                for event in self.decoded(item):
-                    if self.filters.matches(event):
-                        yield event
+                yield from self.shown(item)
 
     def items(self, part: Part, *, verify: bool = True) -> Iterator[Item]:
         """What a part holds, counted. The caller decodes each item with `decoded`, or the ledger does not add up."""
@@ -81,7 +87,8 @@ class Reading:
         self._ledger = part.ledger()
         self._rows = self._rows or RowReader(log=False)
         origin = Origin("", part.source, part.log_partition, 0)
-        for item in self._rows.read(part.segment, origin, ledger=self._ledger):
+        items = self._rows.read(part.segment, origin, ledger=self._ledger)
+        for item in part.or_lost(items, self._ledger):
             if isinstance(item, RowsRead):
                 self._progress.advance(item.end - item.start)
                 if item.events is not None:
@@ -92,6 +99,22 @@ class Reading:
             self._unread(unreadable)
         self.ledgers.append(entry)
 
+    def text(
+        self, part: Part, reader: "TextReader", *, verify: bool, passed: Callable[[int, int], None] | None
+    ) -> Iterator[memoryview | Item]:
+        """What a segment holds as text by the fast lane, counted; and items, as `items` has them, in place of the rest."""
+        assert part.segment is not None
+        self._ledger = part.ledger()
+        read = reader.read(part.segment, self._ledger, verify=verify, passed=passed)
+        for item in part.or_lost(read, self._ledger):
+            if isinstance(item, (BatchRead, Unreadable)):
+                self._see(item)
+                yield item
+            else:
+                yield from item.pieces
+                self._progress.advance(item.size)
+        self.ledgers.append(self._ledger.entry())
+
     def decoded(self, item: Item) -> Iterator[Event]:
         """The events of an item, counted."""
         for record in _records(item):
@@ -99,6 +122,10 @@ class Reading:
             self._ledger.count(event.outcome, event.kept_raw or "")
             self.problems += event.problem is not None
             yield event
+
+    def shown(self, item: Item) -> Iterator[Event]:
+        """Those events of an item that the filters let through; all are counted."""
+        return filter(self.filters.matches, self.decoded(item))
 
     def refused(self, text: str, *, counted: bool) -> None:
         """What a Kafka tool would have thrown; `counted` if the record is among the problems already.
@@ -122,7 +149,8 @@ class Reading:
     def _unread(self, found: Unreadable) -> None:
         self._unreadable += 1
         if self._unreadable <= UNREADABLE_SHOWN:
-            note(f"{found.source}: {found.size} byte(s) at {found.position} unreadable: {found.reason}")
+            place = f"{found.size} byte(s) at {found.position} unreadable" if found.size else "unreadable"
+            note(f"{found.source}: {place}: {found.reason}")
 
     def finish(self) -> None:
         """Says what could not be read; `--strict` ends the program with 3 if there was anything."""
