@@ -6,24 +6,26 @@ when an archive or a live topic is read.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from offsets_tool.errors import SourceError, UsageError
-from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
+from offsets_tool.log.archive.files import ArchiveFile, archive_files
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.mapping import sha256
-from offsets_tool.log.names import Segment, SegmentKind
-from offsets_tool.log.segment import read_segment
+from offsets_tool.log.names import OFFSETS_TOPIC, Segment, SegmentKind
+from offsets_tool.log.segment import or_lost, read_segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
     from offsets_tool.log.live import LiveTopic
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 Item = BatchRead | LogRecord | Unreadable
 """What reading gives: batches from logs, single records from archives (they keep no batches), and the bytes in between."""
 
@@ -42,11 +44,17 @@ class Part:
     close: Callable[[], None] = field(default=lambda: None, repr=False)
     set_aside: bool = False
     """A file that Kafka no longer reads as the log (.deleted, .cleaned, .swap, -delete ...), found in a folder."""
+    must_open: bool = True
+    """Whether the evidence is this file itself: then it is an error that it cannot be opened."""
 
     @property
     def path(self) -> str | None:
         """Where it lies on disk; None for a live partition."""
         return self.segment.path if self.segment else self.source if self.archive else None
+
+    def or_lost(self, items: Iterator[T], ledger: Ledger) -> Iterator[T | Unreadable]:
+        """What is read of the segment, or all of it as unreadable where it was found beside others and cannot be opened."""
+        return items if self.must_open or self.segment is None else or_lost(items, self.segment, ledger)
 
     def ledger(self) -> Ledger:
         """An empty ledger for this part."""
@@ -81,50 +89,62 @@ class Evidence:
                 "give evidence to read: a .log file, a __consumer_offsets-N directory, a broker's data directory, "
                 "an archive, or --bootstrap-server HOST:PORT (one or the other)"
             )
-        parts = list(self._live()) if self.bootstrap_server else list(self._files())
-        return [p for p in parts if not only or p.log_partition is None or p.log_partition in only]
+        if self.bootstrap_server:
+            return self._live(only)
+        return [p for p in self._files() if not only or p.log_partition is None or p.log_partition in only]
 
-    def _files(self) -> Iterator[Part]:
-        archives = {
-            path: files for path in self.paths if Path(path).exists() and (files := archive_files(path))
-        }
+    def _files(self) -> list[Part]:
+        archives = {path: files for path in self.paths if (files := self._archives(path))}
         named = {Path(path).as_posix() for path in self.paths}
         segments: list[Segment] = []
         for path in self.paths:
+            if any(file.named for file in archives.get(path, ())):
+                continue
             try:
                 segments += find_segments([path], self.log_partition)
             except SourceError:
                 if path not in archives:
                     raise
-        for segment in dict.fromkeys(segments):
-            yield _segment_part(segment, named=segment.path in named)
-        for files in archives.values():
-            yield from (self._archive_part(file) for file in files)
+        if self.columns and not archives:
+            raise UsageError("--columns: no archive with such columns is here; correct the names, or drop it")
+        parts = [_segment_part(segment, named=segment.path in named) for segment in dict.fromkeys(segments)]
+        # A file that was given itself and its folder too is one part, and named.
+        found = sorted(chain(*archives.values()), key=lambda file: file.named)
+        return parts + [self._archive_part(file) for file in {file.path: file for file in found}.values()]
+
+    def _archives(self, path: str) -> list[ArchiveFile]:
+        return archive_files(path, self.columns) if Path(path).exists() else []
 
     def _archive_part(self, file: ArchiveFile) -> Part:
         def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
             from offsets_tool.log.archive.read import read_archive  # noqa: PLC0415 - pyarrow, only when it is needed
 
-            rows = read_archive(file.path, columns=self.columns, log_partition=self.log_partition)
-            for item in rows:
-                ledger.add(item)
-                yield item
-            ledger.left_out(rows.other_topics + rows.other_partitions)
-            if file.kind is not ArchiveKind.DELTA:
+            yield from read_archive(
+                file, columns=self.columns, log_partition=self.log_partition, ledger=ledger
+            )
+            if file.path.is_file():
                 ledger.hashed(sha256(file.path.as_posix()))
 
         size = file.path.stat().st_size if file.path.is_file() else 0
         return Part(file.path.as_posix(), self.log_partition, size, read, archive=True)
 
-    def _live(self) -> Iterator[Part]:
+    def _live(self, only: frozenset[int]) -> list[Part]:
         from offsets_tool.log.live import LiveTopic, read_client_config  # noqa: PLC0415 - kafka-python, only when needed
 
         assert self.bootstrap_server
+        if self.columns:
+            raise UsageError("--columns names columns of an archive: drop it to read a live topic")
         config = read_client_config(self.command_config) if self.command_config else {}
         topic = LiveTopic(self.bootstrap_server, config)
-        for partition in range(topic.partition_count):
-            if self.log_partition in (None, partition):
-                yield _live_part(topic, partition)
+        count = topic.partition_count
+        asked = frozenset(range(count)) if self.log_partition is None else frozenset({self.log_partition})
+        wanted = asked & only if only else asked
+        if not wanted or max(asked | only) >= count:
+            topic.close()
+            raise UsageError(
+                f"{OFFSETS_TOPIC} has the partitions 0 to {count - 1}; --log-partition, --since and --until ask for others"
+            )
+        return [_live_part(topic, partition) for partition in sorted(wanted)]
 
 
 def _live_part(topic: "LiveTopic", partition: int) -> Part:
@@ -139,10 +159,20 @@ def _live_part(topic: "LiveTopic", partition: int) -> Part:
 
 def _segment_part(segment: Segment, *, named: bool) -> Part:
     def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
-        return read_segment(segment, ledger=ledger, verify=verify)
+        return part.or_lost(read_segment(segment, ledger=ledger, verify=verify), ledger)
 
     aside = not named and bool(segment.kind is not SegmentKind.LOG or segment.fate)
-    return Part(segment.source, segment.log_partition, segment.size, read, segment, set_aside=aside)
+    part = Part(
+        segment.source,
+        segment.log_partition,
+        segment.size,
+        read,
+        segment,
+        set_aside=aside,
+        # A tar is opened by its name; its members are not named.
+        must_open=named and not segment.member,
+    )
+    return part
 
 
 def evidence_options(command: F) -> F:

@@ -6,9 +6,11 @@ Source: CheckpointFile, OffsetCheckpointFile, LeaderEpochCheckpointFile, Partiti
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
+
+META_FILE: Final = "meta.properties"
 
 
 class PartitionOffset(NamedTuple):

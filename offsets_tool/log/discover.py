@@ -1,37 +1,35 @@
 """Finds the segments of `__consumer_offsets` in any mix of files, folders and tars, in a fixed order.
 
 Every copy stays apart: two brokers' files of one partition are two segments with two sources. Other topics' partitions are
-named by `find_topics` and never read. Knows nothing about what the files hold.
+named by `find_topics` and never read. What cannot be looked into, of what was found beside other things (a broken tar, a closed
+folder), is a Segment that says why; of what was given itself, a SourceError. Knows nothing about what the files hold.
 """
 
 import os
-import tarfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePosixPath
-from typing import IO, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.checkpoints import (
+    META_FILE,
     MetaProperties,
-    parse_meta_properties,
     read_meta_properties,
     read_partition_metadata,
 )
-from offsets_tool.log.mapping import open_tar, resolve_link
 from offsets_tool.log.names import (
+    NO_FILE,
     OFFSETS_TOPIC,
     PartitionDirectory,
     Segment,
     SegmentKind,
-    member_source,
     offsets_directory,
     partition_directory,
     segment_name,
     tar_name,
 )
+from offsets_tool.log.tar import find_in_tar
 
-_META: Final = "meta.properties"
-_META_SIZE: Final = 1 << 16
 _EXPECTED: Final = (
     f"no segment of {OFFSETS_TOPIC} is here; expected a .log file, a {OFFSETS_TOPIC}-N directory, a broker's data directory,"
     " a directory of those, or a tar of any of them"
@@ -70,9 +68,17 @@ def find_topics(paths: Iterable[str | Path]) -> list[TopicDirectory]:
     for path in paths:
         for folder, directory in _partition_directories(Path(path)):
             metadata = folder / "partition.metadata"
-            topic_id = read_partition_metadata(metadata).topic_id if metadata.is_file() else None
+            topic_id = _topic_id(metadata) if metadata.is_file() else None
             found.append(TopicDirectory(folder.as_posix(), directory.topic, directory.partition, topic_id))
     return sorted(found)
+
+
+def _topic_id(metadata: Path) -> str | None:
+    try:
+        return read_partition_metadata(metadata).topic_id
+    except SourceError:
+        # It names the topic, as meta.properties names the cluster; what it names can be read without.
+        return None
 
 
 def _order(segment: Segment) -> tuple[str, int, int, str, str]:
@@ -83,7 +89,9 @@ def _order(segment: Segment) -> tuple[str, int, int, str, str]:
 
 def _of_partition(segments: list[Segment], log_partition: int | None) -> Iterator[Segment]:
     for segment in segments:
-        if log_partition is None or segment.log_partition == log_partition:
+        # Of a tar that cannot be listed nobody knows what partitions it has.
+        unknown = segment.log_partition is None and segment.unreadable
+        if log_partition is None or segment.log_partition == log_partition or unknown:
             yield segment
         elif segment.log_partition is None:
             yield segment._replace(log_partition=log_partition)
@@ -98,12 +106,14 @@ def _nothing(segments: list[Segment], log_partition: int | None) -> str:
 
 def _find(path: Path) -> Iterator[Segment]:
     if path.is_dir():
-        if segments := list(_find_in_folder(path, _meta_near(path))):
-            yield from segments
-        else:
+        segments = list(_find_in_folder(path, _meta_near(path)))
+        yield from segments
+        if all(segment.unreadable for segment in segments):
             yield from _loose(path)
     elif path.is_file():
         yield from _find_file(path)
+    elif path.exists():
+        raise SourceError(path.as_posix(), NO_FILE)
     elif path.is_symlink():
         raise SourceError(
             path.as_posix(),
@@ -115,7 +125,7 @@ def _find(path: Path) -> Iterator[Segment]:
 
 def _find_file(path: Path) -> Iterator[Segment]:
     if tar_name(path.name):
-        segments = list(_find_in_tar(path))
+        segments = find_in_tar(path)
         named = [segment for segment in segments if segment.log_partition is not None]
         yield from named or segments
     elif segment_name(path.name):
@@ -126,10 +136,18 @@ def _find_file(path: Path) -> Iterator[Segment]:
 
 def _meta_near(folder: Path) -> MetaProperties | None:
     """Of the data directory itself, or of the one around a partition's directory."""
-    for candidate in (folder / _META, folder.resolve().parent / _META):
+    for candidate in (folder / META_FILE, folder.resolve().parent / META_FILE):
         if candidate.is_file():
-            return read_meta_properties(candidate)
+            return _meta(candidate)
     return None
+
+
+def _meta(path: Path) -> MetaProperties | None:
+    """Whose data directory it is; None if that cannot be read, which is no reason not to read the log."""
+    try:
+        return read_meta_properties(path)
+    except SourceError:
+        return None
 
 
 def _find_in_folder(
@@ -140,26 +158,25 @@ def _find_in_folder(
     if directory is not None:
         yield from _segments_of(folder, directory, meta)
         return
-    entries = _entries(folder, above)
-    for entry, _ in entries:
-        if entry.name == _META and entry.is_file():
-            meta = read_meta_properties(entry)
-    for entry, inside in entries:
-        if entry.is_dir():
-            if not _is_other_topic(entry):
-                yield from _find_in_folder(entry, meta, inside)
-        elif tar_name(entry.name):
-            yield from (segment for segment in _find_in_tar(entry) if segment.log_partition is not None)
+    here = above | {os.path.realpath(folder)}
+    entries = _listing(folder)
+    if any(entry.name == META_FILE and entry.is_file() for entry in entries):
+        meta = _meta(folder / META_FILE)
+    for entry in entries:
+        try:
+            # All at once: either all of a folder or tar can be listed, or it is unreadable as a whole.
+            yield from list(_find_in_entry(entry, meta, here))
+        except SourceError as error:
+            yield _unreadable(entry, error.reason)
 
 
-def _entries(folder: Path, above: frozenset[str]) -> list[tuple[Path, frozenset[str]]]:
-    """What is in a folder, by name, with the folders around it."""
-    real = os.path.realpath(folder)
-    if real in above:
-        raise SourceError(
-            folder.as_posix(), "a symbolic link leads back to a folder above it; give the folders inside"
-        )
-    return [(entry, above | {real}) for entry in _listing(folder)]
+def _find_in_entry(entry: Path, meta: MetaProperties | None, above: frozenset[str]) -> Iterator[Segment]:
+    if entry.is_dir():
+        # A link to a folder above leads to what is being read.
+        if os.path.realpath(entry) not in above and not _is_other_topic(entry):
+            yield from _find_in_folder(entry, meta, above)
+    elif tar_name(entry.name) and entry.is_file():
+        yield from (segment for segment in find_in_tar(entry) if segment.log_partition is not None)
 
 
 def _listing(folder: Path) -> list[Path]:
@@ -189,8 +206,10 @@ def _partition_directories(
     if directory is not None and (directory.topic == OFFSETS_TOPIC or _is_other_topic(folder)):
         yield folder, directory
         return
-    for entry, inside in _entries(folder, above):
-        yield from _partition_directories(entry, inside)
+    here = above | {os.path.realpath(folder)}
+    for entry in _listing(folder):
+        if os.path.realpath(entry) not in here:
+            yield from _partition_directories(entry, here)
 
 
 def _loose(folder: Path) -> Iterator[Segment]:
@@ -208,69 +227,46 @@ def _segments_of(
 ) -> Iterator[Segment]:
     for file in _listing(folder):
         name = segment_name(file.name)
-        if name is not None and name.base_offset is not None and file.is_file():
+        is_log = name is not None and name.base_offset is not None
+        if is_log and (file.is_file() or file.is_symlink()):
             yield _segment(file, directory, meta)
 
 
 def _segment(path: Path, directory: PartitionDirectory | None, meta: MetaProperties | None) -> Segment:
     name = segment_name(path.name)
     around = path.parent if directory is None else Path(os.path.normpath(path.parent / ".."))
+    size, unreadable = _size(path)
     return Segment(
         path=path.as_posix(),
         log_partition=directory.partition if directory else None,
         base_offset=name.base_offset if name else None,
         kind=name.kind if name else SegmentKind.LOG,
-        size=path.stat().st_size,
+        size=size,
         directory=around.as_posix(),
         fate=directory.fate if directory else "",
         cluster_id=meta.cluster_id if meta else None,
         broker_id=meta.broker_id if meta else None,
+        unreadable=unreadable,
     )
 
 
-def _find_in_tar(path: Path) -> Iterator[Segment]:
-    source = path.as_posix()
-    name = tar_name(path.name)
-    directory_of_tar = offsets_directory(name.stem) if name else None
-    with open_tar(source) as opened:
-        members = [info for info in opened if info.isreg() or info.islnk()]
-        metas = dict(_metas_in_tar(opened, members, source))
-        for info in members:
-            folder = PurePosixPath(info.name).parent
-            directory = offsets_directory(folder.name) or directory_of_tar
-            if segment := _segment_in_tar(source, info, directory, metas.get(folder.parent)):
-                yield segment._replace(size=resolve_link(opened, info).size)
+def _size(path: Path) -> tuple[int, str]:
+    """How many bytes a file has, and why they cannot be read."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        return 0, f"cannot be opened ({error.strerror}); copy what it stands for if it is a link"
+    return size, "" if os.access(path, os.R_OK) else "cannot be opened; check its permissions"
 
 
-def _metas_in_tar(
-    opened: tarfile.TarFile, members: list[tarfile.TarInfo], source: str
-) -> Iterator[tuple[PurePosixPath, MetaProperties]]:
-    for info in members:
-        name = PurePosixPath(info.name)
-        if name.name == _META and (file := opened.extractfile(info)):
-            yield name.parent, parse_meta_properties(_text(file), member_source(source, info.name))
-
-
-def _segment_in_tar(
-    source: str, info: tarfile.TarInfo, directory: PartitionDirectory | None, meta: MetaProperties | None
-) -> Segment | None:
-    path = PurePosixPath(info.name)
-    name = segment_name(path.name)
-    if name is None or name.base_offset is None:
-        return None
-    around = path.parent if directory is None else path.parent.parent
+def _unreadable(entry: Path, reason: str) -> Segment:
+    """A folder or tar in which nothing can be found."""
+    tar = tar_name(entry.name)
+    directory = offsets_directory(tar.stem if tar else entry.name)
     return Segment(
-        path=source,
+        path=entry.as_posix(),
         log_partition=directory.partition if directory else None,
-        base_offset=name.base_offset,
-        kind=name.kind,
-        directory=member_source(source, "" if around == PurePosixPath() else around.as_posix()),
-        member=info.name,
-        fate=directory.fate if directory else "",
-        cluster_id=meta.cluster_id if meta else None,
-        broker_id=meta.broker_id if meta else None,
+        size=0 if entry.is_dir() else _size(entry)[0],
+        directory=entry.parent.as_posix(),
+        unreadable=reason,
     )
-
-
-def _text(file: IO[bytes]) -> str:
-    return file.read(_META_SIZE).decode("utf-8", "replace")

@@ -5,15 +5,12 @@ an unreadable range, and every record was decoded, kept raw with a reason, or is
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from offsets_tool.errors import SourceError
 from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
-
-T = TypeVar("T")
 
 
 class Outcome(StrEnum):
@@ -238,19 +235,3 @@ class Ledger:
 def whole_file(source: str, size: int, reason: str) -> Unreadable:
     """A file of so many bytes on disk of which nothing can be read."""
     return Unreadable(source, 0, size, f"the whole file: {reason}", UnreadableKind.DAMAGE)
-
-
-def or_lost(items: Iterator[T], ledger: Ledger, size: int) -> Iterator[T | Unreadable]:
-    """The items of a file that was found beside others: if it cannot be opened, it is unreadable, and the others are read.
-
-    `size` is the file's on disk. An error after the first item is not the file's.
-    """
-    try:
-        first = next(items)
-    except StopIteration:
-        return
-    except SourceError as error:
-        yield ledger.lost(size, error.reason)
-        return
-    yield first
-    yield from items

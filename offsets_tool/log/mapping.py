@@ -24,7 +24,7 @@ import cramjam
 
 from offsets_tool.errors import DecodeError, SourceError
 from offsets_tool.log.compression import zstd_bound
-from offsets_tool.log.names import Packing, member_source, segment_name, tar_name
+from offsets_tool.log.names import NO_FILE, Packing, member_source, segment_name, tar_name
 
 _PIECE: Final = 1 << 20
 _RELEASE_EVERY: Final = 16 << 20
@@ -95,10 +95,21 @@ def sha256(path: str, member: str = "") -> str:
 
 @contextmanager
 def open_tar(path: str) -> Iterator[tarfile.TarFile]:
-    """A tar, decompressed if need be."""
+    """A tar, decompressed if need be. SourceError too where it does not end as a tar does: members may be missing."""
     archive = _archive(path)
     with _tar_errors(path), tarfile.open(fileobj=_seekable(archive), mode="r:") as opened:
+        opened.getmembers()
+        _check_end(memoryview(archive), opened.offset)
         yield opened
+
+
+def _check_end(archive: memoryview, end: int) -> None:
+    """tarfile stops at any header that it cannot read, without a word; only zeros, a block of them at least, are an end."""
+    if len(archive) - end < tarfile.BLOCKSIZE:
+        raise tarfile.ReadError(f"its end is missing, it breaks off at byte {end}")
+    for start in range(end, len(archive), _PIECE):
+        if any(archive[start : start + _PIECE]):
+            raise tarfile.ReadError(f"something else than members follows byte {end}")
 
 
 def _archive(path: str) -> mmap.mmap | bytes:
@@ -118,7 +129,9 @@ def _tar_errors(path: str) -> Iterator[None]:
     except (tarfile.TarError, EOFError, ValueError) as error:
         # ValueError: the mmap's, where a tar is cut off inside a member and is asked for what follows.
         raise SourceError(
-            path, f"this is not a tar that can be read ({error}); unpack it and give the folder"
+            path,
+            f"this is not a tar that can be read ({error}); copy it again if it is cut off, or unpack it as far as it goes and"
+            " give the folder",
         ) from error
 
 
@@ -149,6 +162,8 @@ def resolve_link(opened: tarfile.TarFile, info: tarfile.TarInfo) -> tarfile.TarI
 
 def _map(path: str) -> mmap.mmap | bytes:
     try:
+        if not Path(path).is_file() and Path(path).exists():
+            raise SourceError(path, NO_FILE)
         with Path(path).open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 return b""

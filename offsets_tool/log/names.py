@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
+NO_FILE: Final = "is neither a file nor a folder; copy what it gives into a file, and give that"
+"""Of a pipe, a device, a socket: evidence is looked at more than once."""
 
 _PARTITION_DIRECTORY: Final = re.compile(
     r"(?P<topic>.+?)-(?P<partition>\d+)(?:(?:\.[^/]*)?-(?P<fate>delete|future|stray))?"
@@ -76,6 +78,8 @@ class Segment(NamedTuple):
     """delete, future or stray: what Kafka had renamed the partition's directory for."""
     cluster_id: str | None = None
     broker_id: int | None = None
+    unreadable: str = ""
+    """Why nothing of it can be read (a broken tar, a closed folder, a link to nowhere), of what was found beside other files."""
 
     @property
     def source(self) -> str:

@@ -6,9 +6,11 @@ Every byte is in a BatchRead or an Unreadable, and ranges that meet add up to th
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
+from offsets_tool.errors import SourceError
 from offsets_tool.log.batch import read_content
 from offsets_tool.log.compression import INFLATE_LIMIT
 from offsets_tool.log.ledger import Ledger
@@ -19,6 +21,8 @@ from offsets_tool.rows import BatchRead, Unreadable
 
 _HASH_BESIDE: Final = 1 << 20
 """Bytes from which a thread of its own pays."""
+
+T = TypeVar("T")
 
 
 def read_segment(
@@ -73,6 +77,25 @@ def read_segment(
     reading.finish()
 
 
+def or_lost(items: Iterator[T], segment: Segment, ledger: Ledger) -> Iterator[T | Unreadable]:
+    """The items of a segment that was found beside others: one that cannot be opened is unreadable, and the others are read.
+
+    The ledger gets the file's size on disk, and its SHA-256 if it can be had. An error after the first item is raised.
+    """
+    try:
+        first = next(items)
+    except StopIteration:
+        return
+    except SourceError as error:
+        yield ledger.lost(segment.size, error.reason)
+        # What cannot be opened at all has no hash.
+        with suppress(SourceError):
+            ledger.hashed(sha256(segment.path, segment.member))
+        return
+    yield first
+    yield from items
+
+
 class SegmentReading:
     """One pass over a file or a range of it, for whoever reads its batches: the bytes, and where the range begins and ends.
 
@@ -92,6 +115,8 @@ class SegmentReading:
         ledger: Ledger | None = None,
     ) -> None:
         self.segment: Final = _as_segment(segment, log_partition)
+        if self.segment.unreadable:
+            raise SourceError(self.segment.source, self.segment.unreadable)
         mapped = map_file(self.segment.path, self.segment.member)
         self.data: Final = mapped.data
         self.walker: Final = Walker(mapped.data, self.segment.source, verify=verify)

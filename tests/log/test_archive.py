@@ -18,7 +18,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from offsets_tool.errors import SetupError, SourceError, UsageError
-from offsets_tool.log.archive.files import ArchiveKind, archive_files, is_archive
+from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.archive.read import read_archive
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.segment import read_segment
@@ -302,7 +302,7 @@ def test_delta(tmp_path: Path) -> None:
     write_deltalake(table, spark_table(ONE), mode="append")
     DeltaTable(table).delete("partition = 1")
     kept = [record for record in CONSUMED if record.log_partition != 1]
-    assert archive_files(tmp_path) == [(table, ArchiveKind.DELTA)]
+    assert archive_files(tmp_path) == [ArchiveFile(table, ArchiveKind.DELTA)]
     assert facts(read_archive(tmp_path)) == known(kept)
     assert len(list(table.rglob("*.parquet"))) > len(DeltaTable(table).file_uris())
 
@@ -497,8 +497,8 @@ def test_damaged_parquet(tmp_path: Path) -> None:
     path.write_bytes(data)
     items = list(read_archive(path))
     [bad] = [item for item in items if isinstance(item, Unreadable)]
-    assert (bad.position, bad.size, bad.kind) == (20, 20, UnreadableKind.DAMAGE)
-    assert bad.reason.startswith("row group 1 is damaged")
+    assert (bad.position, bad.size, bad.kind) == (0, 0, UnreadableKind.DAMAGE)
+    assert bad.reason.startswith("rows 20 to 39: row group 1 is damaged")
     records = [item for item in items if isinstance(item, LogRecord)]
     assert facts(records) == known(CONSUMED[:20] + CONSUMED[40:])
 
@@ -506,7 +506,8 @@ def test_damaged_parquet(tmp_path: Path) -> None:
     pq.write_table(table.set_column(4, "offset", offsets), path)
     read = read_archive(path)
     [bad] = [item for item in read if isinstance(item, Unreadable)]
-    assert (bad.position, bad.size, read.unreadable_rows) == (5, 1, 1)
+    assert (bad.position, bad.size, read.unreadable_rows) == (0, 0, 1)
+    assert bad.reason == "row 5: a row that is no record: offset: the offset is missing"
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
@@ -556,7 +557,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(data.replace(TOPIC.encode(), b"\xff" * len(TOPIC)))
     [bad] = read_archive(tmp_path / "a.parquet")
     assert isinstance(bad, Unreadable)
-    assert (bad.position, bad.size) == (0, 1)
+    assert (bad.position, bad.size) == (0, 0) and bad.reason.startswith("rows 0 to 0: row group 0")
 
 
 def test_a_folder_with_a_bad_file(tmp_path: Path) -> None:
@@ -574,17 +575,17 @@ def test_a_folder_with_a_bad_file(tmp_path: Path) -> None:
 
 def test_what_is_no_archive(tmp_path: Path) -> None:
     """Segments, manifests, oracle outputs and nothing at all."""
-    assert not is_archive(CORPUS)
-    assert not is_archive(CORPUS.parent)
-    assert not is_archive(CORPUS / f"{TOPIC}-1" / f"{0:020}.log")
-    assert not is_archive(CORPUS.parent / "manifest.json")
+    assert not archive_files(CORPUS)
+    assert not archive_files(CORPUS.parent)
+    assert not archive_files(CORPUS / f"{TOPIC}-1" / f"{0:020}.log")
+    assert not archive_files(CORPUS.parent / "manifest.json")
     (tmp_path / "empty.jsonl").touch()
-    assert not is_archive(tmp_path)
+    assert not archive_files(tmp_path)
     for path in (CORPUS, CORPUS.parent / "manifest.json", tmp_path / "empty.jsonl"):
         with pytest.raises(SourceError, match="no archive is here; expected JSON lines"):
             read_archive(path)
     with pytest.raises(SourceError, match="check the path"):
-        is_archive(tmp_path / "missing")
+        archive_files(tmp_path / "missing")
 
 
 def test_links_that_go_round(tmp_path: Path) -> None:

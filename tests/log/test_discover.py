@@ -240,7 +240,7 @@ def empty_tar(folder: Path) -> Path:
         (empty_folder, "expected a .log file"),
         (empty_partition, "expected a .log file"),
         (other_topic, "another topic"),
-        (loop, "symbolic link"),
+        (loop, "expected a .log file"),
         (link_to_nothing, "symbolic link"),
         (broken_tar, "not a tar"),
         (cut_tar, "copy it again"),
@@ -257,10 +257,29 @@ def test_what_holds_no_segment_is_said_with_a_remedy(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
-def test_a_folder_that_cannot_be_listed(tmp_path: Path) -> None:
-    (tmp_path / "closed").mkdir(mode=0)
+def test_a_folder_that_cannot_be_listed(broker: Path) -> None:
+    """It is a segment of its own that says why, among the others; given itself, it is an error."""
+    (broker / "closed").mkdir(mode=0)
+    (closed,) = [segment for segment in find_segments([broker]) if segment.unreadable]
+    assert closed.path == (broker / "closed").as_posix() and "permissions" in closed.unreadable
     with pytest.raises(SourceError, match="permissions"):
-        find_segments([tmp_path])
+        find_segments([broker / "closed"])
+
+
+def test_a_link_to_a_folder_above_hides_nothing(broker: Path) -> None:
+    before = find_segments([broker]), find_topics([broker])
+    (broker / "again").symlink_to(broker.parent)
+    assert (find_segments([broker]), find_topics([broker])) == before
+
+
+def test_loose_segments_beside_a_broken_tar(tmp_path: Path) -> None:
+    shutil.copy(SMALL[0], tmp_path / ZERO)
+    broken_tar(tmp_path)
+    found = find_segments([tmp_path], log_partition=4)
+    assert [(Path(s.path).name, s.log_partition, bool(s.unreadable)) for s in found] == [
+        ("copy.tar.gz", None, True),
+        (ZERO, 4, False),
+    ]
 
 
 def test_topics_are_named_and_their_ids_with_them(broker: Path) -> None:
@@ -301,5 +320,5 @@ def test_a_tar_that_is_cut_off_inside_a_member(broker: Path, tmp_path: Path) -> 
         log = next(info for info in tar.getmembers() if info.name.endswith(".log") and info.size > 1)
         end = log.offset_data + log.size // 2
     cut.write_bytes(whole.read_bytes()[:end])
-    with pytest.raises(SourceError, match="not a tar that can be read"):
+    with pytest.raises(SourceError, match="not a tar that can be read.*copy it again"):
         find_segments([cut])

@@ -83,14 +83,20 @@ class Columns(NamedTuple):
         return value
 
 
+def check_fields(chosen: Mapping[str, str]) -> None:
+    """Raises UsageError where a column is named for a field that we do not know."""
+    for field in chosen:
+        if field not in NAMES:
+            raise UsageError(f"no field is called {field!r}; fields are {', '.join(NAMES)}")
+
+
 def match_columns(names: Mapping[str, ColumnPath], chosen: Mapping[str, str]) -> Columns:
     """The columns among `names` (fields of structs as `outer.inner`); `chosen` names some by hand, field to column.
 
     Raises UsageError for a field that we do not know or a chosen column that is not there.
     """
-    for field, column in chosen.items():
-        if field not in NAMES:
-            raise UsageError(f"no field is called {field!r}; fields are {', '.join(NAMES)}")
+    check_fields(chosen)
+    for column in chosen.values():
         if column not in names:
             raise UsageError(f"there is no column {column!r}; columns are {', '.join(names)}")
     plain: dict[str, ColumnPath] = {}

@@ -7,12 +7,13 @@ bounded by the longest line it accepts.
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.columns import ColumnPath, Columns
 from offsets_tool.rows import Unreadable, UnreadableKind
 
@@ -29,30 +30,37 @@ _TORN: Final = (OSError, EOFError, zlib.error)
 
 
 class RowRead(NamedTuple):
-    """One row, and where it stood: bytes of the decompressed file, or row numbers of a table."""
+    """One row, and where it stood: the bytes of its line in the decompressed file; in a table its number, and no bytes.
+
+    `row` is None for bytes of JSON lines that hold no row of their own: blank lines, brackets, a line that several rows shared.
+    """
 
     position: int
     size: int
-    row: Mapping[str, Any]
+    row: Mapping[str, Any] | None
 
 
 class RowSource(NamedTuple):
-    """A file (or Delta table) opened far enough to know its columns; `read` gives its rows, of the columns that are wanted."""
+    """A file (or Delta table) opened far enough to know its columns; `read` gives its rows, of the columns that are wanted.
+
+    `size` is its bytes on disk, None where the bytes are counted as they are read (JSON lines).
+    """
 
     source: str
     names: Mapping[str, ColumnPath]
     read: Callable[[Columns], Iterator[RowRead | Unreadable]]
+    size: int | None = None
 
 
 def line_source(path: Path) -> RowSource:
-    """A file of JSON lines. Without any name in it (an empty file) it has no rows."""
+    """A file of JSON lines. Without any name in it (an empty file) it has no rows. SourceError as `first_rows`."""
     source = path.as_posix()
 
     def read(columns: Columns) -> Iterator[RowRead | Unreadable]:
         with _open(path) as stream:
             yield from _read_lines(stream, source, "latin-1" if columns.raw_text else "utf-8")
 
-    return RowSource(source, line_names(path), read)
+    return RowSource(source, names_of(first_rows(path)), read)
 
 
 @contextmanager
@@ -73,16 +81,28 @@ def _open(path: Path) -> Iterator[BufferedIOBase]:
             yield file
 
 
-def line_names(path: Path) -> dict[str, ColumnPath]:
-    """The names in the first lines, in the order of their appearance, structs as `outer.inner` too; none if this is no JSON lines.
+def first_rows(path: Path) -> list[Mapping[str, Any]]:
+    """The rows in the first lines; none if this is no JSON lines. Several, because writers leave null fields out (Spark's do).
 
-    Several lines, because writers leave null fields out (Spark's do).
+    Raises SourceError for a file that cannot be opened, or not be decompressed up to its first row.
     """
+    rows: list[Mapping[str, Any]] = []
+    try:
+        with _open(path) as stream:
+            for line in _first_lines(stream):
+                rows += _rows(line, "latin-1") or ()
+    except _TORN as error:
+        if not rows:
+            reason = f"cannot be read up to its first line ({error}); copy it again if it is cut off"
+            raise SourceError(path.as_posix(), reason) from error
+    return rows
+
+
+def names_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, ColumnPath]:
+    """The names in rows, in the order of their appearance, structs as `outer.inner` too."""
     names: dict[str, ColumnPath] = {}
-    with _open(path) as stream:
-        for line in _first_lines(stream):
-            for row in _rows(line, "latin-1") or ():
-                names |= _names(row)
+    for row in rows:
+        names |= _names(row)
     return names
 
 
@@ -90,10 +110,7 @@ def _first_lines(stream: BufferedIOBase) -> Iterator[bytes]:
     """Up to as many as are looked at; none at all of what is binary, or JSON laid out over many lines."""
     read = 0
     for number in range(_PROBED_LINES):
-        try:
-            line = stream.readline(LONGEST_LINE)
-        except _TORN:
-            return
+        line = stream.readline(LONGEST_LINE)
         read += len(line)
         laid_out = line.strip() == b"{"
         if not line or laid_out or b"\0" in line[:_PROBED_BYTES] or (number and read > _PROBED_BYTES):
@@ -113,7 +130,7 @@ def _names(row: Mapping[str, Any]) -> dict[str, ColumnPath]:
 
 
 def _read_lines(stream: BufferedIOBase, source: str, encoding: str) -> Iterator[RowRead | Unreadable]:
-    """Every row, and an Unreadable for every line without one and for what could not be decompressed."""
+    """Every row, and an Unreadable for every line that is none and for what could not be decompressed."""
     position = 0
     while True:
         try:
@@ -154,8 +171,12 @@ def _read_line(
         reason = "the last line is cut off" if torn else "a line that is not a JSON object"
         yield Unreadable(source, position, size, reason, kind)
         return
-    for row in rows:
-        yield RowRead(position, size, row)
+    if len(rows) == 1:
+        yield RowRead(position, size, rows[0])
+        return
+    # Bytes are counted once: of a line with several rows (an array), a row that is bad does not make the others' bytes bad.
+    yield from (RowRead(position, 0, row) for row in rows)
+    yield RowRead(position, size, None)
 
 
 def _rows(line: bytes, encoding: str) -> list[dict[str, Any]] | None:

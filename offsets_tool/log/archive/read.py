@@ -7,13 +7,14 @@ archive's own order, which need not be the log's. Every row is a record, an Unre
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from offsets_tool.errors import DecodeError, SourceError, UsageError
 from offsets_tool.log.archive.columns import Columns, match_columns, read_row
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.archive.lines import RowRead, RowSource, line_source
 from offsets_tool.log.archive.tables import delta_source, parquet_source
+from offsets_tool.log.ledger import Ledger, whole_file
 from offsets_tool.log.names import OFFSETS_TOPIC
 from offsets_tool.rows import LogRecord, Unreadable, UnreadableKind
 
@@ -31,12 +32,16 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
     """The rows of an archive, one by one, and counts of what has been read so far.
 
     `rows` = `records` + `unreadable_rows` + `other_topics` + `other_partitions`. Lines and files that hold no row are Unreadable
-    items too, but no rows. An Unreadable's position and size are bytes of the decompressed file for JSON lines, and row
-    numbers for Parquet and Delta.
+    items too, but no rows. An Unreadable's position and size are bytes of the decompressed file for JSON lines; rows of Parquet
+    and Delta have no place in bytes: then both are 0, and the reason has the row's number.
     """
 
     def __init__(
-        self, files: list[ArchiveFile], columns: Mapping[str, str], log_partition: int | None
+        self,
+        files: list[ArchiveFile],
+        columns: Mapping[str, str],
+        log_partition: int | None,
+        ledger: Ledger | None = None,
     ) -> None:
         self.rows = 0
         self.records = 0
@@ -45,78 +50,106 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
         self.other_partitions = 0
         self._columns = columns
         self._wanted = log_partition
+        self._ledger = ledger or Ledger("", archive=True)
         self._items = self._read_all(files)
 
     def __iter__(self) -> "ArchiveRead":
         return self
 
     def __next__(self) -> LogRecord | Unreadable:
-        return next(self._items)
+        item = next(self._items)
+        self._ledger.add(item)
+        return item
 
     def _read_all(self, files: list[ArchiveFile]) -> Iterator[LogRecord | Unreadable]:
         for file in files:
             try:
                 opened = _OPEN[file.kind](file.path)
                 columns = _columns(opened, self._columns)
-            except SourceError as error:
-                if len(files) == 1:
+            except (SourceError, UsageError) as error:
+                if file.named:
                     raise
                 # One bad file of a folder does not hide the others.
-                source = file.path.as_posix()
-                yield Unreadable(source, 0, 0, f"the whole file: {error.reason}", UnreadableKind.DAMAGE)
+                yield self._lost(file, error.reason if isinstance(error, SourceError) else str(error))
                 continue
             yield from self._read_file(file, opened, columns)
+
+    def _lost(self, file: ArchiveFile, reason: str) -> Unreadable:
+        size = file.path.stat().st_size if file.path.is_file() else 0
+        self._ledger.size_grows(size)
+        return whole_file(file.path.as_posix(), size, reason)
 
     def _read_file(
         self, file: ArchiveFile, opened: RowSource, columns: Columns
     ) -> Iterator[LogRecord | Unreadable]:
         place = _partition_in_path(file.path)
+        self._ledger.size_grows(opened.size or 0)
         for item in opened.read(columns):
-            read = (
-                item if isinstance(item, Unreadable) else self._read_row(item, columns, opened.source, place)
-            )
+            self._ledger.size_grows(item.size if opened.size is None else 0)
+            read = item if isinstance(item, Unreadable) else self._read_row(item, columns, opened, place)
             if read is not None:
                 yield read
 
     def _read_row(
-        self, item: RowRead, columns: Columns, source: str, place: int | None
+        self, item: RowRead, columns: Columns, opened: RowSource, place: int | None
     ) -> LogRecord | Unreadable | None:
+        if item.row is None:
+            return None
         self.rows += 1
-        topic = columns.get(item.row, "topic")
-        if topic is not None and topic != OFFSETS_TOPIC:
+        if _topic(columns.get(item.row, "topic")) not in (None, OFFSETS_TOPIC):
             self.other_topics += 1
+            self._ledger.left_out(1)
             return None
         try:
-            record = read_row(item.row, columns, source, self._wanted if place is None else place)
+            record = read_row(item.row, columns, opened.source, self._wanted if place is None else place)
         except DecodeError as error:
             self.unreadable_rows += 1
-            reason = f"a row that is no record: {error.path}: {error.reason}"
-            return Unreadable(source, item.position, item.size, reason, UnreadableKind.CONTENT)
+            return _bad_row(item, opened, error)
         if self._wanted is not None and record.log_partition != self._wanted:
             self.other_partitions += 1
+            self._ledger.left_out(1)
             return None
         self.records += 1
         return record
 
 
+def _bad_row(item: RowRead, opened: RowSource, error: DecodeError) -> Unreadable:
+    reason = f"a row that is no record: {error.path}: {error.reason}"
+    if opened.size is None:
+        return Unreadable(opened.source, item.position, item.size, reason, UnreadableKind.CONTENT)
+    return Unreadable(opened.source, 0, 0, f"row {item.position}: {reason}", UnreadableKind.CONTENT)
+
+
+def _topic(value: Any) -> Any:
+    """Kafka Connect and Spark's own casts keep it as text, others as bytes."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
 def read_archive(
-    path: str | Path, *, columns: Mapping[str, str] | None = None, log_partition: int | None = None
+    source: str | Path | ArchiveFile,
+    *,
+    columns: Mapping[str, str] | None = None,
+    log_partition: int | None = None,
+    ledger: Ledger | None = None,
 ) -> ArchiveRead:
-    """The records of a file, a folder of files, or a Delta table.
+    """The records of a file, a folder of files, or a Delta table; or of one ArchiveFile that was found before.
 
     `columns` names columns by hand, field to column, as in {"offset": "kafka_offset_no", "partition": "meta.partition"}.
     `log_partition` numbers records whose row and path do not say it, and leaves out (and counts) the others.
     The number comes from the row, or else from the path: `partition=N/`, `__consumer_offsets-N/`, a sink's file name.
-    Raises SourceError when nothing readable is there or a needed column is missing, UsageError for columns that are not
-    there; from then on, whatever a row holds, only Unreadable.
+    `ledger` receives the size, every item, and how many rows were left out.
+    Raises SourceError when nothing readable is there or the file that was named lacks a needed column, UsageError for columns
+    that it lacks; a file that was found in a folder is then one Unreadable, and so is whatever a row holds.
     """
-    files = archive_files(path)
+    if isinstance(source, ArchiveFile):
+        return ArchiveRead([source], columns or {}, log_partition, ledger)
+    files = archive_files(source, columns)
     if not files:
         raise SourceError(
-            Path(path).as_posix(),
+            Path(source).as_posix(),
             "no archive is here; expected JSON lines (.jsonl, .gz and .zst too), Parquet or a Delta table",
         )
-    return ArchiveRead(files, columns or {}, log_partition)
+    return ArchiveRead(files, columns or {}, log_partition, ledger)
 
 
 def _columns(opened: RowSource, chosen: Mapping[str, str]) -> Columns:

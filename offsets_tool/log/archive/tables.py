@@ -1,5 +1,6 @@
-"""Rows of a Parquet file or a Delta table, batch by batch, each with its row number.
+"""Rows of a Parquet file or a Delta table, batch by batch, each with its row number (from 0).
 
+Rows have no place in bytes, so what is unreadable has position and size 0, and its reason names the rows.
 The only reader of archives that knows Arrow. Times become Kafka's milliseconds here, where they are still a column.
 """
 
@@ -29,7 +30,7 @@ def parquet_source(path: Path) -> RowSource:
     except _BROKEN as error:
         reason = f"not a Parquet file that can be read ({error}); copy it again if it is cut off"
         raise SourceError(source, reason) from error
-    return RowSource(source, names, lambda columns: _read_parquet(path, columns))
+    return RowSource(source, names, lambda columns: _read_parquet(path, columns), path.stat().st_size)
 
 
 def _read_parquet(path: Path, columns: Columns) -> Iterator[RowRead | Unreadable]:
@@ -44,8 +45,8 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[RowRead | Unreadable
                     yield from _rows(batch, done)
                     done += batch.num_rows
             except _BROKEN as error:
-                reason = f"row group {group} is damaged: {error}"
-                yield Unreadable(path.as_posix(), done, start + size - done, reason, UnreadableKind.DAMAGE)
+                reason = f"rows {done} to {start + size - 1}: row group {group} is damaged: {error}"
+                yield Unreadable(path.as_posix(), 0, 0, reason, UnreadableKind.DAMAGE)
             start += size
 
 
@@ -74,10 +75,10 @@ def delta_source(path: Path) -> RowSource:
                 yield from _rows(batch, done)
                 done += batch.num_rows
         except (DeltaError, *_BROKEN) as error:
-            reason = f"the table cannot be read any further: {error}"
-            yield Unreadable(source, done, 0, reason, UnreadableKind.DAMAGE)
+            reason = f"from row {done} on: the table cannot be read any further: {error}"
+            yield Unreadable(source, 0, 0, reason, UnreadableKind.DAMAGE)
 
-    return RowSource(source, names, read)
+    return RowSource(source, names, read, 0)
 
 
 def _names(schema: pa.Schema) -> dict[str, ColumnPath]:
@@ -94,7 +95,7 @@ def _names(schema: pa.Schema) -> dict[str, ColumnPath]:
 
 def _rows(batch: pa.RecordBatch, start: int) -> Iterator[RowRead]:
     for number, row in enumerate(_in_milliseconds(batch).to_pylist(), start):
-        yield RowRead(number, 1, row)
+        yield RowRead(number, 0, row)
 
 
 def _in_milliseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
