@@ -196,7 +196,7 @@ class SourceRow(NamedTuple):
     range_start: Annotated[Int64, "First byte of the (decompressed) file that this row is about."]
     range_end: Annotated[Int64, "The byte after the last one; the next ingest goes on here."]
     bytes: Annotated[Int64, "Bytes between the two: in batches or unreadable."]
-    bytes_in_batches: Annotated[Int64, "Bytes of the batches that were read; all of an archive."]
+    bytes_in_batches: Annotated[Int64, "Bytes of the batches that were read; of an archive, of its rows."]
     bytes_unreadable: Annotated[Int64, "Bytes that hold no record that can be read, named in unreadable."]
     tail_bytes: Annotated[
         Int64, "Bytes after range_end that hold no complete batch yet; the next ingest looks again."

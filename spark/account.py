@@ -15,7 +15,8 @@ from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.read import read_archive
 from offsets_tool.log.ledger import Ledger, LedgerEntry
-from offsets_tool.rows import LogRecord, Unreadable, UnreadableKind
+from offsets_tool.log.segment import or_lost
+from offsets_tool.rows import LogRecord, Unreadable
 from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
 from spark.plan import ARCHIVE, Piece, digest
 
@@ -66,6 +67,8 @@ class PieceRead:
             resume=piece.resumes,
             ledger=self.ledger,
         )
+        if not piece.file.must_open:
+            items = or_lost(items, piece.file.segment, self.ledger)
         for item in items:
             if isinstance(item, Unreadable):
                 self._start = item.position if self._start is None else self._start
@@ -85,21 +88,13 @@ class PieceRead:
             yield RowsRead(0, self._end, log, events, ())
 
     def _archive_records(self) -> Iterator[LogRecord]:
-        path, size = self._piece.file.segment.path, self._piece.file.segment.size
-        self._start, self._end = 0, size
-        try:
-            rows = read_archive(path, columns=self._columns, log_partition=self._log_partition)
-            for item in rows:
-                self.ledger.add(item)
-                if isinstance(item, LogRecord):
-                    yield item
-            self.ledger.left_out(rows.other_topics + rows.other_partitions)
-        except SourceError as error:
-            if self._piece.file.alone:
-                raise
-            self.ledger.add(
-                Unreadable(path, 0, size, f"the whole file: {error.reason}", UnreadableKind.DAMAGE)
-            )
+        archive = self._piece.file.archive
+        assert archive is not None
+        rows = read_archive(
+            archive, columns=self._columns, log_partition=self._log_partition, ledger=self.ledger
+        )
+        yield from (item for item in rows if isinstance(item, LogRecord))
+        self._start, self._end = 0, self.ledger.entry().bytes
 
     def _is_as_expected(self) -> bool:
         piece = self._piece
@@ -115,15 +110,15 @@ class PieceRead:
         return start, reached, []
 
     def _account(self, start: int, end: int) -> dict[str, Any]:
-        """The ledger's entry without the tail. An archive keeps rows: its bytes are not told apart."""
+        """The ledger's entry without the tail. An archive keeps rows: its bytes are those that are not unreadable."""
         entry = self.ledger.entry()
         is_archive = self._piece.file.kind == ARCHIVE
-        settled = [u for u in entry.unreadable if is_archive or u.position < end]
-        unreadable = 0 if is_archive else sum(u.size for u in settled)
+        settled = [u for u in entry.unreadable if is_archive or u.position < end or not u.size]
+        unreadable = sum(u.size for u in settled)
         return {
             **{name: getattr(entry, name) for name in _COUNTED},
             "bytes": end - start,
-            "bytes_in_batches": end - start if is_archive else entry.bytes_in_batches,
+            "bytes_in_batches": end - start - unreadable if is_archive else entry.bytes_in_batches,
             "bytes_unreadable": unreadable,
             "kept_raw_reasons": [ReasonCount(*count) for count in entry.reasons.items()],
             "unreadable": [UnreadableRange(u.position, u.size, u.kind, u.reason) for u in settled],
@@ -156,7 +151,7 @@ def _file_facts(piece: Piece) -> dict[str, Any]:
 def _identity(path: Path) -> tuple[int, int]:
     """Which file a name stands for: a cleaner puts another one under the same name."""
     try:
-        stat = path.stat()
+        stat = path.stat(follow_symlinks=path.exists())
     except OSError as error:
         raise SourceError(path.as_posix(), f"cannot be opened ({error.strerror}); ingest again") from error
     return stat.st_dev, stat.st_ino

@@ -103,7 +103,7 @@ def _with_spark(tasks: "_Tasks", request: Request, lake: SparkLake) -> Ingested:
 
 def _prepare(lake: Lake, request: Request) -> tuple[Job, str | None]:
     """What is to be read, after an interrupted run has been finished. A lake is no source of its own."""
-    found = find_files(request.paths, request.cluster, request.log_partition)
+    found = find_files(request.paths, request.cluster, request.log_partition, request.columns)
     own = Path(request.lake).resolve()
     files = [file for file in found if not Path(file.segment.path).is_relative_to(own)]
     lake.create()

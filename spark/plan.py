@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
-from offsets_tool.errors import SourceError
+from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.mapping import map_file, sha256
@@ -29,6 +29,7 @@ UNITS_WANTED: Final = 8
 ARCHIVE: Final = "archive"
 _HASHED_AT_ONCE: Final = 1 << 20
 _DELTA_LOG: Final = "_delta_log"
+_NO_BYTES: Final = hashlib.sha256().hexdigest()
 
 Known = Mapping[str, Any]
 """A row of `sources`."""
@@ -43,8 +44,10 @@ class File(NamedTuple):
     modified_at: datetime
     continues: bool
     """Whether it can grow and be read on from where an ingest stopped: a plain segment."""
-    alone: bool = True
-    """Whether nothing else was found where it was found: then it must be readable."""
+    must_open: bool = True
+    """Whether the source is this file itself: then it is an error that it cannot be opened."""
+    archive: ArchiveFile | None = None
+    """What kind of archive it is."""
 
     @property
     def identity(self) -> tuple[str, str, str, int | None]:
@@ -78,18 +81,31 @@ Unit = tuple[Piece, ...]
 """What one task reads."""
 
 
-def find_files(paths: Iterable[str], cluster: str | None, log_partition: int | None) -> list[File]:
-    """All segments and archives under the paths, in a fixed order. SourceError for a path that holds neither."""
+def find_files(
+    paths: Iterable[str],
+    cluster: str | None,
+    log_partition: int | None,
+    columns: Mapping[str, str] | None = None,
+) -> list[File]:
+    """All segments and archives under the paths, in a fixed order; a file given itself and in a folder is the one given itself.
+
+    SourceError for a path that holds neither, UsageError for `columns` (as `read_archive` takes them) that no archive has.
+    """
     files: list[File] = []
     for path in paths:
         here = os.path.realpath(path)
-        archives = archive_files(here) if Path(here).exists() else []
+        archives = archive_files(here, columns) if Path(here).exists() else []
+        files += [_archive(file, cluster, log_partition) for file in archives]
+        if any(file.named for file in archives):
+            continue
         try:
-            files += [_segment(segment, cluster) for segment in find_segments([here], log_partition)]
+            files += [_segment(segment, cluster, here) for segment in find_segments([here], log_partition)]
         except SourceError:
             if not archives:
                 raise
-        files += [_archive(file, cluster, log_partition, len(archives) == 1) for file in archives]
+    if columns and not any(file.archive for file in files):
+        raise UsageError("--columns: no archive with such columns is here; correct the names, or drop it")
+    files.sort(key=lambda file: file.must_open)
     return sorted({file.identity: file for file in files}.values(), key=_order)
 
 
@@ -110,29 +126,49 @@ def _order(file: File) -> tuple[str, int, int, str, str]:
     return place.directory, partition, place.base_offset or 0, place.path, place.member
 
 
-def _segment(segment: Segment, cluster: str | None) -> File:
-    path = os.path.realpath(segment.path)
-    stat = Path(path).stat()
+def _segment(segment: Segment, cluster: str | None, given: str) -> File:
+    path = _absolute(segment.path)
+    stat = _stat(path)
     name = segment_name(PurePosixPath(path).name)
-    plain = not segment.member and (name is None or name.packing is Packing.NONE)
+    packed = bool(segment.member) or (name is not None and name.packing is not Packing.NONE)
     segment = segment._replace(
         path=path,
-        size=segment.size if segment.member else stat.st_size,
+        size=segment.size if segment.member or segment.unreadable else stat.st_size,
         directory=os.path.realpath(segment.directory),
     )
     where = (segment.cluster_id or "") if cluster is None else cluster
-    return File(segment, where, segment.kind.value, _time(stat), plain)
+    return File(
+        segment,
+        where,
+        segment.kind.value,
+        _time(stat),
+        continues=not packed and not segment.unreadable,
+        must_open=path == given and not segment.member,
+    )
 
 
-def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None, alone: bool) -> File:
-    path = Path(os.path.realpath(file.path))
+def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) -> File:
+    path = Path(_absolute(file.path))
     if file.kind is ArchiveKind.DELTA:
         stat, size = (path / _DELTA_LOG).stat(), sum(part.stat().st_size for part in _delta_log(path))
     else:
-        stat = path.stat()
-        size = stat.st_size
+        stat = _stat(path)
+        size = stat.st_size if path.is_file() else 0
     segment = Segment(path=path.as_posix(), log_partition=log_partition, size=size)
-    return File(segment, cluster or "", ARCHIVE, _time(stat), continues=False, alone=alone)
+    found = file._replace(path=path)
+    return File(
+        segment, cluster or "", ARCHIVE, _time(stat), continues=False, must_open=file.named, archive=found
+    )
+
+
+def _absolute(path: str | Path) -> str:
+    """Without links, but for a link that leads nowhere: that is what there is to name."""
+    return os.path.realpath(path) if Path(path).exists() else Path(path).absolute().as_posix()
+
+
+def _stat(path: str | Path) -> os.stat_result:
+    place = Path(path)
+    return place.stat(follow_symlinks=place.exists())
 
 
 def _time(stat: os.stat_result) -> datetime:
@@ -141,13 +177,21 @@ def _time(stat: os.stat_result) -> datetime:
 
 
 def digest(file: File, start: int = 0, end: int | None = None) -> str:
-    """SHA-256 of the bytes that `sources` vouches for: a plain file's range, or all of it on disk (of a Delta table: its log)."""
+    """SHA-256 of the bytes that `sources` vouches for: a plain file's range, or all of it on disk (of a Delta table: its log).
+
+    Of what cannot be opened, though it was found, no bytes.
+    """
     path = file.segment.path
     if file.continues:
         return _digest(_mapped_pieces(path, start, end))
-    if Path(path).is_dir():
+    if file.archive and file.archive.kind is ArchiveKind.DELTA:
         return _digest(part.read_bytes() for part in _delta_log(Path(path)))
-    return sha256(path, file.segment.member)
+    try:
+        return sha256(path, file.segment.member)
+    except SourceError:
+        if file.must_open or not os.path.lexists(path):
+            raise
+        return _NO_BYTES
 
 
 def _delta_log(table: Path) -> list[Path]:
@@ -173,7 +217,9 @@ def _pieces(file: File, known: list[Known]) -> list[Piece]:
     if not known:
         return _split(file, 1)
     last = known[-1]
-    if (last["file_size"], last["file_modified_at"]) == (file.segment.size, file.modified_at):
+    unchanged = (last["file_size"], last["file_modified_at"]) == (file.segment.size, file.modified_at)
+    # A file of which nothing was read may be one that could not be opened then.
+    if unchanged and last["sha256"] != _NO_BYTES:
         return []
     if any(digest(file, row["range_start"], row["range_end"]) != row["sha256"] for row in known):
         return _split(file, last["generation"] + 1)

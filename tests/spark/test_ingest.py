@@ -285,9 +285,53 @@ def test_one_bad_file_of_an_archive_does_not_hide_the_others(session: SparkSessi
     bring(session, tmp_path / "other", folder)
     bad, good = rows(tmp_path / "other", "sources")
     assert (bad["records"], len(bad["unreadable"])) == (0, 1)
+    assert bad["bytes"] == bad["bytes_unreadable"] == bad["file_size"] == 500
     assert good["records"] == len(rows(tmp_path / "lake", "log"))
     with pytest.raises(OffsetsToolError, match=r"a\.parquet"):
         bring(session, tmp_path / "third", folder / "a.parquet")
+
+
+@pytest.mark.parametrize("writer", Writer)
+def test_one_bad_file_of_a_folder_does_not_hide_the_others(
+    session: SparkSession, tmp_path: Path, writer: Writer
+) -> None:
+    """Segments too. A bad file is looked at again when it has changed; foreign JSON is nothing."""
+    folder, lake = tmp_path / "data", tmp_path / "lake"
+    sound = place(folder, SEGMENT.read_bytes())
+    packed = folder / "__consumer_offsets-4" / f"{9:020d}.log.gz"
+    packed.write_bytes(gzip.compress(SEGMENT.read_bytes())[:-20])
+    (folder / "night.tar").write_bytes(b"no tar")
+    (folder / "__consumer_offsets-4" / f"{10:020d}.log").symlink_to(tmp_path / "nowhere")
+    (folder / "notes.json").write_text('{"offset": 1}')
+    (folder / "meta.properties").write_text("version=x")
+    bring(session, lake, folder, writer=writer)
+    found = {Path(row["path"]).name: row for row in rows(lake, "sources")}
+    assert len(found) == 4 and found[sound.name]["records"] == len(plain(sound)["log"])
+    for name, size in ((packed.name, packed.stat().st_size), ("night.tar", 6), (f"{10:020d}.log", 0)):
+        row = found[name]
+        assert (row["records"], row["bytes"], row["bytes_unreadable"]) == (0, size, size)
+        assert [(u["size"], u["reason"][:16]) for u in row["unreadable"]] == [(size, "the whole file: ")]
+    assert found[packed.name]["sha256"] == hashlib.sha256(packed.read_bytes()).hexdigest()
+    assert bring(session, lake, folder, writer=writer).run is None
+    packed.write_bytes(gzip.compress(SEGMENT.read_bytes()))
+    (again,) = bring(session, lake, folder, writer=writer).sources
+    assert (again["source"], again["records"]) == (f"{packed}#2", found[sound.name]["records"])
+    packed.write_bytes(b"cut")
+    with pytest.raises(OffsetsToolError, match="cannot be decompressed"):
+        bring(session, lake, packed, writer=writer)
+
+
+def test_columns_without_an_archive_are_refused(session: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no archive with such columns"):
+        bring(session, tmp_path / "lake", SEGMENT, columns={"offset": "x"})
+
+
+def test_bytes_of_json_lines_are_those_of_the_lines(session: SparkSession, tmp_path: Path) -> None:
+    text = b'{"partition": 3, "offset": 7, "key": "AAEAAWEAAWIAAAAA", "value": null}\nbad\n'
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(text))
+    (row,) = bring(session, tmp_path / "lake", tmp_path / "a.jsonl.gz").sources
+    assert (row["range_end"], row["bytes_unreadable"]) == (len(text), 4)
+    assert (row["bytes_in_batches"], row["records"]) == (len(text) - 4, 1)
 
 
 @pytest.fixture(scope="module", params=Writer)
