@@ -5,6 +5,7 @@ BENCH_MB says how large the main ones are (100 by default); the others are in pr
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
@@ -20,7 +21,7 @@ _MEGABYTE: Final = 1 << 20
 
 
 class Input(NamedTuple):
-    """A segment: its mix, its size relative to BENCH_MB (before it is compressed), and its codec."""
+    """A segment: its mix, its size relative to BENCH_MB (before it is compressed; at least one batch), and its codec."""
 
     mix: str
     share: float = 1.0
@@ -28,10 +29,15 @@ class Input(NamedTuple):
 
     def path(self) -> Path:
         """Where it is, made if it is not there; named and placed as brokers do."""
-        size = int(self.share * megabytes() * _MEGABYTE)
+        size = max(1, int(self.share * megabytes() * _MEGABYTE))
         folder = _kept() / f"{self.mix}-{self.codec}-{size}" / "__consumer_offsets-0"
         path = folder / "00000000000000000000.log"
         if not path.exists():
+            print(
+                f"making {self.mix}, {self.codec}, {size / _MEGABYTE:.1f} MB (once)",
+                file=sys.stderr,
+                flush=True,
+            )
             folder.mkdir(parents=True, exist_ok=True)
             staged = path.with_suffix(".making")
             staged.write_bytes(write_batches(MIXES[self.mix](Random(SEED)), size, self.codec))

@@ -35,9 +35,10 @@ def lakes_table(folder: Path) -> Table:
 
 def _rows(running: SparkSession, input_: Input, folder: Path) -> list[tuple[str, ...]]:
     shutil.rmtree(folder, ignore_errors=True)
-    lake, path = folder / "ours", input_.path()
-    _ingest(running, path, lake)
-    tables = {table.name: running.read.parquet(f"{lake / table.name}/*.parquet") for table in (LOG, EVENTS)}
+    source, lake, path = folder / "source", folder / "ours", input_.path()
+    for each in (source, lake):
+        _ingest(running, path, each)
+    tables = {table.name: running.read.parquet(f"{source / table.name}/*.parquet") for table in (LOG, EVENTS)}
     copies = {table.name: folder / "copy" / table.name for table in (LOG, EVENTS)}
 
     def copy(*wanted: LakeTable) -> None:

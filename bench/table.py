@@ -43,7 +43,7 @@ def number(value: float) -> str:
     """Two digits that count; all of a larger number."""
     if value >= 100:
         return f"{value:,.0f}"
-    return f"{value:.2f}" if value < 1 else f"{value:.1f}"
+    return f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
 def times(value: float) -> str:

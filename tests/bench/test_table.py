@@ -36,7 +36,8 @@ def test_a_readme_without_the_place_is_left_alone(readme: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.123, "0.12"), (6.04, "6.0"), (99.94, "99.9"), (1234.5, "1,234"), (100.2, "100")]
+    ("value", "text"),
+    [(0.123, "0.12"), (0.00345, "0.0034"), (6.04, "6.0"), (99.94, "99.9"), (1234.5, "1,234"), (100.2, "100")],
 )
 def test_numbers_have_the_digits_that_count(value: float, text: str) -> None:
     assert number(value) == text
