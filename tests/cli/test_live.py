@@ -58,3 +58,17 @@ def test_nobody_there_is_one_sentence() -> None:
     result = invoke("decode", "--bootstrap-server", "127.0.0.1:9")
     assert result.exit_code == 1
     assert "127.0.0.1:9" in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "asked", [("--log-partition", "99"), ("--since", "99:0"), ("--log-partition", "0", "--since", "1:0")]
+)
+def test_a_partition_that_there_is_not_is_refused(active: KRaftBroker, asked: tuple[str, ...]) -> None:
+    result = invoke("decode", "--bootstrap-server", active.bootstrap_server, *asked)
+    assert result.exit_code == 2
+    assert "__consumer_offsets has the partitions 0 to 3" in result.stderr
+
+
+def test_columns_are_an_archives(active: KRaftBroker) -> None:
+    result = invoke("decode", "--bootstrap-server", active.bootstrap_server, "--columns", "offset=o")
+    assert result.exit_code == 2 and "--columns" in result.stderr

@@ -320,5 +320,5 @@ def test_a_tar_that_is_cut_off_inside_a_member(broker: Path, tmp_path: Path) -> 
         log = next(info for info in tar.getmembers() if info.name.endswith(".log") and info.size > 1)
         end = log.offset_data + log.size // 2
     cut.write_bytes(whole.read_bytes()[:end])
-    with pytest.raises(SourceError, match="not a tar that can be read.*copy it again"):
+    with pytest.raises(SourceError, match=r"not a tar that can be read.*copy it again"):
         find_segments([cut])
