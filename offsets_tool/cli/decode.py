@@ -1,6 +1,6 @@
 """`offsets-tool decode`: every record, as JSON for `jq` or byte for byte as a Kafka release prints it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import click
@@ -11,8 +11,12 @@ from offsets_tool.cli.evidence import Evidence, evidence_options
 from offsets_tool.cli.filters import filter_options, parse_filters
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import Reading
-from offsets_tool.cli.render import default_format, output, write_rows
+from offsets_tool.cli.render import default_format, json_line, output, write_rows
+from offsets_tool.cli.text_lane import TextLane
+from offsets_tool.columns.fast.text.printer import Printer
+from offsets_tool.dialects.output import Output
 from offsets_tool.errors import UsageError
+from offsets_tool.events import Event, decode
 
 COLUMNS = ("partition", "offset", "time", "type", "group", "about", "value", "problem")
 
@@ -97,12 +101,30 @@ def _writer(
 
 
 def _events_writer(format_: str, raw: bool) -> Write:
+    if format_ == "jsonl":
+        return _json_writer(raw)
+
     def write(out: BinaryIO, reading: Reading) -> None:
-        rows: Iterator[dict[str, Any]]
-        if format_ == "jsonl":
-            rows = (event_json(event, raw=raw) for event in reading.events())
-        else:
-            rows = (event_summary(event) for event in reading.events())
+        rows = (event_summary(event) for event in reading.events())
         write_rows(out, rows, format_, COLUMNS)
+
+    return write
+
+
+def _json_writer(raw: bool) -> Write:
+    def line(event: Event) -> bytes:
+        return json_line(event_json(event, raw=raw))
+
+    printer = None if raw else Printer(lambda record: Output(line(decode(record))))
+
+    def write(out: BinaryIO, reading: Reading) -> None:
+        lane = TextLane(reading, printer)
+        for part in reading.parts:
+            for piece in lane.pieces(part):
+                if isinstance(piece, memoryview):
+                    out.write(piece)
+                    continue
+                for event in reading.shown(piece):
+                    out.write(line(event))
 
     return write

@@ -7,9 +7,11 @@ from typing import BinaryIO
 from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import note
+from offsets_tool.cli.text_lane import TextLane
+from offsets_tool.columns.fast.text.printer import Printer
 from offsets_tool.dialects import formatter
-from offsets_tool.dialects.dump_log import dump_log
-from offsets_tool.dialects.output import Output
+from offsets_tool.dialects.dump_log import DumpLog
+from offsets_tool.dialects.output import NOTHING, Output
 from offsets_tool.dialects.versions import NEWEST, name_of
 from offsets_tool.errors import UsageError
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
@@ -21,34 +23,55 @@ def formatter_writer(name: str, kafka_version: str | None) -> Write:
     """The console consumer with one of Kafka's formatters: data records only, part after part."""
     dialect = formatter(name, kafka_version)
 
+    def show(record: LogRecord) -> Output:
+        return NOTHING if record.is_control else dialect.format(record)
+
     def write(out: BinaryIO, reading: Reading) -> None:
         _leave_out_set_aside(reading)
-        for event in reading.events():
-            if event.record.is_control:
-                continue
-            _print(out, reading, dialect.format(event.record), counted=event.problem is not None)
+        lane = TextLane(reading, Printer(show))
+        for part in reading.parts:
+            for piece in lane.pieces(part):
+                if isinstance(piece, memoryview):
+                    out.write(piece)
+                    continue
+                for event in reading.shown(piece):
+                    _print(out, reading, show(event.record), counted=event.problem is not None)
 
     return write
 
 
 def dump_log_writer(kafka_version: str | None, *, records: bool) -> Write:
     """kafka-dump-log over each segment, with or without its record lines."""
+    release = kafka_version or name_of(NEWEST)
+    any_file = DumpLog("", release, base_offset=0, records=records)
+    # Without records, those that the lane leaves to the reference would not be counted.
+    printer = Printer(any_file.record, any_file.batch) if any_file.has_batches and records else None
 
     def write(out: BinaryIO, reading: Reading) -> None:
         _leave_out_set_aside(reading)
+        lane = TextLane(reading, printer)
         for part in reading.parts:
-            lines = dump_log(
-                _file_name(part),
-                _reads(reading, part),
-                kafka_version or name_of(NEWEST),
-                base_offset=_base_offset(part),
-                records=records,
-            )
-            for line in lines:
+            dump = DumpLog(_file_name(part), release, base_offset=_base_offset(part), records=records)
+            for line in _dumped(out, reading, part, dump, lane):
                 # What is wrong with a record or with bytes was counted when they were read.
                 _print(out, reading, line, counted=True)
 
     return write
+
+
+def _dumped(out: BinaryIO, reading: Reading, part: Part, dump: DumpLog, lane: TextLane) -> Iterator[Output]:
+    """What is to be printed one by one; text from the lane is written in between."""
+    yield dump.begin()
+    for piece in lane.pieces(part, verify=False, passed=dump.passed):
+        if isinstance(piece, memoryview):
+            out.write(piece)
+        elif isinstance(piece, LogRecord):
+            _demand_batches(part)
+            for event in reading.decoded(piece):
+                yield dump.record(event.record)
+        elif (item := _filtered(reading, piece)) is not None:
+            yield from dump.show(item)
+    yield from dump.end()
 
 
 def _print(out: BinaryIO, reading: Reading, said: Output, *, counted: bool) -> None:
@@ -82,15 +105,16 @@ def _base_offset(part: Part) -> int:
     return part.segment.base_offset
 
 
-def _reads(reading: Reading, part: Part) -> Iterator[BatchRead | Unreadable]:
-    """The part's batches with the records that the filters let through; batches without any are left out then."""
-    for item in reading.items(part, verify=False):
-        if isinstance(item, LogRecord):
-            raise UsageError(
-                "an archive keeps no batches for dump-log to print: use --formatter offsets, or drop it"
-            )
-        shown = tuple(event.record for event in reading.decoded(item) if reading.filters.matches(event))
-        if not isinstance(item, BatchRead) or not reading.filters.active:
-            yield item
-        elif shown:
-            yield item._replace(records=shown)
+def _demand_batches(part: Part) -> None:
+    if part.segment is None:
+        raise UsageError(
+            "an archive keeps no batches for dump-log to print: use --formatter offsets, or drop it"
+        )
+
+
+def _filtered(reading: Reading, item: BatchRead | Unreadable) -> BatchRead | Unreadable | None:
+    """A batch with the records that the filters let through; None for one without any, if there are filters."""
+    shown = tuple(event.record for event in reading.shown(item))
+    if not isinstance(item, BatchRead) or not reading.filters.active:
+        return item
+    return item._replace(records=shown) if shown else None

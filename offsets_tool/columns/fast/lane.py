@@ -72,13 +72,17 @@ class Lane:
         log_partition: int | None,
         interned: Interned | None = None,
         inflate_limit: int = INFLATE_LIMIT,
+        *,
+        verify: bool = True,
     ) -> None:
+        """`verify=False` also reads the records of batches whose checksum is wrong; they are the reference's."""
         self._view = data
         self._data: Array = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
         self._source = source
         self._log_partition = log_partition
         self._limit = inflate_limit
-        self._walker = Walker(data, source)
+        self._verify = verify
+        self._walker = Walker(data, source, verify=verify)
         self._batches = new_table(B)
         self._records = new_table(R)
         self.interned = interned or Interned()
@@ -111,7 +115,14 @@ class Lane:
     def _by_reference(self, item: Batch | Unreadable) -> BatchRead | Unreadable:
         if isinstance(item, Unreadable):
             return item
-        return read_content(self._view, item, self._source, self._log_partition, inflate_limit=self._limit)
+        return read_content(
+            self._view,
+            item,
+            self._source,
+            self._log_partition,
+            verify=self._verify,
+            inflate_limit=self._limit,
+        )
 
     def _of_one_kind(self, count: int) -> int:
         """How many of the first batches are all compressed, or none of them."""

@@ -1,0 +1,48 @@
+"""Text through the fast lane, where it can be had and pays: what a command prints of a segment, piece by piece.
+
+Whoever prints gets text that is done, or an item that is to be decoded and printed as it would be without the lane.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from offsets_tool.cli.evidence import Item, Part
+from offsets_tool.cli.reading import Reading
+from offsets_tool.columns.fast.availability import why_not
+from offsets_tool.columns.fast.text.printer import Printer
+
+if TYPE_CHECKING:
+    from offsets_tool.columns.fast.text.reading import TextReader
+
+TEXT_FAST_FROM = 1 << 20
+"""Bytes of segments from which loading the lane pays."""
+
+
+class TextLane:
+    """What `printer` prints of the parts of a reading."""
+
+    def __init__(self, reading: Reading, printer: Printer | None) -> None:
+        """Without a printer, or with filters, all is left to the caller."""
+        self._reading = reading
+        self._text = _reader(reading, printer) if printer is not None else None
+
+    def pieces(
+        self, part: Part, *, verify: bool = True, passed: Callable[[int, int], None] | None = None
+    ) -> Iterator[memoryview | Item]:
+        """Text, which the next piece overwrites, and items that the caller decodes and prints.
+
+        A single record of a segment stands among text that was printed before it: its batch's line is. `passed` is told the
+        offsets of all records that were printed so, or are to be, as first and last of some that follow each other.
+        """
+        if self._text is None or part.segment is None:
+            return self._reading.items(part, verify=verify)
+        return self._reading.text(part, self._text, verify=verify, passed=passed)
+
+
+def _reader(reading: Reading, printer: Printer) -> "TextReader | None":
+    size = sum(part.size for part in reading.parts if part.segment)
+    if reading.filters.active or size < TEXT_FAST_FROM or why_not() is not None:
+        return None
+    from offsets_tool.columns.fast.text.reading import TextReader  # noqa: PLC0415 - Numba
+
+    return TextReader(printer)

@@ -1,0 +1,182 @@
+"""What a dialect prints of a key: the dialect itself prints it, once for each distinct key.
+
+Printed is one record that is always the same but for the key. What two keys of one size change in it, begin to end, is where the
+key's text stands. Keys that do not decode cleanly have no text here.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from offsets_tool.columns.fast.interned import Interned
+from offsets_tool.columns.fast.text.fields import KeyClass
+from offsets_tool.dialects.output import Output
+from offsets_tool.errors import DecodeError
+from offsets_tool.events import decode_key
+from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
+
+Array = np.ndarray[Any, Any]
+Show = Callable[[LogRecord], Output]
+
+_MARKER_KEYS: Final = (b"\0\0\0\0", b"\0\0\0\1")
+_OVERHEAD: Final = 10
+"""Bytes of a commit's key beside the names: type, two lengths, partition."""
+_TOPIC: Final = 3
+
+_BATCH: Final = Batch(
+    position=0,
+    size=100,
+    magic=2,
+    codec=Codec.NONE,
+    crc=0,
+    crc_valid=True,
+    base_offset=0,
+    last_offset=0,
+    timestamp_type=TimestampType.CREATE_TIME,
+    base_timestamp=0,
+    max_timestamp=0,
+    count=1,
+)
+_VALUE: Final = struct.pack(">hqhq", 0, 0, 0, 0)
+"""An offset commit of version 0: every release reads it under both types of key."""
+
+
+class KeyTexts:
+    """Texts of keys, as one printer prints them."""
+
+    def __init__(self, show: Show) -> None:
+        self._show = show
+        self._frames: dict[tuple[int, int], tuple[bytes, bytes] | None] = {}
+
+    def text(self, key: bytes) -> bytes | None:
+        """What is printed of the key of an offset commit; None if it is not one that decodes cleanly."""
+        return self._text(key) if _is_clean(key) else None
+
+    def _text(self, key: bytes) -> bytes | None:
+        frame = self._frame(key[1], len(key))
+        line = self._line(key)
+        if frame is None or line is None:
+            return None
+        begin, end = frame
+        if len(line) < len(begin) + len(end) or not (line.startswith(begin) and line.endswith(end)):
+            return None
+        return line[len(begin) : len(line) - len(end)]
+
+    def _frame(self, type_id: int, size: int) -> tuple[bytes, bytes] | None:
+        """What stands before and after the text of keys of a type and size."""
+        place = type_id, size
+        if place not in self._frames:
+            self._frames[place] = self._compared(type_id, size)
+        return self._frames[place]
+
+    def _compared(self, type_id: int, size: int) -> tuple[bytes, bytes] | None:
+        if size < _OVERHEAD + _TOPIC + 1:
+            return None
+        one, other = (self._line(_probe_key(type_id, size, names)) for names in (b"qv", b"jx"))
+        if one is None or other is None:
+            return None
+        if one == other:
+            return one, b""
+        begin = next(at for at in range(len(one)) if one[at] != other[at])
+        end = next(at for at in range(len(one)) if one[-1 - at] != other[-1 - at])
+        return one[:begin], one[len(one) - end :]
+
+    def _line(self, key: bytes) -> bytes | None:
+        record = LogRecord(
+            source="",
+            log_partition=0,
+            log_offset=0,
+            timestamp=0,
+            key=key,
+            value=_VALUE,
+            timestamp_type=TimestampType.CREATE_TIME,
+            producer_id=-1,
+            producer_epoch=-1,
+            sequence=-1,
+            is_transactional=False,
+            batch=_BATCH,
+        )
+        printed = self._show(record)
+        return None if printed.error is not None else printed.text
+
+
+def probe_keys(type_id: int) -> tuple[bytes, bytes]:
+    """Two keys of a type that have nothing in common, their size included."""
+    return _probe_key(type_id, 41, b"wk"), _probe_key(type_id, 67, b"mg")
+
+
+def _probe_key(type_id: int, size: int, names: bytes) -> bytes:
+    """A commit's key of `size` bytes: two letters again and again as names, and a partition whose digits are of its own."""
+    group = names[:1] * (size - _OVERHEAD - _TOPIC)
+    partition = 111_111 * (names[0] % 9 + 1)
+    topic = names[1:] * _TOPIC
+    return (
+        struct.pack(">hh", type_id, len(group))
+        + group
+        + struct.pack(">h", _TOPIC)
+        + topic
+        + struct.pack(">i", partition)
+    )
+
+
+def _is_clean(key: bytes) -> bool:
+    if key[:2] not in (b"\0\0", b"\0\1"):
+        return False
+    try:
+        decoded = decode_key(key)
+    except DecodeError:
+        return False
+    return not decoded.notes and not decoded.trailing
+
+
+class KeyTable:
+    """Classes, sizes and texts of interned keys, by number, for compiled code."""
+
+    def __init__(self, interned: Interned, texts: KeyTexts) -> None:
+        self._interned = interned
+        self._texts = texts
+        self._known = 0
+        self.classes: Array = np.full(1 << 12, KeyClass.OTHER, np.int64)
+        self.sizes: Array = np.zeros(1 << 12, np.int64)
+        self.text_starts: Array = np.zeros(1 << 12, np.int64)
+        self.text_sizes: Array = np.zeros(1 << 12, np.int64)
+        self._arena = bytearray(8)
+        self.arena: Array = np.zeros(8, np.uint8)
+
+    def belongs_to(self, interned: Interned) -> bool:
+        """Whether this is the table of these keys."""
+        return self._interned is interned
+
+    def update(self) -> None:
+        """Takes in the keys that are new."""
+        count = len(self._interned)
+        if count == self._known:
+            return
+        while count > len(self.classes):
+            self._enlarge()
+        for number in range(self._known, count):
+            self._add(number, self._interned.key(number))
+        self._known = count
+        self.arena = np.frombuffer(bytes(self._arena) + bytes(8), np.uint8)
+
+    def _add(self, number: int, key: bytes) -> None:
+        self.sizes[number] = len(key)
+        if key in _MARKER_KEYS:
+            self.classes[number] = KeyClass.MARKER
+            return
+        text = self._texts.text(key)
+        if text is None:
+            return
+        self.classes[number] = key[1]
+        self.text_starts[number], self.text_sizes[number] = len(self._arena), len(text)
+        self._arena += text
+
+    def _enlarge(self) -> None:
+        more = len(self.classes)
+        self.classes = np.concatenate((self.classes, np.full(more, KeyClass.OTHER, np.int64)))
+        self.sizes, self.text_starts, self.text_sizes = (
+            np.concatenate((column, np.zeros(more, np.int64)))
+            for column in (self.sizes, self.text_starts, self.text_sizes)
+        )
