@@ -76,7 +76,8 @@ def _entries(oracle: Oracle, path: Path, records: int, few: Path, fewer: int) ->
         Entry(_WARM, kafka.pace(oracle, path, memory=True), records),
         Entry("**ours, reference reader**: `events` in Arrow", timed(lambda: slowly.run(few)), fewer, _SLOW_ROUNDS, False),
         entry("**ours**: `events` in Arrow", ours.Reading()),
-        entry("**ours**: the same and the file's SHA-256", ours.Reading(whole=True)),
+        entry("**ours**: the same, keys known from the segment before", ours.Reading(keeps=True)),
+        entry("**ours**: `events`, and the file's SHA-256", ours.Reading(whole=True)),
         entry("**ours**: `events` and `log` in Arrow", ours.Reading(log=True)),
         Entry("**ours**: both written as Parquet (zstd)", timed(lambda: ours.write_and_drop(path)), records, 5),
     ]  # fmt: skip

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,20 +28,25 @@ _COMMIT_KINDS: Final = ("OffsetCommit v", "LegacyOffsetCommit v")
 
 
 class Reading:
-    """Segments to rows, by a reader that keeps what repeats, as Spark's tasks and the commands do.
+    """Segments to rows, each time by a new reader that knows no key yet; with `keeps`, by one that remembers them, as it does
+    from segment to segment.
 
     `whole` reads the file as one, and its SHA-256 is taken too; otherwise it is read as two ranges, the first batch and the
     rest, and not hashed, so that the time is that of reading and decoding, as Kafka's is.
     """
 
-    def __init__(self, *, log: bool = False, fast: bool = True, whole: bool = False) -> None:
-        self._reader = RowReader(log=log, fast=fast)
+    def __init__(
+        self, *, log: bool = False, fast: bool = True, whole: bool = False, keeps: bool = False
+    ) -> None:
+        self._new = partial(RowReader, log=log, fast=fast)
+        self._kept = self._new() if keeps else None
         self._ranges = ((0, None),) if whole else ((0, 1), (1, None))
 
     def rows(self, path: Path) -> Iterator[RowsRead]:
         """Every byte must have been read: generated segments have no damage."""
+        reader = self._kept or self._new()
         for start, end in self._ranges:
-            for item in self._reader.read(path, _ORIGIN, start=start, end=end):
+            for item in reader.read(path, _ORIGIN, start=start, end=end):
                 assert isinstance(item, RowsRead)
                 yield item
 
