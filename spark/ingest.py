@@ -1,8 +1,8 @@
 """Ingest: sources become rows of `log`, `events` and `sources`, incrementally and exactly once.
 
 Finish what an interrupted run left, plan what is new, let tasks read it, commit. A run that finds nothing new commits
-nothing. Uses DataFrames only, so it also runs through Spark Connect (lake and sources must be visible to driver and tasks
-alike). Knows neither bytes (spark.tasks) nor how a commit is made (spark.commit).
+nothing. Uses DataFrames only, so it also runs through Spark Connect (with Arrow's writer lake and sources must be visible to
+this process and to the tasks). Knows neither bytes (spark.tasks) nor how a commit is made (spark.commit).
 """
 
 import json
