@@ -18,8 +18,8 @@ COMMITS = Input("commits")
 _FEWER = Input("commits", 0.1)
 _OTHERS = (
     (Input("rich"), "versions 1, 3, 4 with topic ids, metadata, tombstones, transactions"),
-    (Input("rebalances", 0.2), "20 % classic group metadata, ten members each"),
-    (Input("consumer-groups", 0.2), "20 % records of KIP-848 groups"),
+    (Input("rebalances"), "20 % classic group metadata, ten members each"),
+    (Input("consumer-groups", 0.5), "20 % records of KIP-848 groups"),
 )
 _SLOW_ROUNDS = 3
 _WARM = "Kafka's MemoryRecords and serde, warm JVM: objects, dropped"
