@@ -26,14 +26,18 @@ def test_nothing_was_edited(manifest: Path) -> None:
     assert any(name.endswith(".log") for name in here)
 
 
-def test_every_corpus_is_described() -> None:
-    """The README says of each corpus with a manifest what it is for."""
-    table = [row for row in (FIXTURES / "README.md").read_text().splitlines() if row.startswith("| `")]
+@pytest.mark.parametrize("kind", ["corpora", "corpora-replicated"])
+def test_every_corpus_is_described(kind: str) -> None:
+    """The README's section of each kind says of every folder with a manifest what it is for; copies of brokers all have one."""
+    (section,) = re.findall(rf"^## {kind}/$(.*?)^## ", (FIXTURES / "README.md").read_text(), re.M | re.S)
     described = set()
-    for row in table:
-        names = re.findall(r"`([^`]+)`", row.split("|")[1])
-        described |= {name if name[0] != "-" else names[0].split("-")[0] + name for name in names}
-    assert described == {path.parent.name for path in MANIFESTS if path.parent.parent.name == "corpora"}
+    for row in section.splitlines():
+        if row.startswith("| `"):
+            names = re.findall(r"`([^`]+)`", row.split("|")[1])
+            described |= {name if name[0] != "-" else names[0].split("-")[0] + name for name in names}
+    folders = {path.name for path in (FIXTURES / kind).iterdir()}
+    with_manifest = {path.parent.name for path in MANIFESTS if path.parent.parent.name == kind}
+    assert described == with_manifest and (kind == "corpora" or with_manifest == folders)
 
 
 def test_no_paths_of_a_machine_and_small() -> None:
