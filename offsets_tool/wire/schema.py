@@ -100,6 +100,16 @@ class Schema(NamedTuple):
     """Missing trailing fields read as their defaults (Connect's protocol does that)."""
 
 
+def untagged(schema: Schema, version: int) -> list[FieldSpec]:
+    """The fields that stand in their order in this version."""
+    return [f for f in schema.fields if f.tag is None and version in f.versions]
+
+
+def tagged(schema: Schema, version: int) -> list[FieldSpec]:
+    """The fields that this version has as tags."""
+    return [f for f in schema.fields if f.tag is not None and version in f.versions]
+
+
 UnknownTags = tuple[tuple[int, bytes], ...]
 _SPEC = "kafka"
 

@@ -1,20 +1,20 @@
-"""From a declaration to its reader and writer: the only place that knows Kafka's rules for versions, nulls and tags.
+"""From a declaration to its reader: this module and writing.py alone know Kafka's rules for versions, nulls and tags.
 
 `decode` and `encode` handle one message without its version prefix. A reader is a tree of small closures, built once for each
 (class, version). It promises to read what Kafka's generated classes read and to refuse what they refuse, in their words
 (`DecodeError.kafka`); it knows nothing about records, groups or files.
 """
 
-import struct
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.wire.cursor import Cursor
-from offsets_tool.wire.primitives import FIXED_READERS, FIXED_WRITERS, Read, Write, write_unsigned_varint
-from offsets_tool.wire.schema import FieldSpec, Primitive, Schema, Shape, schema_of
-from offsets_tool.wire.text import decode_text, encode_text, is_clean
+from offsets_tool.wire.primitives import FIXED_READERS, Read
+from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of, tagged, untagged
+from offsets_tool.wire.text import decode_text, is_clean
+from offsets_tool.wire.writing import struct_writer
 
 
 class Decoded(NamedTuple):
@@ -40,14 +40,11 @@ def encode(message: Any, version: int) -> bytes:
     return bytes(out)
 
 
-# ---- reading
-
-
 @cache
 def struct_reader(cls: type, version: int, flexible: bool) -> Read:
     schema = schema_of(cls)
-    plain = [(f, field_reader(f, version, flexible)) for f in _untagged(schema, version)]
-    tagged = {f.tag: (f, _tag_reader(f, version)) for f in _tagged(schema, version)} if flexible else {}
+    plain = [(f, field_reader(f, version, flexible)) for f in untagged(schema, version)]
+    known = {f.tag: (f, _tag_reader(f, version)) for f in tagged(schema, version)} if flexible else {}
     lenient = schema.lenient_end
 
     def read(cursor: Cursor) -> Any:
@@ -61,7 +58,7 @@ def struct_reader(cls: type, version: int, flexible: bool) -> Read:
             except DecodeError as error:
                 raise error.within(spec.name) from None
         if flexible:
-            _read_tags(cursor, tagged, values)
+            _read_tags(cursor, known, values)
         return cls(**{**_absent(cls, version), **values})
 
     return read
@@ -73,24 +70,16 @@ def _absent(cls: type, version: int) -> dict[str, Any]:
     return {f.name: f.default for f in schema_of(cls).fields if version not in f.versions}
 
 
-def _untagged(schema: Schema, version: int) -> list[FieldSpec]:
-    return [f for f in schema.fields if f.tag is None and version in f.versions]
-
-
-def _tagged(schema: Schema, version: int) -> list[FieldSpec]:
-    return [f for f in schema.fields if f.tag is not None and version in f.versions]
-
-
 def _read_tags(
-    cursor: Cursor, tagged: dict[int | None, tuple[FieldSpec, Read]], values: dict[str, Any]
+    cursor: Cursor, known: dict[int | None, tuple[FieldSpec, Read]], values: dict[str, Any]
 ) -> None:
     unknown: list[tuple[int, bytes]] = []
     for _ in range(cursor.unsigned_varint()):
         tag, size = cursor.unsigned_varint(), cursor.unsigned_varint()
-        if tag not in tagged:
+        if tag not in known:
             unknown.append((tag, cursor.raw(size)))
             continue
-        spec, read_field = tagged[tag]
+        spec, read_field = known[tag]
         start = cursor.position
         try:
             values[spec.name] = read_field(cursor)
@@ -208,109 +197,3 @@ def _bytes_reader(name: str, nullable: bool, flexible: bool) -> Read:
 def _kafka_name(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
-
-
-# ---- writing
-
-
-@cache
-def struct_writer(cls: type, version: int, flexible: bool) -> Write:
-    schema = schema_of(cls)
-    plain = [(f.name, _shape_writer(f.shape, version, flexible)) for f in _untagged(schema, version)]
-    tagged = [(f, _tag_writer(f, version)) for f in _tagged(schema, version)]
-
-    def write(out: bytearray, value: Any) -> None:
-        for name, write_field in plain:
-            write_field(out, getattr(value, name))
-        if flexible:
-            _write_tags(out, value, tagged)
-
-    return write
-
-
-def _write_tags(out: bytearray, value: Any, tagged: list[tuple[FieldSpec, Write]]) -> None:
-    payloads = list(value.unknown_tags)
-    for spec, write_field in tagged:
-        held = getattr(value, spec.name)
-        if held != spec.default:
-            payload = bytearray()
-            write_field(payload, held)
-            payloads.append((spec.tag, bytes(payload)))
-    write_unsigned_varint(out, len(payloads))
-    for tag, payload in sorted(payloads, key=lambda entry: entry[0]):
-        write_unsigned_varint(out, tag)
-        write_unsigned_varint(out, len(payload))
-        out += payload
-
-
-def _tag_writer(spec: FieldSpec, version: int) -> Write:
-    if spec.shape.part is None or not spec.shape.nullable:
-        return _shape_writer(spec.shape, version, True)
-    write_part = struct_writer(spec.shape.part, version, True)
-
-    def write(out: bytearray, value: Any) -> None:
-        write_unsigned_varint(out, 0 if value is None else 1)
-        if value is not None:
-            write_part(out, value)
-
-    return write
-
-
-def _shape_writer(shape: Shape, version: int, flexible: bool) -> Write:
-    if shape.element is not None:
-        return _array_writer(shape.element, version, flexible)
-    if shape.part is not None:
-        return _part_writer(shape, version, flexible)
-    assert shape.primitive is not None
-    if shape.primitive in FIXED_WRITERS:
-        return FIXED_WRITERS[shape.primitive]
-    write_length = _length_writer(flexible, ">i" if shape.primitive is Primitive.BYTES else ">h")
-    return _blob_writer(write_length, shape.primitive)
-
-
-def _blob_writer(write_length: Callable[[bytearray, int], None], primitive: Primitive) -> Write:
-    def write(out: bytearray, value: Any) -> None:
-        if value is None:
-            write_length(out, -1)
-            return
-        raw = value if primitive is Primitive.BYTES else encode_text(value)
-        write_length(out, len(raw))
-        out += raw
-
-    return write
-
-
-def _part_writer(shape: Shape, version: int, flexible: bool) -> Write:
-    assert shape.part is not None
-    write_part = struct_writer(shape.part, version, flexible)
-    if not shape.nullable:
-        return write_part
-
-    def write(out: bytearray, value: Any) -> None:
-        out += b"\xff" if value is None else b"\x01"
-        if value is not None:
-            write_part(out, value)
-
-    return write
-
-
-def _array_writer(element: Shape, version: int, flexible: bool) -> Write:
-    write_length = _length_writer(flexible, ">i")
-    write_element = _shape_writer(element, version, flexible)
-
-    def write(out: bytearray, values: Any) -> None:
-        write_length(out, -1 if values is None else len(values))
-        for value in values or ():
-            write_element(out, value)
-
-    return write
-
-
-def _length_writer(flexible: bool, layout: str) -> Callable[[bytearray, int], None]:
-    if flexible:
-        return lambda out, length: write_unsigned_varint(out, length + 1)
-
-    def write(out: bytearray, length: int) -> None:
-        out += struct.pack(layout, length)
-
-    return write

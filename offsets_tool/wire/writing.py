@@ -1,0 +1,117 @@
+"""From a declaration to its writer: the other half of walk.py, which knows the same rules for versions, nulls and tags.
+
+A writer is a tree of small closures, built once for each (class, version). It writes what Kafka's generated classes write:
+tags that differ from their default, in ascending order.
+"""
+
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from offsets_tool.wire.primitives import FIXED_WRITERS, Write, write_unsigned_varint
+from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of, tagged, untagged
+from offsets_tool.wire.text import encode_text
+
+
+@cache
+def struct_writer(cls: type, version: int, flexible: bool) -> Write:
+    schema = schema_of(cls)
+    plain = [(f.name, _shape_writer(f.shape, version, flexible)) for f in untagged(schema, version)]
+    tags = [(f, _tag_writer(f, version)) for f in tagged(schema, version)]
+
+    def write(out: bytearray, value: Any) -> None:
+        for name, write_field in plain:
+            write_field(out, getattr(value, name))
+        if flexible:
+            _write_tags(out, value, tags)
+
+    return write
+
+
+def _write_tags(out: bytearray, value: Any, tags: list[tuple[FieldSpec, Write]]) -> None:
+    payloads = list(value.unknown_tags)
+    for spec, write_field in tags:
+        held = getattr(value, spec.name)
+        if held != spec.default:
+            payload = bytearray()
+            write_field(payload, held)
+            payloads.append((spec.tag, bytes(payload)))
+    write_unsigned_varint(out, len(payloads))
+    for tag, payload in sorted(payloads, key=lambda entry: entry[0]):
+        write_unsigned_varint(out, tag)
+        write_unsigned_varint(out, len(payload))
+        out += payload
+
+
+def _tag_writer(spec: FieldSpec, version: int) -> Write:
+    if spec.shape.part is None or not spec.shape.nullable:
+        return _shape_writer(spec.shape, version, True)
+    write_part = struct_writer(spec.shape.part, version, True)
+
+    def write(out: bytearray, value: Any) -> None:
+        write_unsigned_varint(out, 0 if value is None else 1)
+        if value is not None:
+            write_part(out, value)
+
+    return write
+
+
+def _shape_writer(shape: Shape, version: int, flexible: bool) -> Write:
+    if shape.element is not None:
+        return _array_writer(shape.element, version, flexible)
+    if shape.part is not None:
+        return _part_writer(shape, version, flexible)
+    assert shape.primitive is not None
+    if shape.primitive in FIXED_WRITERS:
+        return FIXED_WRITERS[shape.primitive]
+    write_length = _length_writer(flexible, ">i" if shape.primitive is Primitive.BYTES else ">h")
+    return _blob_writer(write_length, shape.primitive)
+
+
+def _blob_writer(write_length: Callable[[bytearray, int], None], primitive: Primitive) -> Write:
+    def write(out: bytearray, value: Any) -> None:
+        if value is None:
+            write_length(out, -1)
+            return
+        raw = value if primitive is Primitive.BYTES else encode_text(value)
+        write_length(out, len(raw))
+        out += raw
+
+    return write
+
+
+def _part_writer(shape: Shape, version: int, flexible: bool) -> Write:
+    assert shape.part is not None
+    write_part = struct_writer(shape.part, version, flexible)
+    if not shape.nullable:
+        return write_part
+
+    def write(out: bytearray, value: Any) -> None:
+        out += b"\xff" if value is None else b"\x01"
+        if value is not None:
+            write_part(out, value)
+
+    return write
+
+
+def _array_writer(element: Shape, version: int, flexible: bool) -> Write:
+    write_length = _length_writer(flexible, ">i")
+    write_element = _shape_writer(element, version, flexible)
+
+    def write(out: bytearray, values: Any) -> None:
+        write_length(out, -1 if values is None else len(values))
+        for value in values or ():
+            write_element(out, value)
+
+    return write
+
+
+def _length_writer(flexible: bool, layout: str) -> Callable[[bytearray, int], None]:
+    if flexible:
+        return lambda out, length: write_unsigned_varint(out, length + 1)
+
+    def write(out: bytearray, length: int) -> None:
+        out += struct.pack(layout, length)
+
+    return write
