@@ -14,7 +14,7 @@ from offsets_tool.columns.fast.text.printer import Printer
 if TYPE_CHECKING:
     from offsets_tool.columns.fast.text.reading import TextReader
 
-TEXT_FAST_FROM = 1 << 20
+TEXT_FAST_FROM = 2 << 20
 """Bytes of segments from which loading the lane pays."""
 
 

@@ -124,6 +124,8 @@ def _record_classes(chunk: Chunk, found: dict[str, Array], key_classes: Array) -
     is_commit, is_marker = kind == Kind.COMMIT, kind == Kind.MARKER
     made: Array = (found["timestamp"] == -1).astype(np.int64)
     strange = (found["timestamp"] < -1) | (found["log_offset"] < 0) | (found["sequence"] > MAX_INT)
+    # An offset before its batch's first has a sequence before the first, or around the corner.
+    strange |= found["log_offset"] < found["base_offset"][records[R.BATCH]]
     for place, name in enumerate(_COMMIT_MAY_LACK, 1):
         relevant = is_commit | is_marker if name == "leader_epoch" else is_commit
         made |= (relevant & (found[name] == -1)).astype(np.int64) << place

@@ -23,6 +23,8 @@ Show = Callable[[LogRecord], Output]
 _MARKER_KEYS: Final = (b"\0\0\0\0", b"\0\0\0\1")
 _OVERHEAD: Final = 10
 """Bytes of a commit's key beside the names: type, two lengths, partition."""
+_SHORTEST: Final = _OVERHEAD + 2
+"""A key whose names have a character each; shorter ones have no text here."""
 _TOPIC: Final = 3
 
 _BATCH: Final = Batch(
@@ -72,7 +74,7 @@ class KeyTexts:
         return self._frames[place]
 
     def _compared(self, type_id: int, size: int) -> tuple[bytes, bytes] | None:
-        if size < _OVERHEAD + _TOPIC + 1:
+        if size < _SHORTEST:
             return None
         one, other = (self._line(_probe_key(type_id, size, names)) for names in (b"qv", b"jx"))
         if one is None or other is None:
@@ -109,13 +111,13 @@ def probe_keys(type_id: int) -> tuple[bytes, bytes]:
 
 def _probe_key(type_id: int, size: int, names: bytes) -> bytes:
     """A commit's key of `size` bytes: two letters again and again as names, and a partition whose digits are of its own."""
-    group = names[:1] * (size - _OVERHEAD - _TOPIC)
+    topic = names[1:] * min(_TOPIC, size - _OVERHEAD - 1)
+    group = names[:1] * (size - _OVERHEAD - len(topic))
     partition = 111_111 * (names[0] % 9 + 1)
-    topic = names[1:] * _TOPIC
     return (
         struct.pack(">hh", type_id, len(group))
         + group
-        + struct.pack(">h", _TOPIC)
+        + struct.pack(">h", len(topic))
         + topic
         + struct.pack(">i", partition)
     )

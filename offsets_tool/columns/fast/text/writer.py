@@ -29,6 +29,8 @@ Array = np.ndarray[Any, Any]
 
 _ROOM: Final = 4 << 20
 """Bytes of text held at once: more than the longest line."""
+_MOST_CLASSES: Final = 500
+"""Classes of one file that are learned: real ones have a dozen, and a file made to have more is not read more slowly for it."""
 _NO_RECORD: Final = -1
 _RECORD_BITS: Final = 20
 _RECORD_MASK: Final = (1 << _RECORD_BITS) - 1
@@ -119,6 +121,8 @@ class FileWriter:
         if self._printer.batch is None:
             return 0, True
         if batch_class not in self._of_batches:
+            if len(self._of_batches) == _MOST_CLASSES:
+                return REFUSED, False
             template, has_records = self._templates.of_batch(real.batch(first).batch, batch_class)
             self._of_batches[batch_class] = self._programs.add(template), has_records
         return self._of_batches[batch_class]
@@ -137,6 +141,8 @@ class FileWriter:
         if both < 0 or batch_class < 0:
             return REFUSED
         if both not in self._of_records:
+            if len(self._of_records) == _MOST_CLASSES:
+                return REFUSED
             record_class = both & _RECORD_MASK
             template = self._templates.of_record(real.record(first), batch_class, record_class)
             self._of_records[both] = self._programs.add(template)

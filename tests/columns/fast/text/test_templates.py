@@ -1,0 +1,104 @@
+"""Templates hold what a printer does, or there is none: printers that no template can follow print all themselves."""
+
+from collections.abc import Callable
+
+import pytest
+
+from offsets_tool.columns.fast.text.printer import Printer
+from offsets_tool.columns.fast.text.template import Number, Printed, Text, fill, learn
+from offsets_tool.dialects.output import Output
+from offsets_tool.events import decode
+from offsets_tool.rows import LogRecord
+from tests.cases import commit
+from tests.columns.fast.test_lane import batch
+from tests.columns.fast.text.printing import Dialect, assert_same
+from tests.dialects.samples import COMMIT_KEY, label
+
+
+def data() -> bytes:
+    """Commits that only differ in numbers and texts."""
+    metadata = ("m", 'a"b', "tab\t", "x" * 40)
+    values = [
+        label(3, commit(3, offset=number * 7, leader_epoch=number, metadata=metadata[number % 4]), 3)
+        for number in range(40)
+    ]
+    return batch([(COMMIT_KEY, value) for value in values])
+
+
+def of(show: Callable[[int, str, int], str]) -> Dialect:
+    """A printer by what it makes of committed offset, metadata and log offset."""
+
+    def line(record: LogRecord) -> Output:
+        value = decode(record).value
+        if value is None:
+            return Output(b"-\n")
+        return Output(f"{show(value.data.offset, value.data.metadata, record.log_offset)}\n".encode())
+
+    return Dialect("made", Printer(line))
+
+
+REFUSED = {
+    "hexadecimal": lambda offset, metadata, at: f"{offset:x}",
+    "padded": lambda offset, metadata, at: f"{offset:08d}",
+    "separated": lambda offset, metadata, at: f"{offset:,}",
+    "a sum": lambda offset, metadata, at: f"{offset + at}",
+    "one more": lambda offset, metadata, at: f"{offset + 1}",
+    "zero is special": lambda offset, metadata, at: str(offset or "none"),
+    "large is special": lambda offset, metadata, at: "much" if offset > 1 << 62 else str(offset),
+    "upper case": lambda offset, metadata, at: metadata.upper(),
+    "cut off": lambda offset, metadata, at: metadata[:30],
+    "its size": lambda offset, metadata, at: str(len(metadata)),
+    "by neighbours": lambda offset, metadata, at: metadata.replace("ab", "a-b").replace("\x00\x01", "?"),
+    "reversed": lambda offset, metadata, at: metadata[::-1],
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    assert assert_same(data(), of(REFUSED[name])).in_lane == 0
+
+
+FOLLOWED = {
+    "nothing": lambda offset, metadata, at: "",
+    "digits around": lambda offset, metadata, at: f"v2 {offset}/{at} 7",
+    "next to each other": lambda offset, metadata, at: f"{metadata}{offset}",
+    "twice": lambda offset, metadata, at: f"{offset} {offset} {metadata}",
+    "escaped": lambda offset, metadata, at: metadata.replace('"', "&quot;") + str(at),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_followed(name: str) -> None:
+    assert assert_same(data(), of(FOLLOWED[name])).by_caller == 0
+
+
+def test_an_error_is_the_callers_to_tell() -> None:
+    printer = Printer(lambda record: Output(b"", f"at {record.log_offset}"))
+    printed = assert_same(data(), Dialect("made", printer))
+    assert printed.in_lane == 0 and printed.errors == [f"at {place}" for place in range(40)]
+
+
+def printed(line: str, numbers: tuple[int, int], text: str = "") -> Printed:
+    return Printed(line.encode(), {"a": numbers[0], "b": numbers[1]}, {Text.METADATA: text.encode()})
+
+
+def test_numbers_and_texts_are_found() -> None:
+    one, other = printed("x 17:q7 (18)", (17, 18), "q7"), printed("x 25:rr (26)", (25, 26), "rr")
+    template = learn([one, other])
+    assert template == (b"x ", Number("a"), b":", Text.METADATA, b" (", Number("b"), b")")
+    assert fill(template, printed("", (3, 4), "s")) == b"x 3:s (4)"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (printed("17", (17, 17)), printed("25", (25, 25))),
+        (printed("17", (17, 18)), printed("26", (25, 26))),
+        (printed("17 x", (17, 18)), printed("25 y", (25, 26))),
+        (printed("17", (17, 18)), printed("25 25", (25, 26))),
+        (printed("q", (17, 18), "q"), printed("17", (25, 26), "r")),
+    ],
+    ids=["which of two", "not the same", "words differ", "one more", "text or number"],
+)
+def test_what_is_not_one_template_is_none(one: Printed, other: Printed) -> None:
+    assert learn([one, other]) is None
