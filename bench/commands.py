@@ -11,7 +11,7 @@ from bench.processes import measured
 from bench.table import Table, number, times
 from bench.tally import Tally, Unequal
 
-_TEXT: Final = Input("commits", 0.1)
+_TEXT: Final = Input("commits", 0.4)
 _FIRST_BATCH: Final = Input("commits", 1e-9)
 """A segment of one batch: its time is that of starting."""
 _ROUNDS: Final = 3
