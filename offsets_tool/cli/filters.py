@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from offsets_tool.columns.fast.text.selection import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.records import RECORD_TYPES
@@ -57,23 +58,22 @@ class Filters:
 
     def matches(self, event: Event) -> bool:
         """Whether the event is to be shown."""
-        return self._in_range(event) and self._about(event)
+        found = self.range_of(event.record.log_partition)
+        return found is not None and found.holds(event.record) and self.about(event)
 
-    def _in_range(self, event: Event) -> bool:
-        record = event.record
-        if self.since.time is not None and record.timestamp < self.since.time:
-            return False
-        if self.until.time is not None and record.timestamp >= self.until.time:
-            return False
+    def range_of(self, log_partition: int | None) -> Range | None:
+        """What of a log partition is to be shown; None for nothing."""
         named = self.log_partitions()
-        if named and record.log_partition not in named:
-            return False
-        here = Position(record.log_partition or 0, record.log_offset)
-        return all(here >= place for place in self.since.places if place[0] == here[0]) and all(
-            here < place for place in self.until.places if place[0] == here[0]
+        if named and log_partition not in named:
+            return None
+        since, until = (
+            [place.log_offset for place in bound.places if place.log_partition == log_partition]
+            for bound in (self.since, self.until)
         )
+        return Range((self.since.time, self.until.time), (max(since, default=None), min(until, default=None)))
 
-    def _about(self, event: Event) -> bool:
+    def about(self, event: Event) -> bool:
+        """Whether key and kind of the event are what is to be shown."""
         if self.types and (CONTROL if event.record.is_control else event.type_id) not in self.types:
             return False
         data = event.key.data if event.key else None

@@ -10,6 +10,8 @@ from offsets_tool.cli.evidence import Item, Part
 from offsets_tool.cli.reading import Reading
 from offsets_tool.columns.fast.availability import why_not
 from offsets_tool.columns.fast.text.printer import Printer
+from offsets_tool.columns.fast.text.selection import Selection
+from offsets_tool.events import decode
 
 if TYPE_CHECKING:
     from offsets_tool.columns.fast.text.reading import TextReader
@@ -22,7 +24,7 @@ class TextLane:
     """What `printer` prints of the parts of a reading."""
 
     def __init__(self, reading: Reading, printer: Printer | None) -> None:
-        """Without a printer, or with filters, all is left to the caller."""
+        """Without a printer, all is left to the caller; so are batches' own lines where there are filters."""
         self._reading = reading
         self._text = _reader(reading, printer) if printer is not None else None
 
@@ -31,8 +33,9 @@ class TextLane:
     ) -> Iterator[memoryview | Item]:
         """Text, which the next piece overwrites, and items that the caller decodes and prints.
 
-        A single record of a segment stands among text that was printed before it: its batch's line is. `passed` is told the
-        offsets of all records that were printed so, or are to be, as first and last of some that follow each other.
+        Text is what the filters let through; items are not filtered. A single record of a segment stands among text that was
+        printed before it: its batch's line is. `passed` is told the offsets of all records that were printed so, or are to
+        be, as first and last of some that follow each other.
         """
         if self._text is None or part.segment is None:
             return self._reading.items(part, verify=verify)
@@ -40,9 +43,13 @@ class TextLane:
 
 
 def _reader(reading: Reading, printer: Printer) -> "TextReader | None":
+    filters = reading.filters
     size = sum(part.size for part in reading.parts if part.segment)
-    if reading.filters.active or size < TEXT_FAST_FROM or why_not() is not None:
+    # A batch has its line if any of its records is shown.
+    if size < TEXT_FAST_FROM or (filters.active and printer.batch is not None) or why_not() is not None:
         return None
     from offsets_tool.columns.fast.text.reading import TextReader  # noqa: PLC0415 - Numba
 
-    return TextReader(printer)
+    if not filters.active:
+        return TextReader(printer)
+    return TextReader(printer, Selection(lambda record: filters.about(decode(record)), filters.range_of))

@@ -136,12 +136,16 @@ def _is_clean(key: bytes) -> bool:
 class KeyTable:
     """Classes, sizes and texts of interned keys, by number, for compiled code."""
 
-    def __init__(self, interned: Interned, texts: KeyTexts) -> None:
+    def __init__(
+        self, interned: Interned, texts: KeyTexts, about: Callable[[LogRecord], bool] | None
+    ) -> None:
         self._interned = interned
         self._texts = texts
+        self._about = about
         self._known = 0
         self.classes: Array = np.full(1 << 12, KeyClass.OTHER, np.int64)
         self.sizes: Array = np.zeros(1 << 12, np.int64)
+        self.wanted: Array = np.ones(1 << 12, bool)
         self.text_starts: Array = np.zeros(1 << 12, np.int64)
         self.text_sizes: Array = np.zeros(1 << 12, np.int64)
         self._arena = bytearray(8)
@@ -165,7 +169,10 @@ class KeyTable:
 
     def _add(self, number: int, key: bytes) -> None:
         self.sizes[number] = len(key)
-        if key in _MARKER_KEYS:
+        is_marker = key in _MARKER_KEYS
+        if self._about is not None:
+            self.wanted[number] = self._about(_keyed(key, is_control=is_marker))
+        if is_marker:
             self.classes[number] = KeyClass.MARKER
             return
         text = self._texts.text(key)
@@ -178,7 +185,15 @@ class KeyTable:
     def _enlarge(self) -> None:
         more = len(self.classes)
         self.classes = np.concatenate((self.classes, np.full(more, KeyClass.OTHER, np.int64)))
+        self.wanted = np.concatenate((self.wanted, np.ones(more, bool)))
         self.sizes, self.text_starts, self.text_sizes = (
             np.concatenate((column, np.zeros(more, np.int64)))
             for column in (self.sizes, self.text_starts, self.text_sizes)
         )
+
+
+def _keyed(key: bytes, *, is_control: bool) -> LogRecord:
+    """A record of which only the key is known, and whether it is a control record."""
+    return LogRecord(
+        source="", log_partition=None, log_offset=-1, timestamp=-1, key=key, value=None, is_control=is_control
+    )

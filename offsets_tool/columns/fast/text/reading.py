@@ -7,7 +7,9 @@ from offsets_tool.columns.fast.interned import Interned
 from offsets_tool.columns.fast.lane import Chunk, Lane
 from offsets_tool.columns.fast.sums import run_of
 from offsets_tool.columns.fast.text.printer import Printer
-from offsets_tool.columns.fast.text.writer import Passed, TextWriter, Written
+from offsets_tool.columns.fast.text.real import Passed
+from offsets_tool.columns.fast.text.selection import Selection
+from offsets_tool.columns.fast.text.writer import TextWriter, Written
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import SegmentReading
@@ -24,8 +26,9 @@ class ChunkText(NamedTuple):
 class TextReader:
     """Prints segments by one printer; what repeats from file to file is kept."""
 
-    def __init__(self, printer: Printer) -> None:
-        self._writer = TextWriter(printer)
+    def __init__(self, printer: Printer, selection: Selection | None = None) -> None:
+        """With a selection only that is printed; what is no text is not selected from."""
+        self._writer = TextWriter(printer, selection)
         self._interned: Interned | None = None
 
     def read(

@@ -8,6 +8,7 @@ from offsets_tool.cli.render import json_line
 from offsets_tool.columns.fast.interned import Interned
 from offsets_tool.columns.fast.lane import Chunk, Lane
 from offsets_tool.columns.fast.text.printer import Printer
+from offsets_tool.columns.fast.text.selection import Selection
 from offsets_tool.columns.fast.text.writer import TextWriter
 from offsets_tool.dialects import formatter
 from offsets_tool.dialects.dump_log import DumpLog
@@ -83,9 +84,9 @@ def by_reference(data: bytes, dialect: Dialect) -> Print:
 class LanePrinter:
     """Prints one file after another by one dialect, as a command does; a dump is told of one file only."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, selection: Selection | None = None) -> None:
         self._dialect = dialect
-        self._writer = TextWriter(dialect.printer)
+        self._writer = TextWriter(dialect.printer, selection)
         self._interned = Interned()
 
     def print(self, data: bytes) -> Print:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offsets_tool.columns.fast.text.selection import Range, Selection
 from offsets_tool.events import Key, encode_key
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire import walk
@@ -196,6 +197,19 @@ def test_more_classes_than_are_learned() -> None:
     body = [record(0, COMMIT_KEY, value)]
     data = b"".join(v2(place, body, attributes=(place - 256) << 7) for place in range(510))
     assert assert_same(data, "dump-log@4.3").by_caller == 10
+
+
+def test_only_what_is_selected_is_printed_and_all_is_counted() -> None:
+    value = label(3, commit(3, leader_epoch=1, metadata=""), 3)
+    some = [(key, value) for key in (KEYS[5], COMMIT_KEY)] * 20
+    data = batch(some) + batch([(b"\0\0\0\1", b"\0\0\0\0\0\7")], 40, attributes=32)
+    selection = Selection(lambda record: record.key == COMMIT_KEY, lambda _: Range((None, 1001), (5, 31)))
+    whole = by_reference(data, json_lines()).text.splitlines(keepends=True)
+    printed = LanePrinter(json_lines(), selection).print(data)
+    assert printed.text == b"".join(whole[5:31:2])
+    assert (printed.in_lane, printed.by_caller) == (41, 0)
+    nothing = LanePrinter(json_lines(), selection._replace(range_of=lambda _: None)).print(data)
+    assert (nothing.text, nothing.in_lane) == (b"", 41)
 
 
 def test_nothing() -> None:
