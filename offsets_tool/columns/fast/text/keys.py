@@ -12,6 +12,7 @@ import numpy as np
 
 from offsets_tool.columns.fast.interned import Interned
 from offsets_tool.columns.fast.text.fields import KeyClass
+from offsets_tool.columns.fast.text.plain_keys import PlainKeys
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
@@ -50,11 +51,13 @@ class KeyTexts:
 
     def __init__(self, show: Show) -> None:
         self._show = show
+        self._plain = PlainKeys(self._text)
         self._frames: dict[tuple[int, int], tuple[bytes, bytes] | None] = {}
 
     def text(self, key: bytes) -> bytes | None:
         """What is printed of the key of an offset commit; None if it is not one that decodes cleanly."""
-        return self._text(key) if _is_clean(key) else None
+        plain = self._plain.text(key)
+        return self._text(key) if plain is None and _is_clean(key) else plain
 
     def _text(self, key: bytes) -> bytes | None:
         frame = self._frame(key[1], len(key))
@@ -148,8 +151,8 @@ class KeyTable:
         self.wanted: Array = np.ones(1 << 12, bool)
         self.text_starts: Array = np.zeros(1 << 12, np.int64)
         self.text_sizes: Array = np.zeros(1 << 12, np.int64)
-        self._arena = bytearray(8)
-        self.arena: Array = np.zeros(8, np.uint8)
+        self.arena: Array = np.zeros(1 << 16, np.uint8)
+        self._used = 0
 
     def belongs_to(self, interned: Interned) -> bool:
         """Whether this is the table of these keys."""
@@ -165,7 +168,6 @@ class KeyTable:
         for number in range(self._known, count):
             self._add(number, self._interned.key(number))
         self._known = count
-        self.arena = np.frombuffer(bytes(self._arena) + bytes(8), np.uint8)
 
     def _add(self, number: int, key: bytes) -> None:
         self.sizes[number] = len(key)
@@ -179,8 +181,12 @@ class KeyTable:
         if text is None:
             return
         self.classes[number] = key[1]
-        self.text_starts[number], self.text_sizes[number] = len(self._arena), len(text)
-        self._arena += text
+        self.text_starts[number], self.text_sizes[number] = self._used, len(text)
+        self._used += len(text)
+        # Compiled code reads eight bytes at a time.
+        if self._used + 8 > len(self.arena):
+            self.arena = np.concatenate((self.arena, np.zeros(len(self.arena) + len(text), np.uint8)))
+        self.arena[self._used - len(text) : self._used] = np.frombuffer(text, np.uint8)
 
     def _enlarge(self) -> None:
         more = len(self.classes)

@@ -16,6 +16,9 @@ class Text(IntEnum):
     """All that is printed of the key."""
     METADATA = 1
     TOPIC_ID = 2
+    GROUP = 3
+    """Of a key's own text."""
+    TOPIC = 4
 
 
 class Number(NamedTuple):

@@ -4,10 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from offsets_tool.columns.fast.text.plain_keys import PlainKeys
 from offsets_tool.columns.fast.text.printer import Printer
 from offsets_tool.columns.fast.text.template import Number, Printed, Text, fill, learn
 from offsets_tool.dialects.output import Output
-from offsets_tool.events import decode
+from offsets_tool.events import decode, decode_key
+from offsets_tool.records.offsets import OffsetCommitKey
 from offsets_tool.rows import LogRecord
 from tests.cases import commit
 from tests.columns.fast.test_lane import batch
@@ -102,3 +104,47 @@ def test_numbers_and_texts_are_found() -> None:
 )
 def test_what_is_not_one_template_is_none(one: Printed, other: Printed) -> None:
     assert learn([one, other]) is None
+
+
+KEYS = [
+    label(1, OffsetCommitKey(group=group, topic=topic, partition=partition))
+    for group, topic, partition in (
+        ("orders", "t-1", 0),
+        ("g", "t", 2**31 - 1),
+        ("a.b_c-D9", "0", 17),
+        ("è", "topic", 3),
+        ('"', "\\", 4),
+        ("", "", 5),
+        ("g", "t", -1),
+        ("x" * 300, "y", 100_000),
+    )
+]
+KEY_SHOWS: dict[str, Callable[[OffsetCommitKey], str]] = {
+    "as they are": lambda key: f"{key.group}/{key.topic}/{key.partition}",
+    "the other way round": lambda key: f"{key.partition} {key.topic} {key.group}",
+    "padded": lambda key: f"{key.group} {key.partition:06d}",
+    "changed": lambda key: f"{key.group.upper()}:{key.topic[::-1]}",
+    "their sizes": lambda key: f"{len(key.group)}:{len(key.topic)}",
+    "one of them": lambda key: key.topic,
+}
+
+
+@pytest.mark.parametrize("name", KEY_SHOWS)
+def test_keys_are_printed_as_the_printer_prints_them(name: str) -> None:
+    def line(record: LogRecord) -> Output:
+        key = decode(record).key
+        assert key is not None
+        return Output(f"{record.log_offset} {KEY_SHOWS[name](key.data)} end\n".encode())
+
+    value = label(3, commit(3, leader_epoch=1, metadata=""), 3)
+    printed = assert_same(batch([(key, value) for key in KEYS] * 2), Dialect("made", Printer(line)))
+    # Sizes are in no text that could be found; and keys without names have none to be found by.
+    assert printed.in_lane == 0 if name == "their sizes" else printed.in_lane >= 12
+
+
+def test_plain_keys_are_all_that_their_bytes_say() -> None:
+    key = KEYS[0]
+    plain = PlainKeys(lambda data: repr(decode_key(data).data.partition).encode())
+    assert plain.text(key) == b"0"
+    for other in (key[:-1], key + b"\0", b"\0\2" + key[2:], b"", key[:3] + b"\xff" + key[4:], *KEYS[3:7]):
+        assert plain.text(other) is None
