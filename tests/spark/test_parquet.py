@@ -23,7 +23,7 @@ class Row(NamedTuple):
     second: Int64
 
 
-TABLE = Table("table", Row, ("name",), (Sum("adds_up", "total", ("first", "second")),))
+TABLE = Table("table", Row, ("name",), ("name",), (Sum("adds_up", "total", ("first", "second")),))
 
 
 def write(lake: Path, *groups: list[Row]) -> list[NewFile]:
@@ -63,7 +63,7 @@ def test_a_long_text_lies_between_its_bounds(tmp_path: Path, name: str) -> None:
 
 
 def test_columns_without_values_have_no_bounds(tmp_path: Path) -> None:
-    table = Table("table", Row, ("name",))
+    table = Table("table", Row, ("name",), ("name",))
     writer = TableWriter(tmp_path, table)
     writer.write(record_batch(Row, [Row("a", 1, None, 1)]))
     statistics = json.loads(writer.close()[0].statistics)
