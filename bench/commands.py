@@ -42,7 +42,9 @@ def commands_table() -> Table:
         rows.append((name, number(whole), number(start), number(rate), times(rate / peer)))
     held = f"{path.stat().st_size / 2**20:.0f} MB of commits, {tally.records:,} records"
     title = f"Whole processes ({held}), output to /dev/null, one core:"
-    return Table(title, ("", "seconds", "of these to start", "M records/s after that", "dump-log = 1"), rows)
+    return Table(
+        title, ("", "CPU seconds", "of these to start", "M records/s after that", "dump-log = 1"), rows
+    )
 
 
 def _run(command: list[str]) -> Callable[[], float]:

@@ -1,7 +1,7 @@
-"""Whole processes, timed from start to end; what they print is kept, or goes to /dev/null."""
+"""Whole processes, timed from start to end by the CPU time they use; what they print is kept, or goes to /dev/null."""
 
+import resource
 import subprocess
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from offsets_tool.errors import OffsetsToolError
 
 
 class Run(NamedTuple):
-    """Seconds, and what it printed if that was asked for."""
+    """CPU seconds of all its threads, and what it printed if that was asked for."""
 
     seconds: float
     output: bytes
@@ -17,10 +17,16 @@ class Run(NamedTuple):
 
 def measured(command: Sequence[str], stdout: int | None = subprocess.PIPE) -> Run:
     """Runs it; `stdout` None drops what it prints. OffsetsToolError with its own words if it fails."""
-    began = time.perf_counter()
+    began = _used()
     done = subprocess.run(
         command, stdout=subprocess.DEVNULL if stdout is None else stdout, stderr=subprocess.PIPE, check=False
     )
     if done.returncode:
         raise OffsetsToolError(f"{command[0]} failed: {done.stderr.decode(errors='replace').strip()[-500:]}")
-    return Run(time.perf_counter() - began, done.stdout or b"")
+    return Run(_used() - began, done.stdout or b"")
+
+
+def _used() -> float:
+    """CPU time of all processes that were started here and have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

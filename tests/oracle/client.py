@@ -95,9 +95,8 @@ class LogFile(NamedTuple):
 
 
 class Paced(NamedTuple):
-    """What Kafka read of a segment, and in how many nanoseconds; `groups` committed, or deleted a commit."""
+    """What Kafka read of a segment; `groups` committed, or deleted a commit."""
 
-    nanoseconds: int
     records: int
     commits: int
     committed_offsets: int
@@ -230,6 +229,10 @@ class Oracle:
         words = (str(log), "memory" if memory else "file", "sum" if count_groups else "pace")
         [told] = self._jvm.ask(("pace", NEWEST), [tuple(word.encode() for word in words)])
         return Paced(*(int(field or b"") for field in told))
+
+    def cpu_seconds(self) -> float:
+        """What the JVM has used of processors until now, all its threads."""
+        return self._jvm.cpu_seconds()
 
     def build(self, batches: Iterable[Batch]) -> bytes:
         """The batches as a .log file holds them, one after another. ValueError with Kafka's words for one that cannot be."""

@@ -270,6 +270,23 @@ def test_what_is_built_is_read_again(magic: int, codec: str, oracle: Oracle, tmp
     ]
 
 
+def test_a_segment_is_read_at_kafkas_pace(oracle: Oracle, tmp_path: Path) -> None:
+    log = tmp_path / "00000000000000000000.log"
+    records = (Record(COMMIT_KEY, COMMIT_VALUE), Record(COMMIT_KEY, None))
+    marker = Batch(marker=Marker("COMMIT"), producer_id=9, producer_epoch=2, is_transactional=True)
+    log.write_bytes(oracle.build([Batch(records), Batch(records[:1]), marker]))
+    before = oracle.cpu_seconds()
+    for memory in (True, False):
+        assert oracle.pace(log, memory=memory, count_groups=True) == (4, 2, 200, 1)
+    assert oracle.pace(log, memory=True, count_groups=False).groups == 0
+    assert oracle.cpu_seconds() > before
+    damaged = bytearray(log.read_bytes())
+    damaged[-1] ^= 1
+    (tmp_path / "damaged.log").write_bytes(damaged)
+    with pytest.raises(OracleError, match="CorruptRecordException"):
+        oracle.pace(tmp_path / "damaged.log", memory=True, count_groups=False)
+
+
 def test_markers_empty_batches_and_horizons_are_built(oracle: Oracle, tmp_path: Path) -> None:
     log = tmp_path / "00000000000000000000.log"
     producer: dict[str, Any] = {"producer_id": 9, "producer_epoch": 2, "is_transactional": True}
