@@ -117,7 +117,8 @@ def test_generated_damaged_and_garbage_records(oracle: "Oracle") -> None:
             seen[check(key, value, theirs)] += 1
     assert sum(seen.values()) == RECORDS
     assert min(seen["read"], seen["refused"], seen["read with a problem"]) > RECORDS // 100, seen
-    assert all(seen[known.name] for known in KEPT), seen
+    # A negative number of tags is rare: among a million there are some, each kind has a record of its own below.
+    assert all(seen[known.name] for known in KEPT if DEEP or known.name != "negative number of tags"), seen
 
 
 @pytest.mark.parametrize("known", KEPT, ids=lambda known: known.name)
