@@ -1,7 +1,7 @@
 """The heart of the tests: for each record type, value version and layout a literal message and its bytes.
 
-One table feeds encode, decode, Kafka's own serdes, both lanes and the command line. The bytes are checked
-against Kafka's classes by tests/records/test_against_kafka.py; GOLDEN in fixtures/vectors adds bytes that Kafka's code made.
+One table feeds encode, decode, Kafka's own serdes and both lanes. The bytes are checked against Kafka's classes by
+tests/records/test_against_kafka.py; the golden records in fixtures/vectors are bytes that Kafka's code made.
 """
 
 import json
