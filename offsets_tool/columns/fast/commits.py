@@ -7,7 +7,7 @@ from typing import Final
 
 from offsets_tool.columns.fast.interned import NO_TOPIC_ID, topic_id_number
 from offsets_tool.columns.fast.layout import Kind, R, get, put
-from offsets_tool.columns.fast.machine import big_i16, big_i32, big_i64, compiled, load_u8
+from offsets_tool.columns.fast.machine import big_i16, big_i32, big_i64, load_u8, step
 
 # Compiled code takes plain integers.
 _KEY: Final = int(R.KEY)
@@ -27,7 +27,7 @@ _SHORTEST: Final = 20
 _SHORTEST_FLEXIBLE: Final = 24
 
 
-@compiled
+@step
 def read_plain(data: int, start: int, size: int, version: int, records: int, row: int) -> None:
     """Versions 0 to 3, if the value at data + start is exactly one."""
     if size < _SHORTEST:
@@ -47,7 +47,7 @@ def read_plain(data: int, start: int, size: int, version: int, records: int, row
     put(records, _TOPIC_ID, row, NO_TOPIC_ID)
 
 
-@compiled
+@step
 def read_flexible(data: int, start: int, size: int, tables: int, records: int, row: int) -> bool:
     """Version 4, if the value is exactly one: compact metadata, and at most tag 0, the topic's id.
 
@@ -80,7 +80,7 @@ def read_flexible(data: int, start: int, size: int, tables: int, records: int, r
     return True
 
 
-@compiled
+@step
 def _fill(data: int, start: int, metadata: int, size: int, records: int, row: int) -> None:
     put(records, _KIND, row, _COMMIT)
     put(records, _COMMITTED_OFFSET, row, big_i64(data + start + 2))
@@ -89,7 +89,7 @@ def _fill(data: int, start: int, metadata: int, size: int, records: int, row: in
     put(records, _COMMIT_TIMESTAMP, row, big_i64(data + metadata + size))
 
 
-@compiled
+@step
 def _is_ascii(at: int, size: int) -> bool:
     """Other text is the reference's, which says what of it is no UTF-8."""
     end = at + size
@@ -98,7 +98,7 @@ def _is_ascii(at: int, size: int) -> bool:
     return at >= end
 
 
-@compiled
+@step
 def read_marker(key: int, key_size: int, value: int, value_size: int, records: int, row: int) -> None:
     """COMMIT or ABORT, of versions that are not negative; key and value by address."""
     if key_size < 4 or value_size < 6 or big_i16(key) < 0 or big_i16(value) < 0:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.columns.fast.machine import address, compiled, load_u8, load_u64, store_i64, store_u8
+from offsets_tool.columns.fast.machine import address, compiled, load_u8, load_u64, step, store_i64, store_u8
 
 Array = np.ndarray[Any, Any]
 
@@ -42,6 +42,6 @@ def _copy(data: int, length: int, starts: int, sizes: int, count: int, to: int) 
         to = end
 
 
-@compiled
+@step
 def _int64(array: int, number: int) -> int:
     return np.int64(load_u64(array + 8 * number))  # type: ignore[return-value]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from offsets_tool.columns.fast.crc import crc32c
 from offsets_tool.columns.fast.layout import CAPACITY, B, put
-from offsets_tool.columns.fast.machine import big_i16, big_i32, big_i64, big_u32, compiled, load_u8
+from offsets_tool.columns.fast.machine import big_i16, big_i32, big_i64, big_u32, compiled, load_u8, step
 
 HEADER: Final = 61
 
@@ -51,7 +51,7 @@ def read_headers(data: int, size: int, position: int, end: int, batches: int) ->
     return number, position
 
 
-@compiled
+@step
 def _sound_size(at: int, left: int) -> int:
     """The size of the batch at this address; 0 if the lane does not read it."""
     if left < HEADER or load_u8(at + 16) != 2:
@@ -69,7 +69,7 @@ def _sound_size(at: int, left: int) -> int:
     return size  # type: ignore[no-any-return]
 
 
-@compiled
+@step
 def _fill(at: int, position: int, size: int, batches: int, number: int) -> None:
     base_offset = big_i64(at)
     put(batches, _POSITION, number, position)

@@ -16,6 +16,7 @@ from offsets_tool.columns.fast.machine import (
     load_i64,
     load_u8,
     load_u64,
+    step,
     store_i32,
     store_i64,
     store_u8,
@@ -122,19 +123,19 @@ def _rehash(tables: int) -> None:
         store_i32(slot, number)
 
 
-@compiled
+@step
 def _slot(tables: int, found: int) -> int:
     """The address of the slot where a hash begins to look."""
     return load_i64(tables + _SLOTS) + (found & load_i64(tables + _SLOT_MASK)) * 4  # type: ignore[no-any-return]
 
 
-@compiled
+@step
 def _next_slot(tables: int, slot: int) -> int:
     first = load_i64(tables + _SLOTS)
     return first + (slot - first + 4 & (load_i64(tables + _SLOT_MASK) * 4 + 3))  # type: ignore[no-any-return]
 
 
-@compiled
+@step
 def _hash(at: int, size: int) -> Any:
     value = np.uint64(size) * _MULTIPLIER
     end = at + size
@@ -153,7 +154,7 @@ def _hash(at: int, size: int) -> Any:
     return np.int64(value ^ (value >> np.uint64(32)))
 
 
-@compiled
+@step
 def _same(one: int, other: int, size: int) -> bool:
     end = one + size
     while one + 8 <= end:
@@ -169,7 +170,7 @@ def _same(one: int, other: int, size: int) -> bool:
     return True
 
 
-@compiled
+@step
 def key_number(tables: int, at: int, size: int) -> int:
     """The number of the key of `size` bytes at address `at`, added if it is new; FULL when there is no room for it."""
     found = _hash(at, size)
@@ -185,7 +186,7 @@ def key_number(tables: int, at: int, size: int) -> int:
     return _add(tables, at, size, found, slot)
 
 
-@compiled
+@step
 def _add(tables: int, at: int, size: int, found: int, slot: int) -> int:
     number, held = load_i64(tables + _KEYS), load_i64(tables + _ARENA_USED)
     if number == load_i64(tables + _KEY_LIMIT) or held + size > load_i64(tables + _ARENA_LIMIT):
@@ -202,7 +203,7 @@ def _add(tables: int, at: int, size: int, found: int, slot: int) -> int:
     return number  # type: ignore[no-any-return]
 
 
-@compiled
+@step
 def topic_id_number(tables: int, key: int, at: int) -> int:
     """The number of the uuid at address `at`, added if it is new; FULL when there is no room for it."""
     high, low = big_i64(at), big_i64(at + 8)

@@ -12,9 +12,9 @@ from offsets_tool.columns.fast.machine import (
     big_i16,
     big_i32,
     big_i64,
-    compiled,
     load_i64,
     load_u8,
+    step,
     store_i64,
     store_u8,
 )
@@ -51,7 +51,7 @@ _NULLABLE: Final = int(Op.NULLABLE)
 _TAGS: Final = int(Op.TAGS)
 
 
-@compiled
+@step
 def run_program(code: int, pc: int, pool: int, stack: int, at: int, end: int, out: int, limit: int) -> int:
     """One program over the bytes from `at` to `end`; where its text ends, DECLINED or NO_ROOM."""
     top = stack - _FRAME
@@ -87,12 +87,12 @@ def run_program(code: int, pc: int, pool: int, stack: int, at: int, end: int, ou
             return at
 
 
-@compiled
+@step
 def _argument(code: int, pc: int, number: int) -> int:
     return load_i64(code + pc * _INSTRUCTION + 8 * number)  # type: ignore[no-any-return]
 
 
-@compiled
+@step
 def _fixed(op: int, at: int, end: int, out: int) -> Any:
     """A number or a uuid."""
     size = _width(op)
@@ -103,7 +103,7 @@ def _fixed(op: int, at: int, end: int, out: int) -> Any:
     return at + size, write_number(out, _number(op, at))
 
 
-@compiled
+@step
 def _sized(code: int, pc: int, at: int, end: int, out: int, limit: int) -> Any:
     """A text, or bytes."""
     is_text = _argument(code, pc, 0) == _STRING
@@ -120,7 +120,7 @@ def _sized(code: int, pc: int, at: int, end: int, out: int, limit: int) -> Any:
     return at + size, write_base64(out, at, size)
 
 
-@compiled
+@step
 def _array(code: int, pc: int, stack: int, top: int, at: int, end: int, out: int) -> Any:
     """The begin of an array: its first element's instruction, or what follows it if it has none."""
     size, at = _length(at, end, _argument(code, pc, 1), False)
@@ -140,7 +140,7 @@ def _array(code: int, pc: int, stack: int, top: int, at: int, end: int, out: int
     return pc + 1, at, out + 1, top
 
 
-@compiled
+@step
 def _next_element(pc: int, top: int, out: int) -> Any:
     left = load_i64(top + 8) - 1
     store_i64(top + 8, left)
@@ -150,7 +150,7 @@ def _next_element(pc: int, top: int, out: int) -> Any:
     return pc + 1, out + 1, top - _FRAME
 
 
-@compiled
+@step
 def _nullable(code: int, pc: int, at: int, end: int, out: int) -> Any:
     """A part that may be null: KIP-893 marks it by a byte, or by a varint in a tag."""
     if _argument(code, pc, 1):
@@ -164,7 +164,7 @@ def _nullable(code: int, pc: int, at: int, end: int, out: int) -> Any:
     return _argument(code, pc, 2), at, _write_null(out)
 
 
-@compiled
+@step
 def _tags(code: int, pc: int, stack: int, top: int, at: int, end: int) -> Any:
     """A frame has how many tags are left, the latest tag, and where its field must end."""
     count, at = _varint(at, end)
@@ -179,7 +179,7 @@ def _tags(code: int, pc: int, stack: int, top: int, at: int, end: int) -> Any:
     return pc, at, top
 
 
-@compiled
+@step
 def _tag_end(code: int, pc: int, pool: int, top: int, at: int, end: int, out: int) -> Any:
     if at != load_i64(top + 16) or _ends_with(out, pool + _argument(code, pc, 1), _argument(code, pc, 2)):
         return pc, DECLINED, top
@@ -191,7 +191,7 @@ def _tag_end(code: int, pc: int, pool: int, top: int, at: int, end: int, out: in
     return pc, at, top
 
 
-@compiled
+@step
 def _next_tag(code: int, section: int, top: int, at: int, end: int) -> Any:
     """The first instruction of the next tag's field, and where its bytes begin; tags must be known and ascend."""
     tag, at = _varint(at, end)
@@ -206,7 +206,7 @@ def _next_tag(code: int, section: int, top: int, at: int, end: int) -> Any:
     return 0, DECLINED
 
 
-@compiled
+@step
 def _varint(at: int, end: int) -> Any:
     """An unsigned varint of at most four bytes, and where it ends; DECLINED for anything else."""
     value, shift = 0, 0
@@ -220,7 +220,7 @@ def _varint(at: int, end: int) -> Any:
     return 0, DECLINED
 
 
-@compiled
+@step
 def _length(at: int, end: int, flexible: int, short: bool) -> Any:
     """The length before a text, bytes or an array, below 0 for null, and where it ends."""
     if flexible:
@@ -233,7 +233,7 @@ def _length(at: int, end: int, flexible: int, short: bool) -> Any:
     return (big_i32(at), at + 4) if at + 4 <= end else (0, DECLINED)
 
 
-@compiled
+@step
 def _width(op: int) -> int:
     if op == _INT8:
         return 1
@@ -244,7 +244,7 @@ def _width(op: int) -> int:
     return 8 if op == _INT64 else 16
 
 
-@compiled
+@step
 def _number(op: int, at: int) -> int:
     if op == _INT8:
         value = load_u8(at)
@@ -256,14 +256,14 @@ def _number(op: int, at: int) -> int:
     return big_i32(at) if op == _INT32 else big_i64(at)  # type: ignore[no-any-return]
 
 
-@compiled
+@step
 def _write_null(out: int) -> int:
     for place in range(4):
         store_u8(out + place, _NULL[place])
     return out + 4
 
 
-@compiled
+@step
 def _ends_with(out: int, text: int, size: int) -> bool:
     place = 0
     while place < size and load_u8(out - size + place) == load_u8(text + place):

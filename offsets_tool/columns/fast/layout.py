@@ -9,12 +9,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from offsets_tool.columns.fast.machine import compiled, load_i64, store_i64
+from offsets_tool.columns.fast.machine import load_cell, store_cell
 
 Array = np.ndarray[Any, Any]
 
 CAPACITY: Final = 1 << 14
 """Batches or records of one chunk. A batch of more records is the reference's."""
+
+_LINE: Final = CAPACITY + 40
+"""Cells from one field to the next. Not a power of two: then the same column of all fields would compete for one place in the
+caches."""
 
 
 class B(IntEnum):
@@ -77,16 +81,11 @@ NO_KEY: Final = -1
 
 def new_table(fields: type[IntEnum]) -> Array:
     """An empty table of batches or records."""
-    return np.empty((len(fields), CAPACITY), np.int64)
+    return np.empty((len(fields), _LINE), np.int64)
 
 
-@compiled
-def get(table: int, field: int, column: int) -> int:
-    """A cell of the table at this address."""
-    return load_i64(table + (field * CAPACITY + column) * 8)  # type: ignore[no-any-return]
+get: Final = load_cell(_LINE)
+"""`get(table, field, column)`: a cell of the table at this address."""
 
-
-@compiled
-def put(table: int, field: int, column: int, value: int) -> None:
-    """Sets a cell of the table at this address."""
-    store_i64(table + (field * CAPACITY + column) * 8, value)
+put: Final = store_cell(_LINE)
+"""`put(table, field, column, value)`: sets it."""

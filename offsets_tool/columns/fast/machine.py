@@ -4,7 +4,8 @@ Compiled functions take addresses and sizes as plain integers, not arrays: calls
 a bound; the functions that read foreign bytes do, before they load.
 """
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import llvmlite.binding
 import numba
@@ -16,7 +17,15 @@ from numba.extending import intrinsic
 HAS_CRC32: Final[bool] = bool(llvmlite.binding.get_host_cpu_features().get("sse4.2", False))
 
 compiled: Final = numba.njit(cache=True, nogil=True)
-"""Compiled on first use and kept in Numba's cache; releases the interpreter's lock while it runs."""
+"""What Python calls: compiled on first use and kept in Numba's cache; releases the interpreter's lock while it runs."""
+
+_NO_DOOR: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_Step = TypeVar("_Step", bound=Callable[..., Any])
+
+
+def step(function: _Step) -> _Step:
+    """What only compiled code calls: compiled into its callers, and quicker, having no door to Python."""
+    return numba.njit(**_NO_DOOR)(function)  # type: ignore[no-any-return]
 
 
 def address(array: "np.ndarray[Any, Any]") -> int:
@@ -75,3 +84,38 @@ def _store(bits: int) -> Any:
 store_u8 = _store(8)
 store_i32 = _store(32)
 store_i64 = _store(64)
+
+
+def _cell(context: Any, builder: Any, width: int, arguments: Any) -> Any:
+    """Pointer to a cell of the table at arguments[0], by line and column; `width` cells a line."""
+    table, line, column = arguments[:3]
+    number = builder.add(builder.mul(line, line.type(width)), column)
+    place = builder.add(table, builder.shl(number, number.type(3)))
+    return builder.inttoptr(place, ir.IntType(64).as_pointer())
+
+
+def load_cell(width: int) -> Any:
+    """An intrinsic `f(table, line, column)` that loads a cell of a table of int64 of so many columns."""
+
+    @intrinsic
+    def load(typing_context: Any, table: Any, line: Any, column: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.load(_cell(context, builder, width, arguments))
+
+        return types.int64(types.int64, types.int64, types.int64), generate
+
+    return load
+
+
+def store_cell(width: int) -> Any:
+    """An intrinsic `f(table, line, column, value)` that stores one."""
+
+    @intrinsic
+    def store(typing_context: Any, table: Any, line: Any, column: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            builder.store(arguments[3], _cell(context, builder, width, arguments))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64, types.int64), generate
+
+    return store

@@ -9,7 +9,7 @@ from typing import Any, Final
 from offsets_tool.columns.fast.commits import read_flexible, read_marker, read_plain
 from offsets_tool.columns.fast.interned import key_number
 from offsets_tool.columns.fast.layout import NO_KEY, B, Kind, R, get, put
-from offsets_tool.columns.fast.machine import big_i16, compiled, load_u8
+from offsets_tool.columns.fast.machine import big_i16, compiled, load_u8, step
 
 DONE: Final = 0
 DECLINED: Final = -1
@@ -55,7 +55,7 @@ def read_records(data: int, batches: int, first: int, last: int, tables: int, re
     return last, row, DONE
 
 
-@compiled
+@step
 def _varint(data: int, at: int, end: int) -> Any:
     """A zig-zag integer of at most five bytes, and where it ends; DECLINED for anything else."""
     if at < 0 or at >= end:
@@ -75,7 +75,7 @@ def _varint(data: int, at: int, end: int) -> Any:
     return (value >> 1) ^ -(value & 1), at + 1
 
 
-@compiled
+@step
 def _varlong(data: int, at: int, end: int) -> Any:
     """A zig-zag integer of at most eight bytes, and where it ends; DECLINED for anything else."""
     value, shift = 0, 0
@@ -89,7 +89,7 @@ def _varlong(data: int, at: int, end: int) -> Any:
     return 0, DECLINED
 
 
-@compiled
+@step
 def _read_record(
     data: int, at: int, limit: int, batches: int, number: int, tables: int, records: int, row: int
 ) -> int:
@@ -133,7 +133,7 @@ def _read_record(
     return end  # type: ignore[no-any-return]
 
 
-@compiled
+@step
 def _read_commit(data: int, value: int, size: int, tables: int, records: int, row: int) -> bool:
     """A value of any version under a key of type 0 or 1; False when the table of topic ids is full."""
     version = big_i16(data + value)
@@ -145,7 +145,7 @@ def _read_commit(data: int, value: int, size: int, tables: int, records: int, ro
     return True
 
 
-@compiled
+@step
 def _place(
     batches: int, number: int, timestamp_delta: int, offset_delta: int, records: int, row: int
 ) -> bool:

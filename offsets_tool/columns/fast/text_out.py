@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from offsets_tool.columns.fast.machine import compiled, load_u8, store_u8
+from offsets_tool.columns.fast.machine import load_u8, step, store_u8
 
 _STANDARD: Final = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8
@@ -25,7 +25,7 @@ _TEN: Final = np.uint64(10)
 _NONE: Final = np.uint64(0)
 
 
-@compiled
+@step
 def write_number(out: int, value: int) -> int:
     """A decimal integer."""
     if value < 0:
@@ -43,7 +43,7 @@ def write_number(out: int, value: int) -> int:
     return out + digits
 
 
-@compiled
+@step
 def write_copy(out: int, at: int, size: int) -> int:
     """Bytes as they are."""
     for place in range(size):
@@ -51,7 +51,7 @@ def write_copy(out: int, at: int, size: int) -> int:
     return out + size
 
 
-@compiled
+@step
 def write_text(out: int, at: int, size: int) -> int:
     """A text in quotes; 0 if it has a character that JSON escapes, or that is not ASCII."""
     store_u8(out, _QUOTE)
@@ -64,7 +64,7 @@ def write_text(out: int, at: int, size: int) -> int:
     return out + size + 2
 
 
-@compiled
+@step
 def write_base64(out: int, at: int, size: int) -> int:
     """Bytes in quotes, standard base64 with padding."""
     store_u8(out, _QUOTE)
@@ -85,7 +85,7 @@ def write_base64(out: int, at: int, size: int) -> int:
     return out + 1
 
 
-@compiled
+@step
 def write_uuid(out: int, at: int) -> int:
     """16 bytes in quotes as Kafka's Uuid prints them: URL-safe base64 without padding."""
     store_u8(out, _QUOTE)
