@@ -1,0 +1,87 @@
+"""Classic groups: record type 2. One record is the whole group: generation, protocol, leader, members with their assignments.
+
+Source: GroupMetadataManager (classic), GroupMetadataManager.replay(GroupMetadataKey, ...) (new).
+"""
+
+from typing import Any, Final
+
+from offsets_tool.events import Event
+from offsets_tool.records.classic import GroupMetadataValue
+from offsets_tool.replay.changes import Group, GroupKind, GroupOf, GroupState, Member, MemberOf
+from offsets_tool.replay.offsets import holds_offsets, simple_group
+from offsets_tool.replay.step import Step
+
+
+def _replay_group(step: Step, key: Any, event: Event) -> None:
+    if event.value is None:
+        _replay_tombstone(step, key.group)
+        return
+    before, after = step.state.groups.get(key.group), _group(key.group, event)
+    if _goes_back(before, after):
+        assert before is not None
+        step.anomaly(
+            GroupOf(key.group), f"generation goes back from {before.generation} to {after.generation}"
+        )
+    step.set(GroupOf(key.group), after)
+    _replace_members(step, key.group, event.value.data)
+
+
+def _goes_back(before: Group | None, after: Group) -> bool:
+    if before is None or before.generation is None or after.generation is None:
+        return False
+    return before.kind is GroupKind.CLASSIC and after.generation < before.generation
+
+
+def _group(group: str, event: Event) -> Group:
+    assert event.value is not None
+    value: GroupMetadataValue = event.value.data
+    timestamp = value.current_state_timestamp
+    return Group(
+        group,
+        GroupKind.CLASSIC,
+        GroupState.STABLE if value.members else GroupState.EMPTY,
+        event.record.log_offset,
+        len(value.members),
+        generation=value.generation,
+        protocol_type=value.protocol_type or None,
+        protocol=value.protocol,
+        leader=value.leader,
+        current_state_timestamp=None if timestamp == -1 else timestamp,
+        metadata=event.value,
+    )
+
+
+def _replace_members(step: Step, group: str, value: GroupMetadataValue) -> None:
+    now = {member.member_id: Member(member) for member in value.members}
+    before = step.state.members.get(group, {})
+    for gone in [member_id for member_id in before if member_id not in now]:
+        step.delete(MemberOf(group, gone))
+    for member_id, member in now.items():
+        if before.get(member_id) != member:
+            step.set(MemberOf(group, member_id), member)
+
+
+def _replay_tombstone(step: Step, group: str) -> None:
+    """The new coordinator drops a group of any kind and keeps its offsets unseen; to the classic one they make a simple group."""
+    known = step.state.groups.get(group)
+    if known is None:
+        return
+    drop_members(step, group)
+    if known.kind is not GroupKind.SIMPLE and holds_offsets(step, group):
+        step.differs = True
+        if not step.is_new:
+            step.set(GroupOf(group), simple_group(group, step.record.log_offset))
+            return
+    elif known.kind is GroupKind.SIMPLE and not step.is_new:
+        # Nothing that the classic coordinator knows: its simple groups have no record of their own.
+        return
+    step.delete(GroupOf(group))
+
+
+def drop_members(step: Step, group: str) -> None:
+    """All members of a group, with its deletion."""
+    for member_id in list(step.state.members.get(group, ())):
+        step.delete(MemberOf(group, member_id))
+
+
+REPLAYS: Final = {2: _replay_group}

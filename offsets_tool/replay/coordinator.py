@@ -1,0 +1,58 @@
+"""The coordinator of one log partition: replay(event) -> changes, and the state that they have made.
+
+Total: any sequence of events replays. What Kafka's code would refuse becomes a Change of kind `anomaly`, and the state goes on.
+Which record does what is told by the modules below; this one only knows their table, and when the rules turn from classic to new.
+Source: GroupMetadataManager (to 3.9), GroupCoordinatorShard (4.x).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from offsets_tool.events import Event
+from offsets_tool.replay import classic, consumer, offsets, share, streams
+from offsets_tool.replay.changes import Change
+from offsets_tool.replay.rules import Rules, proves_new
+from offsets_tool.replay.state import State
+from offsets_tool.replay.step import Step
+
+Replay = Callable[[Step, Any, Event], None]
+
+REPLAYS: Final[Mapping[int, Replay]] = (
+    offsets.REPLAYS | classic.REPLAYS | consumer.REPLAYS | share.REPLAYS | streams.REPLAYS
+)
+"""From record type to what replays it: given the step, the key's data and the event."""
+
+
+class Coordinator:
+    """One partition of `__consumer_offsets`.
+
+    `rules` None means auto: classic until a record proves the new coordinator (`proved_at`). `differed_at` is the first place where
+    the two would have gone apart while the classic rules were only assumed: a reader that learns better replays again.
+    """
+
+    def __init__(
+        self, log_partition: int | None, rules: Rules | None = None, state: State | None = None
+    ) -> None:
+        """With `state`, goes on from there: a checkpoint."""
+        self.log_partition = log_partition
+        self.state = state or State()
+        self.rules = rules or Rules.CLASSIC
+        self.proved_at: int | None = None
+        self.differed_at: int | None = None
+        self._auto = rules is None
+
+    def replay(self, event: Event) -> tuple[Change, ...]:
+        """What this event does. Events of one partition, in the order of their offsets."""
+        if self._auto and self.proved_at is None and proves_new(event):
+            self.rules, self.proved_at = Rules.NEW, event.record.log_offset
+        step = Step(self.state, self.rules, self.log_partition, event.record)
+        if event.control is not None:
+            offsets.replay_marker(step, event.control)
+        elif event.key is not None and event.kept_raw is None:
+            offsets.replay_transaction(step, event)
+            REPLAYS[event.key.type.id](step, event.key.data, event)
+        elif not event.record.is_control:
+            step.lost(event)
+        if step.differs and self.differed_at is None and self.proved_at is None:
+            self.differed_at = event.record.log_offset
+        return tuple(step.changes)

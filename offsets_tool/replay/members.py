@@ -1,0 +1,53 @@
+"""What a member's records say of its epoch and state, in every layout that Kafka has written.
+
+Source: MemberState of consumer, share and streams groups; CurrentAssignmentBuilder for the early-access layouts of 3.5 to 3.7.
+"""
+
+from typing import Any, Final
+
+from offsets_tool.records.consumer import (
+    ConsumerGroupCurrentMemberAssignmentValueV35,
+    ConsumerGroupCurrentMemberAssignmentValueV36,
+)
+from offsets_tool.records.streams import StreamsGroupCurrentMemberAssignmentValue
+from offsets_tool.replay.changes import LEFT_EPOCH, Member
+
+STABLE: Final = "STABLE"
+
+_STATES: Final = {0: STABLE, 1: "UNREVOKED_PARTITIONS", 2: "UNRELEASED_PARTITIONS"}
+_STREAMS_STATES: Final = {1: STABLE, 2: "UNREVOKED_TASKS", 3: "UNRELEASED_TASKS"}
+
+
+def member_epoch(member: Member) -> int:
+    """The epoch that the member has reached; 0 before its first assignment, LEFT_EPOCH when it is leaving."""
+    if member.current is None:
+        return LEFT_EPOCH if member.left else 0
+    epoch: int = member.current.data.member_epoch
+    return epoch
+
+
+def member_state(member: Member) -> str:
+    """Kafka's MemberState by name; UNKNOWN for a number that it does not know."""
+    if member.current is None:
+        return STABLE
+    data = member.current.data
+    if isinstance(data, ConsumerGroupCurrentMemberAssignmentValueV36):
+        return _early_state(data)
+    if isinstance(data, ConsumerGroupCurrentMemberAssignmentValueV35):
+        return STABLE
+    states = _STREAMS_STATES if isinstance(data, StreamsGroupCurrentMemberAssignmentValue) else _STATES
+    return states.get(data.state, "UNKNOWN")
+
+
+def _early_state(data: Any) -> str:
+    if data.partitions_pending_revocation:
+        return "REVOKING"
+    return "ASSIGNING" if data.partitions_pending_assignment else STABLE
+
+
+def is_reconciled(member: Member, assignment_epoch: int) -> bool:
+    """Whether the member owns what the target assignment of this epoch wants (ConsumerGroupMember.isReconciledTo)."""
+    data = member.current.data if member.current else None
+    early = isinstance(data, ConsumerGroupCurrentMemberAssignmentValueV36)
+    epoch = data.target_member_epoch if early and data else member_epoch(member)
+    return epoch == assignment_epoch and member_state(member) == STABLE

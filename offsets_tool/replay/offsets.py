@@ -1,0 +1,195 @@
+"""Committed offsets: record types 0 and 1, and the markers that end transactions.
+
+A plain commit counts at once; a transactional one when its producer's COMMIT marker comes, unless a newer commit (by the commits'
+own log offsets) stands there. A tombstone takes the committed offset; where pending ones are left is where the rules differ.
+Source: GroupMetadataManager.doLoadGroupsAndOffsets (classic), OffsetMetadataManager.replay (new); KAFKA-14505.
+"""
+
+from typing import Any, Final
+
+from offsets_tool.events import Event
+from offsets_tool.log.control import ControlMarker
+from offsets_tool.replay.changes import (
+    ChangeKind,
+    CommittedOffset,
+    Group,
+    GroupKind,
+    GroupOf,
+    GroupState,
+    LogOf,
+    OffsetOf,
+    PendingCommit,
+    PendingOf,
+    TopicPartition,
+    Transaction,
+    TransactionOf,
+)
+from offsets_tool.replay.step import Step
+from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
+from offsets_tool.wire.schema import ZERO_UUID
+
+_RETURNED: Final = (
+    "committed though it had been deleted while its transaction was open: the living classic coordinator had forgotten it, "
+    "and has it again when it loads this log"
+)
+_UNSURE: Final = (
+    "a producer id outside a transaction: the classic coordinator counts the commit at once, "
+    "the new one waits for a marker"
+)
+
+
+def replay_transaction(step: Step, event: Event) -> None:
+    """Data in a transaction opens it, or goes on with it; whatever its records are."""
+    record = event.record
+    if not record.is_transactional or not _has_producer(record):
+        return
+    assert record.producer_id is not None
+    is_commit = event.type_id in (0, 1)
+    group = event.group if is_commit else None
+    known = step.state.transactions.get(record.producer_id) or _opened(record)
+    groups = known.groups if group is None or group in known.groups else (*known.groups, group)
+    now = known._replace(
+        last_offset=record.log_offset,
+        last_timestamp=record.timestamp,
+        groups=groups,
+        commits=known.commits + is_commit,
+    )
+    step.set(TransactionOf(record.producer_id), now)
+
+
+def _opened(record: LogRecord) -> Transaction:
+    assert record.producer_id is not None
+    at, when = record.log_offset, record.timestamp
+    epoch = -1 if record.producer_epoch is None else record.producer_epoch
+    return Transaction(record.producer_id, epoch, at, when, at, when, ())
+
+
+def _has_producer(record: LogRecord) -> bool:
+    return record.producer_id is not None and record.producer_id != NO_PRODUCER_ID
+
+
+def _replay_commit(step: Step, key: Any, event: Event) -> None:
+    offset = OffsetOf(key.group, key.topic, key.partition)
+    if event.value is None:
+        _replay_tombstone(step, offset, event.record)
+        return
+    add_simple_group(step, key.group)
+    commit = committed_offset(event)
+    if _is_pending(step, offset, event.record):
+        step.set(PendingOf(event.record.producer_id or 0, *offset), PendingCommit(commit))
+    else:
+        step.set(offset, commit)
+
+
+def committed_offset(event: Event) -> CommittedOffset:
+    """The commit in an event of type 0 or 1 that has a value."""
+    assert event.value is not None
+    data = event.value.data
+    topic_id = None if data.topic_id == ZERO_UUID else data.topic_id
+    return CommittedOffset(
+        data.offset,
+        data.leader_epoch,
+        data.metadata,
+        data.commit_timestamp,
+        data.expire_timestamp,
+        topic_id,
+        event.record.log_offset,
+    )
+
+
+def _is_pending(step: Step, offset: OffsetOf, record: LogRecord) -> bool:
+    """The new coordinator goes by the producer id, the classic one by the batch's transactional bit."""
+    has_producer = _has_producer(record)
+    if has_producer != bool(record.is_transactional):
+        step.differs = True
+        step.anomaly(offset, _UNSURE)
+    return has_producer if step.is_new else bool(record.is_transactional) and has_producer
+
+
+def add_simple_group(step: Step, group: str) -> None:
+    """A group that only has offsets is there from its first commit on."""
+    if group not in step.state.groups:
+        step.set(GroupOf(group), simple_group(group, step.record.log_offset))
+
+
+def simple_group(group: str, log_offset: int) -> Group:
+    """A group without members or generation."""
+    return Group(group, GroupKind.SIMPLE, GroupState.EMPTY, log_offset, generation=0)
+
+
+def _replay_tombstone(step: Step, offset: OffsetOf, record: LogRecord) -> None:
+    waiting = [
+        PendingOf(producer, *offset) for producer, commits in step.state.pending.items() if offset in commits
+    ]
+    step.differs |= bool(waiting) or _has_producer(record)
+    if step.is_new:
+        step.delete(offset)
+        for pending in waiting:
+            step.delete(pending)
+    elif record.is_transactional:
+        step.delete(PendingOf(record.producer_id or 0, *offset))
+    else:
+        step.delete(offset)
+        for pending in waiting:
+            _mark_deleted(step, pending)
+    _remove_unused_simple_group(step, offset.group)
+
+
+def _mark_deleted(step: Step, pending: PendingOf) -> None:
+    before = step.state.get(pending)
+    assert isinstance(before, PendingCommit)
+    step.set(pending, before._replace(deleted_at=step.record.log_offset))
+
+
+def _remove_unused_simple_group(step: Step, group: str) -> None:
+    """To the classic coordinator, a simple group is gone with its last offset; the new one keeps it until its own tombstone.
+
+    Where an abort leaves it without any, both keep it for a while.
+    """
+    known = step.state.groups.get(group)
+    if known is None or known.kind is not GroupKind.SIMPLE or holds_offsets(step, group):
+        return
+    step.differs = True
+    if not step.is_new:
+        step.delete(GroupOf(group))
+
+
+def holds_offsets(step: Step, group: str) -> bool:
+    """Whether a group has offsets, committed or pending."""
+    return group in step.state.offsets or any(True for _ in step.state.pending_for(group))
+
+
+def replay_marker(step: Step, marker: ControlMarker) -> None:
+    """COMMIT and ABORT; other control records mean nothing here. Pairing is by producer id alone (KIP-890 raises the epoch)."""
+    if marker.type not in ("COMMIT", "ABORT"):
+        return
+    producer = step.record.producer_id
+    if producer is None:
+        step.anomaly(
+            LogOf(step.record.log_partition), "a marker without a producer id ends no known transaction"
+        )
+        return
+    for offset, waiting in list(step.state.pending.get(producer, {}).items()):
+        if marker.type == "COMMIT":
+            _commit(step, producer, offset, waiting)
+        else:
+            step.set(PendingOf(producer, *offset), None, ChangeKind.ABORTED)
+    ended = ChangeKind.COMMITTED if marker.type == "COMMIT" else ChangeKind.ABORTED
+    step.set(TransactionOf(producer), None, ended)
+
+
+def _commit(step: Step, producer: int, offset: OffsetOf, waiting: PendingCommit) -> None:
+    """Of two commits the later record wins; the classic loader compares batches, to the same effect: a batch has one producer."""
+    there = step.state.offsets.get(offset.group, {}).get(TopicPartition(offset.topic, offset.partition))
+    wins = there is None or there.log_offset < waiting.commit.log_offset
+    step.set(PendingOf(producer, *offset), None, ChangeKind.COMMITTED if wins else ChangeKind.SUPERSEDED)
+    if not wins:
+        return
+    if waiting.deleted_at is not None:
+        step.anomaly(offset, _RETURNED)
+    if not step.is_new:
+        add_simple_group(step, offset.group)
+    step.set(offset, waiting.commit, ChangeKind.COMMITTED)
+
+
+REPLAYS: Final = {0: _replay_commit, 1: _replay_commit}

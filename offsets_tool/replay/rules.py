@@ -1,0 +1,44 @@
+"""Which of Kafka's two coordinators wrote a log: the classic one (to 3.9) or the new one (KIP-848: 4.x, and 3.7-3.9 where enabled).
+
+They differ in what tombstones clear and in which groups stay. Nothing else in replay decides between them.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from offsets_tool.events import Event
+from offsets_tool.records.classic import GroupMetadataValue
+
+_GROUP_METADATA: Final = 2
+_TOPIC_ID_VERSION: Final = 4
+
+
+class Rules(StrEnum):
+    """How a coordinator replays.
+
+    `classic` is GroupMetadataManager.doLoadGroupsAndOffsets, `new` is GroupCoordinatorShard.replay.
+    """
+
+    CLASSIC = "classic"
+    NEW = "new"
+
+
+def proves_new(event: Event) -> bool:
+    """Whether only the new coordinator writes such a record.
+
+    Record types from 3 on, commits of version 4, a classic group of generation 0 without protocol type, and group metadata in a
+    batch that has a sequence: the classic coordinator writes its own records, other than clients' commits, with none (-1).
+    """
+    if event.type_id is None or event.key is None:
+        return False
+    if event.type_id > _GROUP_METADATA:
+        return True
+    if event.type_id < _GROUP_METADATA:
+        return event.value is not None and event.value.version == _TOPIC_ID_VERSION
+    batch = event.record.batch
+    return _is_first_join(event) or (batch is not None and batch.magic == 2 and batch.base_sequence >= 0)
+
+
+def _is_first_join(event: Event) -> bool:
+    data = event.value.data if event.value else None
+    return isinstance(data, GroupMetadataValue) and data.generation == 0 and not data.protocol_type

@@ -1,0 +1,100 @@
+"""What a coordinator holds at one position of its log, and how a Change alters it. Knows no rule of Kafka's.
+
+Only what lives is held: a group that is gone leaves nothing behind. `subjects` is the whole state, the newest value of each.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from offsets_tool.replay.changes import (
+    CommittedOffset,
+    Group,
+    GroupOf,
+    Member,
+    MemberOf,
+    OffsetOf,
+    PendingCommit,
+    PendingOf,
+    Subject,
+    Subjected,
+    TopicPartition,
+    Transaction,
+    TransactionOf,
+)
+
+
+@dataclass(slots=True)
+class State:
+    """Everything by group, but for what is by producer id."""
+
+    offsets: dict[str, dict[TopicPartition, CommittedOffset]] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+    members: dict[str, dict[str, Member]] = field(default_factory=dict)
+    pending: dict[int, dict[OffsetOf, PendingCommit]] = field(default_factory=dict)
+    transactions: dict[int, Transaction] = field(default_factory=dict)
+
+    def get(self, subject: Subject) -> Subjected | None:
+        """The value of a subject."""
+        match subject:
+            case OffsetOf(group, topic, partition):
+                return self.offsets.get(group, {}).get(TopicPartition(topic, partition))
+            case PendingOf(producer_id, group, topic, partition):
+                return self.pending.get(producer_id, {}).get(OffsetOf(group, topic, partition))
+            case GroupOf(group):
+                return self.groups.get(group)
+            case MemberOf(group, member_id):
+                return self.members.get(group, {}).get(member_id)
+            case TransactionOf(producer_id):
+                return self.transactions.get(producer_id)
+            case _:
+                return None
+
+    def put(self, subject: Subject, value: Subjected | None) -> None:
+        """Gives a subject a value, or takes it away."""
+        match subject:
+            case OffsetOf(group, topic, partition):
+                _put_in(self.offsets, group, TopicPartition(topic, partition), value)
+            case PendingOf(producer_id, group, topic, partition):
+                _put_in(self.pending, producer_id, OffsetOf(group, topic, partition), value)
+            case GroupOf(group):
+                _put(self.groups, group, value)
+            case MemberOf(group, member_id):
+                _put_in(self.members, group, member_id, value)
+            case TransactionOf(producer_id):
+                _put(self.transactions, producer_id, value)
+
+    def subjects(self) -> Iterator[tuple[Subject, Subjected]]:
+        """Every subject that has a value."""
+        for group, offsets in self.offsets.items():
+            yield from ((OffsetOf(group, *at), commit) for at, commit in offsets.items())
+        yield from ((GroupOf(name), row) for name, row in self.groups.items())
+        for group, members in self.members.items():
+            yield from ((MemberOf(group, member_id), member) for member_id, member in members.items())
+        for producer, pending in self.pending.items():
+            yield from ((PendingOf(producer, *offset), waiting) for offset, waiting in pending.items())
+        yield from ((TransactionOf(producer), open_) for producer, open_ in self.transactions.items())
+
+    def pending_for(self, group: str) -> Iterator[tuple[int, TopicPartition, PendingCommit]]:
+        """A group's pending commits: producer id, partition, commit."""
+        for producer_id, commits in self.pending.items():
+            for offset, waiting in commits.items():
+                if offset.group == group:
+                    yield producer_id, TopicPartition(offset.topic, offset.partition), waiting
+
+
+def _put(table: dict[Any, Any], key: Any, value: Subjected | None) -> None:
+    if value is None:
+        table.pop(key, None)
+    else:
+        table[key] = value
+
+
+def _put_in(table: dict[Any, dict[Any, Any]], outer: Any, key: Any, value: Subjected | None) -> None:
+    """The same one level down, where nothing empty is kept."""
+    if value is not None:
+        table.setdefault(outer, {})[key] = value
+    elif outer in table:
+        table[outer].pop(key, None)
+        if not table[outer]:
+            del table[outer]

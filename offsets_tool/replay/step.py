@@ -1,0 +1,78 @@
+"""One event being replayed: where it stands, the state it meets, the changes it makes. Knows no record type."""
+
+from offsets_tool.events import Event
+from offsets_tool.replay.changes import Change, ChangeKind, GroupOf, LogOf, Subject, Subjected
+from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.state import State
+from offsets_tool.rows import LogRecord
+
+
+class Step:
+    """Collects the changes of one event. `differs` says that the other rules would have done something else."""
+
+    def __init__(self, state: State, rules: Rules, log_partition: int | None, record: LogRecord) -> None:
+        self.state = state
+        self.rules = rules
+        self.record = record
+        self.changes: list[Change] = []
+        self.differs = False
+        self._log_partition = log_partition
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the new coordinator's rules hold."""
+        return self.rules is Rules.NEW
+
+    def set(
+        self,
+        subject: Subject,
+        after: Subjected | None,
+        kind: ChangeKind = ChangeKind.SET,
+        note: str | None = None,
+    ) -> None:
+        """Puts `after` in the subject's place and says so; nothing if nothing changes."""
+        before = self.state.get(subject)
+        if before is None and after is None:
+            return
+        self.state.put(subject, after)
+        self._add(kind, subject, before, after, note)
+
+    def delete(self, subject: Subject) -> None:
+        """Takes the subject's value away, by a tombstone."""
+        self.set(subject, None, ChangeKind.DELETED)
+
+    def anomaly(self, subject: Subject, note: str) -> None:
+        """Says what cannot be."""
+        value = self.state.get(subject)
+        self._add(ChangeKind.ANOMALY, subject, value, value, note)
+
+    def lost(self, event: Event) -> None:
+        """A record that could not be decoded: what it did is unknown."""
+        subject = LogOf(self._log_partition) if event.group is None else GroupOf(event.group)
+        self.anomaly(
+            subject, f"a record that cannot be read, so that what it did is unknown: {event.problem}"
+        )
+
+    def _add(
+        self,
+        kind: ChangeKind,
+        subject: Subject,
+        before: Subjected | None,
+        after: Subjected | None,
+        note: str | None,
+    ) -> None:
+        record = self.record
+        batch = record.log_offset if record.batch is None else record.batch.base_offset
+        self.changes.append(
+            Change(
+                self._log_partition,
+                record.log_offset,
+                record.timestamp,
+                batch,
+                kind,
+                subject,
+                before,
+                after,
+                note,
+            )
+        )

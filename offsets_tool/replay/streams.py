@@ -1,0 +1,41 @@
+"""KIP-1071 streams groups: record types 17 to 23. Source: StreamsGroup and GroupMetadataManager.replay of 4.x."""
+
+from typing import Final
+
+from offsets_tool.replay import consumer
+from offsets_tool.replay.changes import Group, GroupKind, GroupState
+from offsets_tool.replay.family import Family, Members, Replays
+
+_NOT_VALIDATED: Final = -1
+
+
+def state_of(group: Group, members: Members) -> GroupState:
+    """StreamsGroup.maybeUpdateGroupState: as a consumer group, but first of all it wants a topology that was validated."""
+    if not group.members:
+        return GroupState.EMPTY
+    if not _is_ready(group):
+        return GroupState.NOT_READY
+    return consumer.state_of(group, members)
+
+
+def _is_ready(group: Group) -> bool:
+    """4.1 does not write which topology it validated: then any counts. Later releases always write a configuration beside it."""
+    if group.topology is None or group.metadata is None:
+        return False
+    value = group.metadata.data
+    if value.validated_topology_epoch == _NOT_VALIDATED and not value.last_assignment_configs:
+        return True
+    return bool(value.validated_topology_epoch == group.topology.data.epoch)
+
+
+_REPLAYS: Final = Replays(Family(GroupKind.STREAMS, state_of, replaces_simple=True))
+
+REPLAYS: Final = {
+    17: _REPLAYS.group,
+    18: _REPLAYS.part("topics"),
+    19: _REPLAYS.member,
+    20: _REPLAYS.target_metadata,
+    21: _REPLAYS.target,
+    22: _REPLAYS.current,
+    23: _REPLAYS.part("topology"),
+}
