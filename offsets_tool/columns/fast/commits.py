@@ -8,6 +8,7 @@ from typing import Final
 from offsets_tool.columns.fast.interned import NO_TOPIC_ID, topic_id_number
 from offsets_tool.columns.fast.layout import Kind, R, get, put
 from offsets_tool.columns.fast.machine import big_i16, big_i32, big_i64, load_u8, step
+from offsets_tool.columns.fast.utf8 import is_ascii, is_utf8
 
 # Compiled code takes plain integers.
 _KEY: Final = int(R.KEY)
@@ -20,7 +21,9 @@ _METADATA_SIZE: Final = int(R.METADATA_SIZE)
 _COMMIT_TIMESTAMP: Final = int(R.COMMIT_TIMESTAMP)
 _EXPIRE_TIMESTAMP: Final = int(R.EXPIRE_TIMESTAMP)
 _TOPIC_ID: Final = int(R.TOPIC_ID)
+_REFERENCE: Final = int(Kind.REFERENCE)
 _COMMIT: Final = int(Kind.COMMIT)
+_COMMIT_IN_UTF8: Final = int(Kind.COMMIT_IN_UTF8)
 _MARKER: Final = int(Kind.MARKER)
 
 _SHORTEST: Final = 20
@@ -37,10 +40,12 @@ def read_plain(data: int, start: int, size: int, version: int, records: int, row
     after = metadata + metadata_size
     if metadata_size < 0 or after + (16 if version == 1 else 8) != start + size:
         return
-    if not _is_ascii(data + metadata, metadata_size):
+    kind = _kind(data + metadata, metadata_size)
+    if kind == _REFERENCE:
         return
     leader_epoch = big_i32(data + start + 10) if version == 3 else -1
     expire_timestamp = big_i64(data + after + 8) if version == 1 else -1
+    put(records, _KIND, row, kind)
     _fill(data, start, metadata, metadata_size, records, row)
     put(records, _LEADER_EPOCH, row, leader_epoch)
     put(records, _EXPIRE_TIMESTAMP, row, expire_timestamp)
@@ -64,7 +69,10 @@ def read_flexible(data: int, start: int, size: int, tables: int, records: int, r
             return True
         length = (length & 0x7F) | (second << 7)
     tags, end = metadata + length + 7, start + size
-    if length == 0 or tags >= end or not _is_ascii(data + metadata, length - 1):
+    if length == 0 or tags >= end:
+        return True
+    kind = _kind(data + metadata, length - 1)
+    if kind == _REFERENCE:
         return True
     topic_id = NO_TOPIC_ID
     if tags + 19 == end and big_i16(data + tags) == 0x100 and load_u8(data + tags + 2) == 16:
@@ -73,6 +81,7 @@ def read_flexible(data: int, start: int, size: int, tables: int, records: int, r
             return False
     elif tags + 1 != end or load_u8(data + tags) != 0:
         return True
+    put(records, _KIND, row, kind)
     _fill(data, start, metadata, length - 1, records, row)
     put(records, _LEADER_EPOCH, row, big_i32(data + start + 10))
     put(records, _EXPIRE_TIMESTAMP, row, -1)
@@ -82,7 +91,6 @@ def read_flexible(data: int, start: int, size: int, tables: int, records: int, r
 
 @step
 def _fill(data: int, start: int, metadata: int, size: int, records: int, row: int) -> None:
-    put(records, _KIND, row, _COMMIT)
     put(records, _COMMITTED_OFFSET, row, big_i64(data + start + 2))
     put(records, _METADATA_START, row, metadata)
     put(records, _METADATA_SIZE, row, size)
@@ -90,12 +98,11 @@ def _fill(data: int, start: int, metadata: int, size: int, records: int, row: in
 
 
 @step
-def _is_ascii(at: int, size: int) -> bool:
-    """Other text is the reference's, which says what of it is no UTF-8."""
-    end = at + size
-    while at < end and load_u8(at) < 0x80:
-        at += 1
-    return at >= end
+def _kind(metadata: int, size: int) -> int:
+    """Text with a fault is the reference's, which says where it is."""
+    if is_ascii(metadata, size):
+        return _COMMIT
+    return _COMMIT_IN_UTF8 if is_utf8(metadata, size) else _REFERENCE
 
 
 @step

@@ -51,8 +51,9 @@ class EventColumns:
         self._decoded = self._by_reference()
 
     def _sorted_out(self) -> Array:
-        """Kinds, with what has no clean key left to the reference decoder."""
+        """Kinds, with what has no clean key left to the reference decoder; in which letters a commit is makes no difference."""
         kind, key = self._chunk.records[R.KIND], self._chunk.records[R.KEY]
+        kind = np.where(kind == Kind.COMMIT_IN_UTF8, Kind.COMMIT, kind)
         unclean = ~self._control & ((key < 0) | ~self._keys.clean[key])
         return np.where(unclean, Kind.REFERENCE, kind) if unclean.any() else kind
 

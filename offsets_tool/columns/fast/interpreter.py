@@ -29,6 +29,7 @@ STACK: Final = 24
 _INSTRUCTION: Final = 32
 _FRAME: Final = 24
 _NUMBER_ROOM: Final = 24
+_TEXT_ROOM: Final = 6
 _NULL: Final = np.frombuffer(b"null", np.uint8)
 _OPEN: Final = ord("[")
 _CLOSE: Final = ord("]")
@@ -110,7 +111,7 @@ def _sized(code: int, pc: int, at: int, end: int, out: int, limit: int) -> Any:
     size, at = _length(at, end, _argument(code, pc, 1), is_text)
     if at < 0 or size > end - at or (size < 0 and _argument(code, pc, 2) == 0):
         return DECLINED, out
-    if out + 2 * size + _NUMBER_ROOM > limit:
+    if out + (_TEXT_ROOM if is_text else 2) * size + _NUMBER_ROOM > limit:
         return NO_ROOM, out
     if size < 0:
         return at, _write_null(out)

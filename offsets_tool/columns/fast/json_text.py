@@ -1,6 +1,6 @@
 """Compiled: a value's bytes as Kafka's JSON, by a program from programs.py.
 
-Declines whatever the program does not print exactly as the reference would: text that needs escaping, unknown tags, a tag with its
+Declines whatever the program does not print exactly as the reference would: text that is no UTF-8, unknown tags, a tag with its
 default, bytes that are missing or left over. Then the reference reads the record.
 """
 

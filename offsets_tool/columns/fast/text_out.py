@@ -1,7 +1,7 @@
 """Compiled: the pieces of Kafka's JSON, written at an address: numbers, texts, base64.
 
 Each returns the address after what it wrote. The caller has made sure of room: for a number 20 bytes, for `size` bytes of
-text `size + 2`, for base64 four bytes for each three.
+text `6 * size + 2`, for base64 four bytes for each three.
 """
 
 from typing import Final
@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from offsets_tool.columns.fast.machine import load_u8, step, store_u8
+from offsets_tool.columns.fast.utf8 import sequence_size
 
 _STANDARD: Final = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8
@@ -21,6 +22,10 @@ _BACKSLASH: Final = ord("\\")
 _MINUS: Final = ord("-")
 _ZERO: Final = ord("0")
 _EQUALS: Final = ord("=")
+_U: Final = ord("u")
+_HEX: Final = np.frombuffer(b"0123456789ABCDEF", np.uint8)
+_SHORT: Final = np.frombuffer(bytes(8) + b"btn\0fr" + bytes(18), np.uint8)
+"""Letters of the control characters that have one."""
 _TEN: Final = np.uint64(10)
 _NONE: Final = np.uint64(0)
 
@@ -53,15 +58,42 @@ def write_copy(out: int, at: int, size: int) -> int:
 
 @step
 def write_text(out: int, at: int, size: int) -> int:
-    """A text in quotes; 0 if it has a character that JSON escapes, or that is not ASCII."""
+    """A text in quotes, escaped as wire.json.render escapes; 0 if it has a fault."""
+    end = at + size
     store_u8(out, _QUOTE)
-    for place in range(size):
-        byte = load_u8(at + place)
-        if byte < 0x20 or byte >= 0x80 or byte == _QUOTE or byte == _BACKSLASH:
-            return 0
-        store_u8(out + 1 + place, byte)
-    store_u8(out + 1 + size, _QUOTE)
-    return out + size + 2
+    out += 1
+    while at < end:
+        byte = load_u8(at)
+        if byte >= 0x80:
+            length = sequence_size(at, end)
+            if length == 0:
+                return 0
+            out = write_copy(out, at, length)
+            at += length
+            continue
+        if byte < 0x20 or byte == _QUOTE or byte == _BACKSLASH:
+            out = _write_escaped(out, byte)
+        else:
+            store_u8(out, byte)
+            out += 1
+        at += 1
+    store_u8(out, _QUOTE)
+    return out + 1
+
+
+@step
+def _write_escaped(out: int, byte: int) -> int:
+    store_u8(out, _BACKSLASH)
+    short = byte if byte >= 0x20 else np.int64(_SHORT[byte])
+    if short:
+        store_u8(out + 1, short)
+        return out + 2
+    store_u8(out + 1, _U)
+    store_u8(out + 2, _ZERO)
+    store_u8(out + 3, _ZERO)
+    store_u8(out + 4, _HEX[byte >> 4])
+    store_u8(out + 5, _HEX[byte & 15])
+    return out + 6
 
 
 @step

@@ -1,0 +1,72 @@
+"""Compiled: which bytes are ASCII, and which are UTF-8 without a fault.
+
+Faultless as Python's and Java's decoders have it: no overlong form, no surrogate, nothing beyond U+10FFFF, nothing cut. What
+becomes of other text is the reference's to say.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from offsets_tool.columns.fast.machine import load_u8, load_u64, step
+
+_HIGH_BITS: Final = np.uint64(0x8080808080808080)
+_NONE: Final = np.uint64(0)
+
+
+@step
+def is_ascii(at: int, size: int) -> bool:
+    """Whether the bytes at this address are ASCII."""
+    return ascii_end(at, at + size) == at + size
+
+
+@step
+def is_utf8(at: int, size: int) -> bool:
+    """Whether the bytes at this address are faultless UTF-8."""
+    end = at + size
+    at = ascii_end(at, end)
+    while at < end:
+        length = sequence_size(at, end)
+        if length == 0:
+            return False
+        at = ascii_end(at + length, end)
+    return True
+
+
+@step
+def ascii_end(at: int, end: int) -> int:
+    """Where the first byte is that is not ASCII, or `end`."""
+    while at + 8 <= end and load_u64(at) & _HIGH_BITS == _NONE:
+        at += 8
+    while at < end and load_u8(at) < 0x80:
+        at += 1
+    return at
+
+
+@step
+def sequence_size(at: int, end: int) -> int:
+    """The size of the character at this address, which is not ASCII; 0 if it has a fault."""
+    first = load_u8(at)
+    if first < 0xC2 or first > 0xF4:
+        return 0
+    size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    if at + size > end or not _may_follow(first, load_u8(at + 1)):
+        return 0
+    for place in range(2, size):
+        if load_u8(at + place) & 0xC0 != 0x80:
+            return 0
+    return size
+
+
+@step
+def _may_follow(first: int, second: int) -> bool:
+    """Unicode's table 3-7: what some first bytes leave of the range of the second."""
+    if second & 0xC0 != 0x80:
+        return False
+    if first == 0xE0:
+        return second >= 0xA0
+    if first == 0xED:
+        return second < 0xA0
+    if first == 0xF0:
+        return second >= 0x90
+    return first != 0xF4 or second < 0x90
