@@ -95,7 +95,7 @@ def test_a_tar_and_a_compressed_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         assert_same(monkeypatch, evidence, "--formatter", "dump-log")
 
 
-def test_numba_is_loaded_where_it_pays_and_nowhere_else(tmp_path: Path) -> None:
+def test_the_lane_is_loaded_where_it_pays_and_nowhere_else(tmp_path: Path) -> None:
     small, large = tmp_path / "1.log", tmp_path / "2.log"
     one = v2(0, [record(place, COMMIT_KEY, commit(3)) for place in range(100)])
     small.write_bytes(one)
@@ -109,7 +109,7 @@ def test_numba_is_loaded_where_it_pays_and_nowhere_else(tmp_path: Path) -> None:
     ):
         code = (
             "import sys; from offsets_tool.cli import main; main(sys.argv[1:], standalone_mode=False);"
-            "print('numba' in sys.modules, file=sys.stderr)"
+            "print('llvmlite' in sys.modules, file=sys.stderr)"
         )
         command = [sys.executable, "-c", code, "decode", str(path), *options.split()]
         done = subprocess.run(command, capture_output=True, text=True, check=True)

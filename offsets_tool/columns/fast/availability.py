@@ -3,6 +3,7 @@
 import sys
 from functools import cache
 from importlib.util import find_spec
+from typing import cast
 
 
 @cache
@@ -13,8 +14,13 @@ def why_not() -> str | None:
     if find_spec("numba") is None:
         return "Numba is not installed, so reading is slow: pip install 'offsets-tool[fast]'"
     try:
-        import offsets_tool.columns.fast.lane  # noqa: PLC0415, F401 - Numba, only where the lane is asked for
+        # Only where the lane is asked for.
+        from offsets_tool.columns.fast.headers import read_headers  # noqa: PLC0415
+        from offsets_tool.columns.fast.native import Compiled  # noqa: PLC0415
+
+        if cast(Compiled, read_headers).kept() is None:
+            import numba  # noqa: PLC0415, F401 - is it whole?
     except (ImportError, RuntimeError) as error:
-        # Numba says RuntimeError when it finds no folder that it may write its cache to.
+        # RuntimeError: there is no folder to keep compiled code in.
         return f"the fast lane cannot be compiled here ({error}), so reading is slow: set NUMBA_CACHE_DIR to a folder you may write"
     return None

@@ -3,40 +3,12 @@
 from typing import Any, Final
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from offsets_tool.columns.fast.machine import HAS_CRC32, compiled, load_u8, load_u64
+from offsets_tool.columns.fast.machine import HAS_CRC32, compiled, crc32_u8, crc32_u64, load_u8, load_u64
 
 _POLYNOMIAL: Final = 0x82F63B78
 _START: Final = np.uint64(0xFFFFFFFF)
 _BYTE: Final = np.uint64(0xFF)
-
-
-def _instruction(bits: int) -> Any:
-    """An intrinsic `f(crc, data)` for SSE 4.2's crc32 over 64 or 8 bits, on uint64."""
-
-    @intrinsic
-    def step(typing_context: Any, crc: Any, value: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            wide = ir.IntType(64 if bits == 64 else 32)
-            name = f"llvm.x86.sse42.crc32.{'64.64' if bits == 64 else '32.8'}"
-            function = builder.module.declare_intrinsic(
-                name, (), ir.FunctionType(wide, [wide, ir.IntType(bits)])
-            )
-            if bits == 64:
-                return builder.call(function, arguments)
-            narrow = [builder.trunc(arguments[0], wide), builder.trunc(arguments[1], ir.IntType(8))]
-            return builder.zext(builder.call(function, narrow), ir.IntType(64))
-
-        return types.uint64(types.uint64, types.uint64), generate
-
-    return step
-
-
-_step_64 = _instruction(64)
-_step_8 = _instruction(8)
 
 
 def _tables() -> "np.ndarray[Any, np.dtype[np.uint32]]":
@@ -77,10 +49,10 @@ def crc32c_by_instruction(at: int, end: int) -> Any:
     """The same on a CPU with SSE 4.2."""
     crc = _START
     while at + 8 <= end:
-        crc = _step_64(crc, load_u64(at))
+        crc = crc32_u64(crc, load_u64(at))
         at += 8
     while at < end:
-        crc = _step_8(crc, np.uint64(load_u8(at)))
+        crc = crc32_u8(crc, np.uint64(load_u8(at)))
         at += 1
     return np.int64(crc ^ _START)
 

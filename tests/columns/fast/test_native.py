@@ -1,0 +1,77 @@
+"""Compiled functions are kept, loaded without Numba, and made again when what was kept is not theirs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from offsets_tool.columns.fast import native
+
+_MODULE = """
+from offsets_tool.columns.fast.machine import compiled, load_u8, step
+
+@step
+def twice(value: int) -> int:
+    return {factor} * value
+
+@compiled
+def pair(at: int, value: int):
+    return load_u8(at), twice(value)
+
+@compiled
+def is_even(value: int) -> bool:
+    return value % 2 == 0
+
+@compiled
+def nothing(value: int) -> None:
+    twice(value)
+"""
+_CALLS = """
+import sys
+import numpy as np
+from offsets_tool.columns.fast.machine import address
+import sample
+bytes_ = np.array([200], np.uint8)
+print(sample.pair(address(bytes_), -2**40), sample.is_even(3), sample.is_even(4), sample.nothing(1), "numba" in sys.modules)
+"""
+
+
+def run(folder: Path, factor: int = 2) -> str:
+    (folder / "sample.py").write_text(_MODULE.format(factor=factor))
+    done = subprocess.run(
+        [sys.executable, "-c", _CALLS],
+        cwd=folder,
+        env={"PATH": "", "NUMBA_CACHE_DIR": str(folder / "kept"), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_what_was_compiled_once_is_loaded_without_numba(tmp_path: Path) -> None:
+    said = f"(200, {-(2**41)}) False True None"
+    assert run(tmp_path) == f"{said} True"
+    assert run(tmp_path) == f"{said} False"
+
+
+def test_another_step_makes_its_caller_anew(tmp_path: Path) -> None:
+    run(tmp_path)
+    assert run(tmp_path, factor=3) == f"(200, {-3 * 2**40}) False True None True"
+
+
+@pytest.mark.parametrize("kept", [b"", b"{}\n", b"no json\n", b'{"key": 1}\n', None])
+def test_a_damaged_file_is_made_anew(tmp_path: Path, kept: bytes | None) -> None:
+    run(tmp_path)
+    for path in (tmp_path / "kept").glob("sample.pair-*"):
+        path.write_bytes(path.read_bytes()[:-1] if kept is None else kept)
+    assert run(tmp_path).endswith("True")
+    assert run(tmp_path).endswith("False")
+
+
+def test_a_folder_that_cannot_be_had_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "below"))
+    with pytest.raises(RuntimeError, match="no folder"):
+        native.cache_folder.__wrapped__()
