@@ -223,3 +223,16 @@ def topic_id_number(tables: int, key: int, at: int) -> int:
         store_i64(tables + _TOPIC_ID_COUNT, count + 1)
     store_i64(latest, number)
     return number
+
+
+@step
+def key_at(tables: int, number: int) -> int:
+    """The address of a key's bytes."""
+    entry = load_i64(tables + _ENTRIES) + number * _ENTRY
+    return load_i64(tables + _ARENA) + load_i64(entry + _START)  # type: ignore[no-any-return]
+
+
+@step
+def key_size(tables: int, number: int) -> int:
+    """How many bytes a key has."""
+    return load_i64(load_i64(tables + _ENTRIES) + number * _ENTRY + _SIZE)  # type: ignore[no-any-return]

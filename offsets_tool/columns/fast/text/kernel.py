@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from offsets_tool.columns.fast.layout import NO_KEY
-from offsets_tool.columns.fast.machine import compiled, load_i64, load_u8, store_i64, store_u8
+from offsets_tool.columns.fast.machine import compiled, load_i64, load_u8, step, store_i64, store_u8
 
 
 class Op(IntEnum):
@@ -108,12 +108,12 @@ def write_lines(told: int, line: int, last: int, out: int, limit: int) -> Any:
     return line, out
 
 
-@compiled
+@step
 def _at(told: int, place: int, number: int) -> int:
     return load_i64(load_i64(told + place) + 8 * number)  # type: ignore[no-any-return]
 
 
-@compiled
+@step
 def _texts_bound(told: int, record: int) -> int:
     """The most bytes that a record's texts take."""
     if record < 0:
@@ -123,7 +123,7 @@ def _texts_bound(told: int, record: int) -> int:
     return size + LONGEST_ESCAPE * max(_at(told, _METADATA_SIZES, record), 0) + TOPIC_ID_SIZE + SLACK
 
 
-@compiled
+@step
 def _run(told: int, instruction: int, count: int, batch: int, record: int, out: int) -> int:
     end = instruction + _INSTRUCTION * count
     while instruction < end:
@@ -141,7 +141,7 @@ def _run(told: int, instruction: int, count: int, batch: int, record: int, out: 
     return out
 
 
-@compiled
+@step
 def _text(told: int, op: int, record: int, out: int) -> int:
     if op == _KEY:
         key = _at(told, _KEYS, record)
@@ -154,7 +154,7 @@ def _text(told: int, op: int, record: int, out: int) -> int:
     return _copy(out, load_i64(told + _TOPIC_ID_TEXTS) + TOPIC_ID_SIZE * number, TOPIC_ID_SIZE)
 
 
-@compiled
+@step
 def _copy(out: int, at: int, size: int) -> int:
     """Eight bytes at a time: both sides have some to spare."""
     end = out + size
@@ -165,7 +165,7 @@ def _copy(out: int, at: int, size: int) -> int:
     return end
 
 
-@compiled
+@step
 def _escaped(escapes: int, out: int, at: int, size: int) -> int:
     for place in range(size):
         escape = escapes + 16 * load_u8(at + place)
@@ -174,7 +174,7 @@ def _escaped(escapes: int, out: int, at: int, size: int) -> int:
     return out
 
 
-@compiled
+@step
 def write_digits(out: int, value: int) -> int:
     """A number that is not negative."""
     left = np.uint64(value)

@@ -6,12 +6,15 @@ key's text stands. Keys that do not decode cleanly have no text here.
 
 import struct
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from offsets_tool.columns.fast.interned import Interned
+from offsets_tool.columns.fast.machine import address
 from offsets_tool.columns.fast.text.fields import KeyClass
+from offsets_tool.columns.fast.text.key_kernel import LEFT, KeyAt, write_keys
 from offsets_tool.columns.fast.text.plain_keys import PlainKeys
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import DecodeError
@@ -27,6 +30,9 @@ _OVERHEAD: Final = 10
 _SHORTEST: Final = _OVERHEAD + 2
 """A key whose names have a character each; shorter ones have no text here."""
 _TOPIC: Final = 3
+_FIRST_ROOM: Final = 1 << 12
+_SPARE: Final = 8
+"""Compiled code reads texts eight bytes at a time."""
 
 _BATCH: Final = Batch(
     position=0,
@@ -51,15 +57,12 @@ class KeyTexts:
 
     def __init__(self, show: Show) -> None:
         self._show = show
-        self._plain = PlainKeys(self._text)
         self._frames: dict[tuple[int, int], tuple[bytes, bytes] | None] = {}
 
     def text(self, key: bytes) -> bytes | None:
         """What is printed of the key of an offset commit; None if it is not one that decodes cleanly."""
-        plain = self._plain.text(key)
-        return self._text(key) if plain is None and _is_clean(key) else plain
-
-    def _text(self, key: bytes) -> bytes | None:
+        if not _is_clean(key):
+            return None
         frame = self._frame(key[1], len(key))
         line = self._line(key)
         if frame is None or line is None:
@@ -68,6 +71,11 @@ class KeyTexts:
         if len(line) < len(begin) + len(end) or not (line.startswith(begin) and line.endswith(end)):
             return None
         return line[len(begin) : len(line) - len(end)]
+
+    @cached_property
+    def plain(self) -> PlainKeys:
+        """Texts of plain keys, for compiled code."""
+        return PlainKeys(self.text)
 
     def _frame(self, type_id: int, size: int) -> tuple[bytes, bytes] | None:
         """What stands before and after the text of keys of a type and size."""
@@ -146,12 +154,12 @@ class KeyTable:
         self._texts = texts
         self._about = about
         self._known = 0
-        self.classes: Array = np.full(1 << 12, KeyClass.OTHER, np.int64)
-        self.sizes: Array = np.zeros(1 << 12, np.int64)
-        self.wanted: Array = np.ones(1 << 12, bool)
-        self.text_starts: Array = np.zeros(1 << 12, np.int64)
-        self.text_sizes: Array = np.zeros(1 << 12, np.int64)
-        self.arena: Array = np.zeros(1 << 16, np.uint8)
+        self.classes: Array = np.full(_FIRST_ROOM, KeyClass.OTHER, np.int64)
+        self.sizes: Array = np.zeros(_FIRST_ROOM, np.int64)
+        self.wanted: Array = np.ones(_FIRST_ROOM, bool)
+        self.text_starts: Array = np.zeros(_FIRST_ROOM, np.int64)
+        self.text_sizes: Array = np.zeros(_FIRST_ROOM, np.int64)
+        self.arena: Array = np.zeros(1 << 18, np.uint8)
         self._used = 0
 
     def belongs_to(self, interned: Interned) -> bool:
@@ -160,32 +168,49 @@ class KeyTable:
 
     def update(self) -> None:
         """Takes in the keys that are new."""
-        count = len(self._interned)
-        if count == self._known:
+        first, count = self._known, len(self._interned)
+        if count == first:
             return
         while count > len(self.classes):
             self._enlarge()
-        for number in range(self._known, count):
-            self._add(number, self._interned.key(number))
+        self._write_plain(first, count)
+        for number in np.flatnonzero(self.classes[first:count] == LEFT).tolist():
+            self._add(first + number, self._interned.key(first + number))
+        if self._about is not None:
+            for number in range(first, count):
+                key = self._interned.key(number)
+                self.wanted[number] = self._about(_keyed(key, is_control=key in _MARKER_KEYS))
         self._known = count
 
+    def _write_plain(self, number: int, last: int) -> None:
+        while number < last:
+            told = np.zeros(len(KeyAt), np.int64)
+            told[KeyAt.INTERNED] = self._interned.address
+            told[KeyAt.PROGRAMS] = address(self._texts.plain.programs)
+            told[KeyAt.CLASSES] = address(self.classes)
+            told[KeyAt.SIZES] = address(self.sizes)
+            told[KeyAt.STARTS] = address(self.text_starts)
+            told[KeyAt.TEXT_SIZES] = address(self.text_sizes)
+            told[KeyAt.OUT] = address(self.arena)
+            told[KeyAt.ROOM] = len(self.arena) - _SPARE
+            number, self._used = write_keys(address(told), number, last, self._used)
+            if number < last:
+                self._make_room(len(self._interned.key(number)))
+
+    def _make_room(self, size: int) -> None:
+        self.arena = np.concatenate((self.arena, np.zeros(len(self.arena) + 16 * size, np.uint8)))
+
     def _add(self, number: int, key: bytes) -> None:
-        self.sizes[number] = len(key)
-        is_marker = key in _MARKER_KEYS
-        if self._about is not None:
-            self.wanted[number] = self._about(_keyed(key, is_control=is_marker))
-        if is_marker:
-            self.classes[number] = KeyClass.MARKER
-            return
-        text = self._texts.text(key)
+        """A key that is not plain."""
+        text = None if key in _MARKER_KEYS else self._texts.text(key)
         if text is None:
+            self.classes[number] = KeyClass.MARKER if key in _MARKER_KEYS else KeyClass.OTHER
             return
         self.classes[number] = key[1]
         self.text_starts[number], self.text_sizes[number] = self._used, len(text)
         self._used += len(text)
-        # Compiled code reads eight bytes at a time.
-        if self._used + 8 > len(self.arena):
-            self.arena = np.concatenate((self.arena, np.zeros(len(self.arena) + len(text), np.uint8)))
+        while self._used + _SPARE > len(self.arena):
+            self._make_room(len(text))
         self.arena[self._used - len(text) : self._used] = np.frombuffer(text, np.uint8)
 
     def _enlarge(self) -> None:

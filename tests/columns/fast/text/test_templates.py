@@ -1,10 +1,14 @@
 """Templates hold what a printer does, or there is none: printers that no template can follow print all themselves."""
 
+import struct
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
-from offsets_tool.columns.fast.text.plain_keys import PlainKeys
+from offsets_tool.columns.fast.interned import Interned, key_number
+from offsets_tool.columns.fast.machine import address
+from offsets_tool.columns.fast.text.keys import KeyTable, KeyTexts
 from offsets_tool.columns.fast.text.printer import Printer
 from offsets_tool.columns.fast.text.template import Number, Printed, Text, fill, learn
 from offsets_tool.dialects.output import Output
@@ -142,9 +146,34 @@ def test_keys_are_printed_as_the_printer_prints_them(name: str) -> None:
     assert printed.in_lane == 0 if name == "their sizes" else printed.in_lane >= 12
 
 
-def test_plain_keys_are_all_that_their_bytes_say() -> None:
+def test_keys_have_the_texts_that_they_have_one_by_one() -> None:
+    """Plain ones from compiled code, and those that differ from them by one byte."""
     key = KEYS[0]
-    plain = PlainKeys(lambda data: repr(decode_key(data).data.partition).encode())
-    assert plain.text(key) == b"0"
-    for other in (key[:-1], key + b"\0", b"\0\2" + key[2:], b"", key[:3] + b"\xff" + key[4:], *KEYS[3:7]):
-        assert plain.text(other) is None
+    damaged = (
+        key[:-1],
+        key + b"\0",
+        b"\0\2" + key[2:],
+        b"\1" + key[1:],
+        key[:3] + b"\xff" + key[4:],
+        key[:-4] + b"\xff" * 4,
+    )
+    changed = (key[:4] + b" " + key[5:], key[:4] + b"\0" + key[5:], key[:4] + b"\x80" + key[5:], b"\0", b"")
+    long = struct.pack(">hh", 0, 30_000) + b"g" * 30_000 + struct.pack(">h1si", 1, b"t", 2**31 - 1)
+    keys = list(dict.fromkeys((*KEYS, *damaged, *changed, *(long[:-1] + bytes((i,)) for i in range(30)))))
+    interned, texts = Interned(), KeyTexts(lambda r: Output(repr(decode_key(r.key or b"").data).encode()))
+    table = KeyTable(interned, texts, None)
+    for place, one in enumerate(keys):
+        held = np.frombuffer(one + b"\0", np.uint8)
+        number = key_number(interned.address, address(held), len(one))
+        if number < 0:
+            interned.grow(len(one))
+            number = key_number(interned.address, address(held), len(one))
+        assert number == place
+        if place % 10 == 0:
+            table.update()
+    table.update()
+    for number, one in enumerate(keys):
+        text, start = texts.text(one), table.text_starts[number]
+        assert table.sizes[number] == len(one)
+        assert (table.classes[number] >= 0) == (text is not None)
+        assert text is None or bytes(table.arena[start : start + table.text_sizes[number]]) == text
