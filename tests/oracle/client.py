@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Self
 
 from tests.oracle.jars import NEWEST
 from tests.oracle.jvm import Jvm
+from tests.oracle.load_json import loaded, loaded_classic
+from tests.oracle.loaded import LoadedState
 
 
 class Thrown(NamedTuple):
@@ -220,6 +222,21 @@ class Oracle:
         """A segment as FileRecords of the newest release reads it, without an index."""
         [told] = self._jvm.ask(("batches", NEWEST), [(str(log).encode(),)])
         return LogFile(_thrown(told), [json.loads(line) for line in (told[2] or b"").splitlines()])
+
+    def load(
+        self, version: str, log: Path, ends: Sequence[int] = (), *, classic: bool = False
+    ) -> list[LoadedState]:
+        """What the coordinator holds after it has loaded a segment (magic 2) before each end offset; without `ends`, all of it.
+
+        The new coordinator (3.9 and later) by records: those below the end. The classic one (1.1.1 to 3.9) by batches: those
+        that begin below it. What Kafka's load throws is in the state, and its clock stands still.
+        """
+        upto = sorted(set(ends)) or [2**63 - 1]
+        case = [str(log).encode(), *(b"%d" % end for end in upto)]
+        [told] = self._jvm.ask(("load-classic" if classic else "load", version), [case])
+        read = loaded_classic if classic else loaded
+        states = {end: read(json.loads(state or b"")) for end, state in zip(upto, told, strict=True)}
+        return [states[end] for end in ends or upto]
 
     def pace(self, log: Path, *, memory: bool, count_groups: bool) -> Paced:
         """One reading of a segment as a coordinator loads it: checksums, and every record through the newest release's serde.

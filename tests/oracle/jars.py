@@ -2,11 +2,12 @@
 
 | releases | can be asked |
 |---|---|
-| 4.3.1 | everything: serde, encode, formatter, dumplog, batches, build, blob, and a broker |
-| 3.9.2, 4.0.2, 4.1.2, 4.2.1 | serde, formatter, dumplog, and a broker; encode from 4.1 |
-| 1.1.1, 2.8.2, 3.3.2 | formatter, dumplog (the text dialects) |
+| 4.3.1 | everything: serde, encode, formatter, dumplog, load, batches, build, blob, and a broker |
+| 3.9.2, 4.0.2, 4.1.2, 4.2.1 | serde, formatter, dumplog, load (3.9.2: by either coordinator), and a broker; encode from 4.1 |
+| 1.1.1, 2.8.2 | formatter, dumplog (the text dialects), load by the classic coordinator; 3.6.2 too |
+| 3.3.2 | formatter, dumplog |
 | 3.7.2, 4.4.0 | serde; encode with 4.4.0 (whose tools are not in the repository) |
-| 3.5.2, 3.6.2, 3.8.1 | declarations only, as all from 2.8.2 on |
+| 3.5.2, 3.8.1 | declarations only, as all from 2.8.2 on |
 """
 
 from spark.jars import JarSet
@@ -38,7 +39,10 @@ UNASKED = (
 )
 
 ZOOKEEPER = ("org.apache.zookeeper:*", "com.101tec:*")
-"""Not needed but by the broker of 3.9, whose configuration names its classes even without it."""
+"""Not needed but by the broker of 3.9, whose configuration names its classes even without it, and by classic coordinators."""
+
+STAND_INS = ("net.bytebuddy:byte-buddy:1.15.11",)
+"""Makes the broker's parts that a classic coordinator asks while it loads: a log to read from is all it gets."""
 
 LOGGING = "org.slf4j:slf4j-simple:1.7.36"
 
@@ -47,9 +51,11 @@ def _kafka(version: str, artifacts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"org.apache.kafka:{artifact}:{version}" for artifact in artifacts)
 
 
-def _release(version: str, *artifacts: str, without: tuple[str, ...] = UNASKED) -> JarSet:
+def _release(
+    version: str, *artifacts: str, without: tuple[str, ...] = UNASKED, besides: tuple[str, ...] = ()
+) -> JarSet:
     """What runs the tools of a release: these artifacts and what they need."""
-    coordinates = (*_kafka(version, artifacts), LOGGING)
+    coordinates = (*_kafka(version, artifacts), LOGGING, *besides)
     return JarSet(f"kafka-{version}", coordinates, transitive=True, excludes=without)
 
 
@@ -73,14 +79,14 @@ NEWEST = "4.3.1"
 """The newest release that is complete in the repository."""
 
 KAFKA = {
-    "1.1.1": _release("1.1.1", "kafka_2.12", without=UNASKED + ZOOKEEPER),
-    "2.8.2": _release("2.8.2", "kafka_2.13", without=UNASKED + ZOOKEEPER),
+    "1.1.1": _release("1.1.1", "kafka_2.12", besides=STAND_INS),
+    "2.8.2": _release("2.8.2", "kafka_2.13", besides=STAND_INS),
     "3.3.2": _release("3.3.2", "kafka_2.13", without=UNASKED + ZOOKEEPER),
     "3.5.2": _declarations("3.5.2"),
-    "3.6.2": _declarations("3.6.2"),
+    "3.6.2": _release("3.6.2", "kafka_2.13", besides=STAND_INS),
     "3.7.2": _serde("3.7.2", "2.16.2", "2.16.2"),
     "3.8.1": _declarations("3.8.1"),
-    "3.9.2": _release("3.9.2", "kafka_2.13", "kafka-tools"),
+    "3.9.2": _release("3.9.2", "kafka_2.13", "kafka-tools", besides=STAND_INS),
     "4.0.2": _release("4.0.2", "kafka_2.13", "kafka-tools"),
     "4.1.2": _release("4.1.2", "kafka_2.13", "kafka-tools"),
     "4.2.1": _release("4.2.1", "kafka_2.13", "kafka-tools"),

@@ -104,6 +104,8 @@ public final class Oracle {
             case "encode" -> new Encode(release);
             case "formatter" -> new Formatter(release, words.get(2));
             case "dumplog" -> new DumpLog(release);
+            case "load" -> new Load(release);
+            case "load-classic" -> new LoadClassic(release);
             case "batches" -> newest(release, "Batches");
             case "pace" -> newest(release, "Pace");
             case "build" -> newest(release, "Build");
