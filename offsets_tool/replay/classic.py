@@ -51,8 +51,13 @@ def _group(group: str, event: Event) -> Group:
     )
 
 
+def members_of(value: GroupMetadataValue) -> dict[str, Member]:
+    """The members of a classic group, by id."""
+    return {member.member_id: Member(member) for member in value.members}
+
+
 def _replace_members(step: Step, group: str, value: GroupMetadataValue) -> None:
-    now = {member.member_id: Member(member) for member in value.members}
+    now = members_of(value)
     before = step.state.members.get(group, {})
     for gone in [member_id for member_id in before if member_id not in now]:
         step.delete(MemberOf(group, gone))

@@ -39,11 +39,11 @@ class Coordinator:
         self.rules = rules or Rules.CLASSIC
         self.proved_at: int | None = None
         self.differed_at: int | None = None
-        self._auto = rules is None
+        self.auto = rules is None
 
     def replay(self, event: Event) -> tuple[Change, ...]:
         """What this event does. Events of one partition, in the order of their offsets."""
-        if self._auto and self.proved_at is None and proves_new(event):
+        if self.auto and self.proved_at is None and proves_new(event):
             self.rules, self.proved_at = Rules.NEW, event.record.log_offset
         step = Step(self.state, self.rules, self.log_partition, event.record)
         if event.control is not None:
