@@ -106,8 +106,7 @@ class RowReader:
         assert self._assembler is not None
         run = run_of(chunk, ledger.last_offset)
         ledger.add_run(run)
-        log = self._assembler.log(chunk, origin) if self._log else None
-        events = self._assembler.events(chunk, origin)
+        log, events = self._assembler.rows(chunk, origin, log=self._log)
         count_outcomes(events, ledger)
         return RowsRead(chunk.start, chunk.end, log, events, BatchesRead(run, *offsets_of(chunk)))
 

@@ -98,6 +98,13 @@ class Interned:
         start, size = self._entries[number, _START // 8], self._entries[number, _SIZE // 8]
         return bytes(self._arena[start : start + size])
 
+    def spans(self) -> tuple[Array, Array]:
+        """Where each key begins, with the end of the last, int64, and the bytes: keys lie there one after another by number."""
+        starts = np.empty(len(self) + 1, np.int64)
+        starts[:-1] = self._entries[: len(self), _START // 8]
+        starts[-1] = self._directory[_ARENA_USED // 8]
+        return starts, self._arena[: starts[-1]]
+
     def topic_id(self, number: int) -> bytes:
         """The 16 bytes of the topic id with this number."""
         return bytes(self._topic_ids[number].astype(">i8").tobytes())
@@ -168,6 +175,12 @@ def _same(one: int, other: int, size: int) -> bool:
         one += 1
         other += 1
     return True
+
+
+@compiled
+def number_of(tables: int, at: int, size: int) -> int:
+    """`key_number` for Python."""
+    return key_number(tables, at, size)
 
 
 @step

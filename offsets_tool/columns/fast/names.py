@@ -5,29 +5,49 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.fast.building import column, texts
+from offsets_tool.columns.fast.interned import FULL, Interned, number_of
+from offsets_tool.columns.fast.machine import address
+
 Array = np.ndarray[Any, Any]
 
 NULL: Final = -1
 
 
 class Names:
-    """Distinct texts (or binaries) in the order in which they came."""
+    """Distinct texts in the order in which they came. Compiled code adds to `table`, in UTF-8."""
 
-    def __init__(self, *texts: Any, type_: pa.DataType | None = None) -> None:
-        self._numbers: dict[Any, int] = {text: number for number, text in enumerate(texts)}
-        self._type = type_ or pa.string()
-        self._values: pa.Array | None = None
+    def __init__(self, *known: str) -> None:
+        self.table = Interned(keys=1 << 6, arena=1 << 12, topic_ids=1)
+        self._numbers: dict[str, int] = {}
+        self._values: pa.Array = pa.array([], pa.string())
+        for text in known:
+            self.number(text)
 
-    def number(self, text: Any) -> int:
+    def number(self, text: str | None) -> int:
         """The number of a text, added if it is new; NULL for None."""
         if text is None:
             return NULL
-        return self._numbers.setdefault(text, len(self._numbers))
+        if text not in self._numbers:
+            self._numbers[text] = self._added(text.encode())
+        return self._numbers[text]
+
+    def _added(self, data: bytes) -> int:
+        held = np.frombuffer(data or b"\0", np.uint8)
+        number: int = number_of(self.table.address, address(held), len(data))
+        if number == FULL:
+            self.table.grow(len(data))
+            return self._added(data)
+        return number
 
     def column(self, numbers: Array) -> pa.DictionaryArray:
-        """Numbers as a dictionary-encoded column; NULL is null."""
-        if self._values is None or len(self._values) != len(self._numbers):
-            self._values = pa.array(list(self._numbers), self._type)
-        missing = numbers < 0
-        indices = pa.array(numbers.astype(np.int32), mask=missing if missing.any() else None)
-        return pa.DictionaryArray.from_arrays(indices, self._values, safe=False)
+        """Numbers, int32, which the column keeps, as a dictionary-encoded column; NULL is null."""
+        has_null = len(numbers) > 0 and numbers.min() < 0
+        indices = column(pa.int32(), numbers, numbers >= 0 if has_null else None)
+        return pa.DictionaryArray.from_arrays(indices, self._dictionary(), safe=False)
+
+    def _dictionary(self) -> pa.Array:
+        if len(self._values) != len(self.table):
+            starts, data = self.table.spans()
+            self._values = texts(pa.string(), starts.astype(np.int32), data)
+        return self._values

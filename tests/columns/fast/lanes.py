@@ -62,7 +62,9 @@ def by_lane(data: bytes, lane: Lane | None = None) -> Tables:
     for item in (lane or Lane(memoryview(data), "s", 3)).read():
         if isinstance(item, Chunk):
             tables.rows_in_lane += item.records.shape[1]
-            tables.add(assembler.log(item, ORIGIN), assembler.events(item, ORIGIN))
+            log, events = assembler.rows(item, ORIGIN)
+            assert log is not None
+            tables.add(log, events)
         else:
             tables.declined += isinstance(item, BatchRead)
             _keep(tables, item)

@@ -1,0 +1,166 @@
+"""Compiled: the table of what distinct keys say, filled from their bytes, and columns of rows picked from it.
+
+Reads keys of offset commits and of classic groups that are exactly one, in faultless UTF-8. Others are the reference decoder's.
+"""
+
+from enum import IntEnum
+from typing import Any, Final
+
+from offsets_tool.columns.fast.interned import FULL, key_at, key_number, key_size
+from offsets_tool.columns.fast.layout import Kind, R, get
+from offsets_tool.columns.fast.machine import (
+    big_i16,
+    big_i32,
+    compiled,
+    load_i32,
+    load_u8,
+    step,
+    store_i32,
+    store_u8,
+)
+from offsets_tool.columns.fast.utf8 import is_utf8
+
+
+class K(IntEnum):
+    """Fields of a key, each int32; texts are numbers of names, or -1 for none."""
+
+    FLAGS = 0
+    RECORD_TYPE = 1
+    PARTITION = 2
+    RECORD_NAME = 3
+    GROUP = 4
+    TOPIC = 5
+    MEMBER_ID = 6
+    REGULAR_EXPRESSION = 7
+
+
+class Flag(IntEnum):
+    """Bits of FLAGS."""
+
+    CLEAN = 1
+    """The key decodes without a problem."""
+    PARTITION = 2
+    """It has a partition."""
+
+
+ENTRY: Final = 4 * len(K)
+"""Bytes of a key in the table."""
+
+# Compiled code takes plain integers.
+_RECORD_TYPE: Final = 4 * int(K.RECORD_TYPE)
+_PARTITION: Final = 4 * int(K.PARTITION)
+_RECORD_NAME: Final = 4 * int(K.RECORD_NAME)
+_GROUP: Final = 4 * int(K.GROUP)
+_TOPIC: Final = 4 * int(K.TOPIC)
+_MEMBER_ID: Final = 4 * int(K.MEMBER_ID)
+_REGULAR_EXPRESSION: Final = 4 * int(K.REGULAR_EXPRESSION)
+_CLEAN: Final = int(Flag.CLEAN)
+_HAS_PARTITION: Final = int(Flag.PARTITION)
+_KEY: Final = int(R.KEY)
+_KIND: Final = int(R.KIND)
+_REFERENCE: Final = int(Kind.REFERENCE)
+_COMMIT: Final = int(Kind.COMMIT)
+_MARKER: Final = int(Kind.MARKER)
+_COMMIT_IN_UTF8: Final = int(Kind.COMMIT_IN_UTF8)
+
+_NONE: Final = -1
+_CLASSIC_GROUP: Final = 2
+
+
+@compiled
+def read_keys(
+    keys: int, first: int, last: int, table: int, record_names: int, groups: int, topics: int
+) -> Any:
+    """Fills `table` for the interned `keys` from `first` to `last`; returns the one it stopped before, and why.
+
+    That is FULL when a table of names has no more room, else a key that is not read here, which is left with no flag set.
+    `record_names` has the numbers of the record types' names, int32.
+    """
+    for number in range(first, last):
+        entry = table + number * ENTRY
+        found = _read_key(key_at(keys, number), key_size(keys, number), entry, record_names, groups, topics)
+        if found != _CLEAN:
+            return number, found
+    return last, _CLEAN
+
+
+@step
+def _read_key(at: int, size: int, entry: int, record_names: int, groups: int, topics: int) -> int:
+    """CLEAN if the key is read, 0 if it is not, FULL if there is no room for a name."""
+    _forget(entry)
+    record_type = big_i16(at) if size >= 4 else _NONE
+    if record_type < 0 or record_type > _CLASSIC_GROUP:
+        return 0
+    end, after = at + size, _text_end(at + 2, at + size)
+    is_commit = record_type < _CLASSIC_GROUP
+    group_end = after
+    if is_commit and after:
+        after = _text_end(after, end - 4)
+        after = after + 4 if after else 0
+    if after != end:
+        return 0
+    group = key_number(groups, at + 4, group_end - at - 4)
+    topic = key_number(topics, group_end + 2, end - 4 - group_end - 2) if is_commit else _NONE
+    if group == FULL or (is_commit and topic == FULL):
+        return FULL
+    store_i32(entry + _RECORD_TYPE, record_type)
+    store_i32(entry + _PARTITION, big_i32(end - 4) if is_commit else _NONE)
+    store_i32(entry + _RECORD_NAME, load_i32(record_names + 4 * record_type))
+    store_i32(entry + _GROUP, group)
+    store_i32(entry + _TOPIC, topic)
+    store_i32(entry, _CLEAN | _HAS_PARTITION if is_commit else _CLEAN)
+    return _CLEAN
+
+
+@step
+def _forget(entry: int) -> None:
+    store_i32(entry, 0)
+    for place in range(4, ENTRY, 4):
+        store_i32(entry + place, _NONE)
+
+
+@step
+def _text_end(at: int, end: int) -> int:
+    """Where the text ends whose length is at this address; 0 if it is null, too long or has a fault."""
+    if at + 2 > end:
+        return 0
+    size = big_i16(at)
+    if size < 0 or size > end - at - 2 or not is_utf8(at + 2, size):
+        return 0
+    return at + 2 + size  # type: ignore[no-any-return]
+
+
+@compiled
+def sort_out(records: int, rows: int, table: int, kinds: int) -> int:
+    """Writes each row's kind as a byte; returns how many are the reference decoder's.
+
+    Records without a clean key are the reference's. In which letters a commit's metadata is makes no difference from here on.
+    """
+    left = 0
+    for row in range(rows):
+        kind, key = get(records, _KIND, row), get(records, _KEY, row)
+        if kind == _COMMIT_IN_UTF8:
+            kind = _COMMIT
+        if kind != _MARKER and (key < 0 or not load_i32(table + key * ENTRY) & _CLEAN):
+            kind = _REFERENCE
+        left += kind == _REFERENCE
+        store_u8(kinds + row, kind)
+    return left
+
+
+@compiled
+def pick_keys(records: int, rows: int, kinds: int, table: int, columns: int, line: int) -> None:
+    """Writes the fields of each row's key to `columns`, int32, `line` rows from one field to the next.
+
+    Rows that are the reference's or markers have no fields.
+    """
+    for row in range(rows):
+        out, kind = columns + 4 * row, load_u8(kinds + row)
+        if kind == _REFERENCE or kind == _MARKER:
+            store_i32(out, 0)
+            for field in range(1, 8):
+                store_i32(out + 4 * line * field, _NONE)
+        else:
+            entry = table + get(records, _KEY, row) * ENTRY
+            for field in range(8):
+                store_i32(out + 4 * line * field, load_i32(entry + 4 * field))
