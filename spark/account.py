@@ -6,6 +6,7 @@ grows there, and a torn batch may be completed. Everything before is in a batch 
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,7 +60,7 @@ class PieceRead:
 
     def _segment(self, run: int) -> Iterator[RowsRead]:
         piece = self._piece
-        items = RowReader().read(
+        items = _reader(piece.file.cluster, piece.file.segment.log_partition).read(
             piece.file.segment,
             self._origin(run),
             start=piece.start,
@@ -125,6 +126,12 @@ class PieceRead:
             "sha256": digest(self._piece.file, start, end),
             "file_sha256": entry.sha256,
         }
+
+
+@lru_cache(maxsize=1)
+def _reader(cluster: str, log_partition: int | None) -> RowReader:
+    """This process's reader: a key repeats in all segments of its log partition, and is in no other partition."""
+    return RowReader()
 
 
 def _tail_facts(tail: list[Unreadable]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ dictionaries and statistics to pay. Knows nothing about commits.
 """
 
 import json
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
@@ -39,39 +40,55 @@ class NewFile(NamedTuple):
 
 
 class TableWriter:
-    """One new file of a table; `close` returns it, or nothing if no row came."""
+    """One new file of a table; `close` returns it, or nothing if no row came.
+
+    Row groups are written in a thread beside whoever makes the rows, one at a time: what waits is one more at most.
+    """
 
     def __init__(self, lake: Path, table: Table) -> None:
         self._table = table
         self._path = lake / table.name / f"part-{uuid4()}.parquet"
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
+        self._rows_waiting = 0
         self._schema = _encoded_schema(table.schema)
         self._statistics = _Statistics(self._schema)
+        self._beside = ThreadPoolExecutor(1, f"write-{table.name}")
+        self._last: Future[None] | None = None
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Checked first: nothing else checks rows that Arrow writes."""
+        """Checked first: nothing else checks rows that Arrow writes. What went wrong with rows before these is raised here too."""
         self._table.check(rows)
-        self._waiting.append(rows)
-        if sum(batch.num_rows for batch in self._waiting) >= GROUP_ROWS:
-            self._write_group()
+        if rows.num_rows:
+            self._waiting.append(rows)
+            self._rows_waiting += rows.num_rows
+        if self._rows_waiting >= GROUP_ROWS:
+            self._send()
 
     def close(self) -> list[NewFile]:
-        self._write_group()
-        if self._writer is None:
+        if self._waiting:
+            self._send()
+        self._beside.shutdown()
+        if self._last is None:
             return []
+        self._last.result()
+        assert self._writer is not None
         self._writer.close()
         stat = self._path.stat()
         rows, statistics = self._statistics.rows, self._statistics.json()
         modified_at = stat.st_mtime_ns // 1_000_000
         return [NewFile(self._table.name, self._path.name, stat.st_size, rows, modified_at, statistics)]
 
-    def _write_group(self) -> None:
+    def _send(self) -> None:
+        """Lets what waits be written, as soon as the group before it is."""
+        if self._last is not None:
+            self._last.result()
+        self._last = self._beside.submit(self._write_group, self._waiting)
+        self._waiting, self._rows_waiting = [], 0
+
+    def _write_group(self, waiting: list[pa.RecordBatch]) -> None:
         # One dictionary a row group: where it changes inside, Parquet falls back to plain values.
-        group = pa.Table.from_batches(map(self._encoded, self._waiting), self._schema).unify_dictionaries()
-        self._waiting = []
-        if group.num_rows == 0:
-            return
+        group = pa.Table.from_batches(map(self._encoded, waiting), self._schema).unify_dictionaries()
         if self._writer is None:
             self._writer = _open(self._path, self._schema)
         self._writer.write_table(group, row_group_size=group.num_rows)
