@@ -3,19 +3,24 @@
 import os
 import posixpath
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from offsets_tool.cli.event_json import time_text
-from offsets_tool.cli.evidence import Evidence, Part, evidence_options
+from offsets_tool.cli.evidence import Evidence, Item, Part, evidence_options
 from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import FAST_FROM, Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.columns.fast.availability import why_not
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import BatchRead
 from offsets_tool.survey import Survey
+
+if TYPE_CHECKING:
+    from offsets_tool.columns.survey import Surveyor
 
 COLUMNS = (
     "source",
@@ -69,32 +74,39 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
 
 
 def _rows(reading: Reading) -> Iterator[dict[str, Any]]:
+    by_lane = _ByLane()
     for part in reading.parts:
         survey = Survey()
-        if part.segment is not None and part.size >= FAST_FROM:
-            _survey_by_columns(reading, part, survey)
-        else:
-            _survey_by_record(reading, part, survey)
+        for item in by_lane.items(reading, part, survey):
+            if isinstance(item, BatchRead):
+                survey.see_batch(item)
+            for event in reading.decoded(item):
+                survey.see_event(event)
         yield _row(part, reading.ledgers[-1], survey)
 
 
-def _survey_by_record(reading: Reading, part: Part, survey: Survey) -> None:
-    for item in reading.items(part):
-        if isinstance(item, BatchRead):
-            survey.see_batch(item)
-        for event in reading.decoded(item):
-            survey.see_event(event)
+class _ByLane:
+    """Surveys segments through the fast lane, where it can be had and pays."""
 
+    def __init__(self) -> None:
+        self._surveyor: Surveyor | None = None
 
-def _survey_by_columns(reading: Reading, part: Part, survey: Survey) -> None:
-    from offsets_tool.columns.fast.availability import why_not  # noqa: PLC0415 - Arrow and Numba, where they pay
-    from offsets_tool.columns.survey import survey_rows  # noqa: PLC0415
+    def items(self, reading: Reading, part: Part, survey: Survey) -> Iterator[Item]:
+        """What of a part is left to be decoded and surveyed."""
+        if part.segment is None or part.size < FAST_FROM:
+            return reading.items(part)
+        if (reason := why_not()) is not None:
+            reading.note_once(reason)
+            return reading.items(part)
+        return self._through(reading, part, survey)
 
-    if (reason := why_not()) is not None:
-        reading.note_once(reason)
+    def _through(self, reading: Reading, part: Part, survey: Survey) -> Iterator[Item]:
+        from offsets_tool.columns.survey import Surveyor  # noqa: PLC0415 - NumPy, where it pays
 
-    for rows in reading.rows(part):
-        survey_rows(rows, survey)
+        self._surveyor = self._surveyor or Surveyor()
+        for piece in reading.through(part, partial(self._surveyor.read, survey=survey)):
+            assert not isinstance(piece, memoryview)
+            yield piece
 
 
 def _row(part: Part, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:

@@ -11,12 +11,15 @@ from offsets_tool.cli.evidence import Item, Part
 from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.render import ProgressBar, note
 from offsets_tool.events import Event, decode
-from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.log.ledger import Ledger, LedgerEntry
+from offsets_tool.log.names import Segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.fast.text.reading import TextReader
-    from offsets_tool.columns.reading import RowReader, RowsRead
+    from offsets_tool.columns.fast.text.reading import ChunkText
+    from offsets_tool.columns.survey import ChunkSurveyed
+
+    Read = ChunkText | ChunkSurveyed | BatchRead | Unreadable
 
 STRICT_EXIT = 3
 FAST_FROM = 1 << 20
@@ -35,7 +38,6 @@ class Reading:
         self.problems = 0
         self._strict = strict
         self._unreadable = 0
-        self._rows: RowReader | None = None
         self._noted: set[str] = set()
         self._progress = ProgressBar(sum(part.size for part in parts), shown=progress)
 
@@ -78,35 +80,13 @@ class Reading:
             yield item
         self.ledgers.append(self._ledger.entry())
 
-    def rows(self, part: Part) -> "Iterator[RowsRead]":
-        """What a segment holds as rows of `events`, by the fast lane where it can be had, counted."""
-        from offsets_tool.columns.origin import Origin  # noqa: PLC0415 - Arrow and Numba, where they pay
-        from offsets_tool.columns.reading import RowReader, RowsRead  # noqa: PLC0415
-
-        assert part.segment is not None
-        self._ledger = part.ledger()
-        self._rows = self._rows or RowReader(log=False)
-        origin = Origin("", part.source, part.log_partition, 0)
-        items = self._rows.read(part.segment, origin, ledger=self._ledger)
-        for item in part.or_lost(items, self._ledger):
-            if isinstance(item, RowsRead):
-                self._progress.advance(item.end - item.start)
-                if item.events is not None:
-                    self.problems += item.events.num_rows - item.events.column("problem").null_count
-                yield item
-        entry = self._ledger.entry()
-        for unreadable in entry.unreadable:
-            self._unread(unreadable)
-        self.ledgers.append(entry)
-
-    def text(
-        self, part: Part, reader: "TextReader", *, verify: bool, passed: Callable[[int, int], None] | None
+    def through(
+        self, part: Part, read: "Callable[[Segment, Ledger], Iterator[Read]]"
     ) -> Iterator[memoryview | Item]:
-        """What a segment holds as text by the fast lane, counted; and items, as `items` has them, in place of the rest."""
+        """What a segment holds by the fast lane, counted: text, and items, as `items` has them, in place of the rest."""
         assert part.segment is not None
         self._ledger = part.ledger()
-        read = reader.read(part.segment, self._ledger, verify=verify, passed=passed)
-        for item in part.or_lost(read, self._ledger):
+        for item in part.or_lost(read(part.segment, self._ledger), self._ledger):
             if isinstance(item, (BatchRead, Unreadable)):
                 self._see(item)
                 yield item

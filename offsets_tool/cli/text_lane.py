@@ -4,6 +4,7 @@ Whoever prints gets text that is done, or an item that is to be decoded and prin
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from offsets_tool.cli.evidence import Item, Part
@@ -39,7 +40,7 @@ class TextLane:
         """
         if self._text is None or part.segment is None:
             return self._reading.items(part, verify=verify)
-        return self._reading.text(part, self._text, verify=verify, passed=passed)
+        return self._reading.through(part, partial(self._text.read, verify=verify, passed=passed))
 
 
 def _reader(reading: Reading, printer: Printer) -> "TextReader | None":

@@ -1,54 +1,197 @@
-"""A survey of rows of `events`: the same counts as record by record, taken column by column."""
+"""A survey of segments through the fast lane: kinds, versions and groups counted from its tables, without a column being made.
 
-from typing import Any, Final
+What the lane does not read is handed to the caller, who decodes and surveys it as any record.
+"""
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
-from offsets_tool.columns.reading import BatchesRead, RowsRead
-from offsets_tool.survey import Survey, control_kind, tombstone_kind, unread_kind, value_kind
+import numpy as np
 
-_TELLING: Final = (
-    "is_control",
-    "control",
-    "record_type",
-    "record_name",
-    "tombstone",
-    "value_version",
-    "layout",
-    "kept_raw",
+from offsets_tool.columns.fast.counting import (
+    COUNTS,
+    LEFT,
+    MARKERS_AT,
+    TOMBSTONES_AT,
+    TYPES,
+    count_kinds,
+    read_keys,
 )
+from offsets_tool.columns.fast.interned import Interned
+from offsets_tool.columns.fast.json_text import JsonWriter
+from offsets_tool.columns.fast.lane import Chunk, Lane
+from offsets_tool.columns.fast.layout import B, R
+from offsets_tool.columns.fast.machine import address
+from offsets_tool.columns.fast.sums import offsets_of, run_of
+from offsets_tool.errors import DecodeError
+from offsets_tool.events import decode_key
+from offsets_tool.log.ledger import Ledger, Outcome
+from offsets_tool.log.names import Segment
+from offsets_tool.log.segment import SegmentReading
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.rows import BatchRead, LogRecord, Unreadable
+from offsets_tool.survey import Survey, control_kind, tombstone_kind, value_kind
+
+Array = np.ndarray[Any, Any]
+
+_CONTROL: Final = 32
+_MARKERS: Final = ("ABORT", "COMMIT")
 
 
-def survey_rows(rows: RowsRead, survey: Survey) -> None:
-    """Adds rows, and the batches that they came from."""
-    if isinstance(rows.batches, BatchesRead):
-        survey.see_run(*rows.batches)
-    else:
-        for read in rows.batches:
-            survey.see_batch(read)
-    if rows.events is not None:
-        _count_kinds(rows.events, survey)
-        survey.groups.update(pc.unique(rows.events.column("group")).drop_null().to_pylist())
+class ChunkSurveyed(NamedTuple):
+    """Bytes of a file, as many as `size`, surveyed but for these records."""
+
+    size: int
+    pieces: Iterator[LogRecord]
 
 
-def _count_kinds(events: pa.RecordBatch, survey: Survey) -> None:
-    telling = pa.table({name: _plain(events.column(name)) for name in _TELLING})
-    counted = telling.group_by(list(_TELLING)).aggregate([([], "count_all")])
-    for row in counted.to_pylist():
-        survey.kinds[_kind(row)] += row["count_all"]
+class Surveyor:
+    """Surveys segments one after another; what repeats from file to file is kept."""
+
+    def __init__(self) -> None:
+        self._keys: _Keys | None = None
+        self._interned: Interned | None = None
+        self._json = JsonWriter()
+
+    def read(
+        self, segment: Segment, ledger: Ledger, survey: Survey
+    ) -> Iterator[ChunkSurveyed | BatchRead | Unreadable]:
+        """The whole segment. What is yielded the caller decodes, counts and surveys; the rest is told to the ledger."""
+        reading = SegmentReading(segment, ledger=ledger)
+        lane = Lane(reading.data, segment.source, segment.log_partition, self._interned)
+        for item in lane.read():
+            if isinstance(item, Chunk):
+                run = run_of(item, ledger.last_offset)
+                ledger.add_run(run)
+                survey.see_run(run, *offsets_of(item))
+                yield ChunkSurveyed(item.end - item.start, self._survey(item, ledger, survey))
+                reading.reached(item.end)
+                continue
+            ledger.add(item)
+            yield item
+            place = item if isinstance(item, Unreadable) else item.batch
+            reading.reached(place.position + place.size)
+        if self._keys is not None:
+            survey.groups |= self._keys.groups()
+        self._interned = lane.interned
+        reading.finish()
+
+    def _survey(self, chunk: Chunk, ledger: Ledger, survey: Survey) -> Iterator[LogRecord]:
+        if self._keys is None or not self._keys.belong_to(chunk.interned):
+            if self._keys is not None:
+                survey.groups |= self._keys.groups()
+            self._keys = _Keys(chunk.interned)
+        self._keys.update()
+        rows = chunk.records.shape[1]
+        counts, left = np.zeros(COUNTS, np.int64), np.empty(rows, np.int64)
+        types, seen = address(self._keys.types), address(self._keys.seen)
+        many = count_kinds(address(chunk.records), rows, types, seen, address(counts), address(left))
+        _add_counts(counts, ledger, survey)
+        rest = self._by_program(chunk, left[:many], ledger, survey)
+        yield from (_record(chunk, row) for row in rest.tolist())
+
+    def _by_program(self, chunk: Chunk, left: Array, ledger: Ledger, survey: Survey) -> Array:
+        """Counts the values that programs can print, which are those without a problem; returns the other rows."""
+        assert self._keys is not None
+        records = chunk.records
+        is_control = chunk.batches[B.ATTRIBUTES, records[R.BATCH, left]] & _CONTROL != 0
+        keys = records[R.KEY, left]
+        types = np.where(is_control | (keys < 0), LEFT, self._keys.types[keys])
+        if not (types >= 0).any():
+            return left
+        places = records[R.VALUE_START, left]
+        printed = self._json.write(chunk.data, types, places, records[R.VALUE_SIZE, left]).sizes >= 0
+        versions = chunk.data[places[printed] + 1]
+        self._keys.seen[keys[printed]] = 1
+        which, counts = np.unique(types[printed] * TYPES + versions, return_counts=True)
+        for one, count in zip(which.tolist(), counts.tolist(), strict=True):
+            type_id, version = divmod(one, TYPES)
+            survey.kinds[value_kind(type_id, version, RECORD_TYPES[type_id].layouts[0].since)] += count
+        ledger.count(Outcome.DECODED, times=int(printed.sum()))
+        return left[~printed]
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    """Groups are formed by values; a dictionary's numbers serve, but not every kernel takes them."""
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+def _add_counts(counts: Array, ledger: Ledger, survey: Survey) -> None:
+    for place in np.flatnonzero(counts).tolist():
+        count = int(counts[place])
+        ledger.count(Outcome.CONTROL if place >= MARKERS_AT else Outcome.DECODED, times=count)
+        survey.kinds[_kind(place)] += count
 
 
-def _kind(row: dict[str, Any]) -> str:
-    if row["is_control"]:
-        return control_kind(row["control"])
-    if row["record_name"] is None:
-        return unread_kind(row["record_type"], no_key=row["kept_raw"] == "no key")
-    if row["tombstone"]:
-        return tombstone_kind(row["record_type"])
-    return value_kind(row["record_type"], row["value_version"], row["layout"])
+def _kind(place: int) -> str:
+    if place >= MARKERS_AT:
+        return control_kind(_MARKERS[place - MARKERS_AT])
+    if place >= TOMBSTONES_AT:
+        return tombstone_kind(place - TOMBSTONES_AT)
+    type_id, version = divmod(place, TYPES)
+    return value_kind(type_id, version, RECORD_TYPES[type_id].layouts[0].since)
+
+
+def _record(chunk: Chunk, row: int) -> LogRecord:
+    """All of a record that decoding looks at."""
+    records = chunk.records
+    key, start, size = (int(records[field, row]) for field in (R.KEY, R.VALUE_START, R.VALUE_SIZE))
+    return LogRecord(
+        source="",
+        log_partition=None,
+        log_offset=int(records[R.LOG_OFFSET, row]),
+        timestamp=int(records[R.TIMESTAMP, row]),
+        key=None if key < 0 else chunk.interned.key(key),
+        value=None if size < 0 else chunk.data[start : start + size].tobytes(),
+        is_control=bool(chunk.batches[B.ATTRIBUTES, records[R.BATCH, row]] & _CONTROL),
+    )
+
+
+class _Keys:
+    """Record types and groups of interned keys, and which keys a file has."""
+
+    def __init__(self, interned: Interned) -> None:
+        self._interned = interned
+        self._names = Interned(keys=1 << 10, arena=1 << 16)
+        self._others: dict[int, str] = {}
+        self._known = 0
+        self.types: Array = np.full(1 << 12, LEFT, np.int64)
+        """LEFT where a key does not decode cleanly."""
+        self._groups: Array = np.full(1 << 12, LEFT, np.int64)
+        self.seen: Array = np.zeros(1 << 12, np.uint8)
+
+    def belong_to(self, interned: Interned) -> bool:
+        """Whether these are the keys of these tables."""
+        return self._interned is interned
+
+    def groups(self) -> set[str]:
+        """The groups of the keys that were seen since the last time."""
+        keys = np.flatnonzero(self.seen)
+        self.seen[:] = 0
+        numbers = np.unique(self._groups[keys])
+        plain = {self._names.key(number).decode() for number in numbers[numbers >= 0].tolist()}
+        return plain | {self._others[key] for key in keys[self._groups[keys] < 0].tolist()}
+
+    def update(self) -> None:
+        """Takes in the keys that are new."""
+        first, count = self._known, len(self._interned)
+        if count > len(self.types):
+            more = max(count, 2 * len(self.types)) - len(self.types)
+            self.types, self._groups = (
+                np.concatenate((column, np.full(more, LEFT, np.int64)))
+                for column in (self.types, self._groups)
+            )
+            self.seen = np.concatenate((self.seen, np.zeros(more, np.uint8)))
+        while self._known < count:
+            types, groups = address(self.types), address(self._groups)
+            found = read_keys(self._interned.address, self._names.address, self._known, count, types, groups)
+            self._known = found
+            if found < count:
+                self._names.grow(len(self._interned.key(found)))
+        for number in (first + np.flatnonzero(self._groups[first:count] == LEFT)).tolist():
+            self._decode(number)
+
+    def _decode(self, number: int) -> None:
+        """A key that is not plain."""
+        try:
+            key = decode_key(self._interned.key(number))
+        except DecodeError:
+            return
+        if not key.notes and not key.trailing:
+            self.types[number] = key.type.id
+            self._others[number] = key.data.group if hasattr(key.data, "group") else key.data.group_id

@@ -79,7 +79,7 @@ def write_keys(told: int, number: int, last: int, used: int) -> Any:
     tables = load_i64(told + _INTERNED)
     while number < last:
         size, key = key_size(tables, number), key_at(tables, number)
-        group = _plain_group(key, size)
+        group = plain_group(key, size)
         program = load_i64(told + _PROGRAMS) + _PROGRAM * (load_u8(key + 1) & 1) if group >= 0 else 0
         store_i64(load_i64(told + _SIZES) + 8 * number, size)
         if group < 0 or load_i64(program + 8) == 0:
@@ -98,7 +98,7 @@ def write_keys(told: int, number: int, last: int, used: int) -> Any:
 
 
 @step
-def _plain_group(key: int, size: int) -> int:
+def plain_group(key: int, size: int) -> int:
     """How many bytes the group of a plain key has; -1 for other keys."""
     if size < _OVERHEAD or load_u8(key) != 0 or load_u8(key + 1) > 1:
         return -1
