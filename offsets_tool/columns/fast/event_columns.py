@@ -161,12 +161,17 @@ class EventColumns:
         layouts = np.full(self._rows, 0 if self._is_commit is None else NULL, np.int32)
         if self._is_commit is not None:
             layouts[self._is_commit] = 0
-        printed = self._kinds.of(Kind.JSON)
-        types = self._keys[K.RECORD_TYPE][printed]
-        for type_id in np.unique(types).tolist():
-            newest = RECORD_TYPES[type_id].layouts[0].since
-            layouts[printed & (self._keys[K.RECORD_TYPE] == type_id)] = self._names["layout"].number(newest)
+        if self._kinds.json is not None:
+            printed = self._kinds.of(Kind.JSON)
+            layouts[printed] = self._newest_layouts()[self._keys[K.RECORD_TYPE][printed]]
         return layouts
+
+    def _newest_layouts(self) -> Array:
+        """By record type."""
+        newest = np.full(max(RECORD_TYPES) + 1, NULL, np.int32)
+        for record_type in RECORD_TYPES.values():
+            newest[record_type.id] = self._names["layout"].number(record_type.layouts[0].since)
+        return newest
 
     def _topic_id_numbers(self) -> Array:
         numbers = self._topic_ids.numbers()

@@ -33,12 +33,14 @@ NO_TOPIC_ID: Final = 0
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 _FREE: Final = -1
 
-# An entry is four int64: hash, start in the arena, size, and the topic id of the key's latest commit: nearly always
-# that of the next one too.
-_ENTRY: Final = 32
+# An entry is five int64: hash, start in the arena, size, and what is nearly always so again: the topic id of the key's
+# latest commit, and the key that was looked up after this one (groups commit their partitions in the same order).
+_WORDS: Final = 5
+_ENTRY: Final = 8 * _WORDS
 _START: Final = 8
 _SIZE: Final = 16
 _LAST_TOPIC_ID: Final = 24
+_NEXT: Final = 32
 
 # The directory: addresses, capacities, and how much is used, in bytes from its address.
 _SLOTS: Final = 0
@@ -52,6 +54,8 @@ _ARENA_USED: Final = 56
 _TOPIC_IDS: Final = 64
 _TOPIC_ID_LIMIT: Final = 72
 _TOPIC_ID_COUNT: Final = 80
+_LATEST: Final = 88
+"""The key that was looked up last."""
 
 
 class Interned:
@@ -60,10 +64,10 @@ class Interned:
     def __init__(self, keys: int = 1 << 14, arena: int = 1 << 20, topic_ids: int = 1 << 8) -> None:
         """Empty tables for so many keys (a power of two), bytes of keys, and topic ids; the zero uuid is there."""
         self._slots = np.full(4 * keys, _FREE, np.int32)
-        self._entries = np.zeros((keys, 4), np.int64)
+        self._entries = np.zeros((keys, _WORDS), np.int64)
         self._arena = np.empty(arena, np.uint8)
         self._topic_ids = np.zeros((topic_ids, 2), np.int64)
-        self._directory = np.zeros(11, np.int64)
+        self._directory = np.zeros(12, np.int64)
         self._directory[_TOPIC_ID_COUNT // 8] = 1
         self._point()
 
@@ -113,7 +117,7 @@ class Interned:
         """More room everywhere, and for at least `needed` more bytes of keys."""
         count, entries, arena, topic_ids = len(self), self._entries, self._arena, self._topic_ids
         self._slots = np.full(4 * len(self._slots), _FREE, np.int32)
-        self._entries = np.zeros((4 * len(entries), 4), np.int64)
+        self._entries = np.zeros((4 * len(entries), _WORDS), np.int64)
         self._entries[:count] = entries[:count]
         self._arena = np.concatenate((arena, np.empty(len(arena) + needed, np.uint8)))
         self._topic_ids = np.concatenate((topic_ids, np.zeros((3 * len(topic_ids), 2), np.int64)))
@@ -169,6 +173,10 @@ def _same(one: int, other: int, size: int) -> bool:
             return False
         one += 8
         other += 8
+    if one < end and size >= 8:
+        # The last eight bytes again: cheaper than a loop over what is left.
+        back = end - 8 - one
+        return load_u64(one + back) == load_u64(other + back)  # type: ignore[no-any-return]
     while one < end:
         if load_u8(one) != load_u8(other):
             return False
@@ -186,13 +194,33 @@ def number_of(tables: int, at: int, size: int) -> int:
 @step
 def key_number(tables: int, at: int, size: int) -> int:
     """The number of the key of `size` bytes at address `at`, added if it is new; FULL when there is no room for it."""
+    next_ = load_i64(tables + _ENTRIES) + load_i64(tables + _LATEST) * _ENTRY + _NEXT
+    number = load_i64(next_)
+    if number >= load_i64(tables + _KEYS) or not _is_key(tables, number, at, size):
+        number = _looked_up(tables, at, size)
+        if number == FULL:
+            return FULL
+        store_i64(next_, number)
+    store_i64(tables + _LATEST, number)
+    return number  # type: ignore[no-any-return]
+
+
+@step
+def _is_key(tables: int, number: int, at: int, size: int) -> bool:
+    entry = load_i64(tables + _ENTRIES) + number * _ENTRY
+    if load_i64(entry + _SIZE) != size:
+        return False
+    return _same(at, load_i64(tables + _ARENA) + load_i64(entry + _START), size)
+
+
+@step
+def _looked_up(tables: int, at: int, size: int) -> int:
     found = _hash(at, size)
     slot = _slot(tables, found)
     number = load_i32(slot)
     while number >= 0:
-        entry = load_i64(tables + _ENTRIES) + number * _ENTRY
-        if load_i64(entry) == found and load_i64(entry + _SIZE) == size:
-            if _same(at, load_i64(tables + _ARENA) + load_i64(entry + _START), size):
+        if load_i64(load_i64(tables + _ENTRIES) + number * _ENTRY) == found:
+            if _is_key(tables, number, at, size):
                 return number  # type: ignore[no-any-return]
         slot = _next_slot(tables, slot)
         number = load_i32(slot)

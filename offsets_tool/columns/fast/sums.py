@@ -21,7 +21,7 @@ def run_of(chunk: Chunk, last_offset: int | None) -> BatchRun:
     batches, timestamps = chunk.batches, chunk.records[R.TIMESTAMP]
     base, last = batches[B.BASE_OFFSET], batches[B.LAST_OFFSET]
     before = np.concatenate(([-1 if last_offset is None else last_offset], np.maximum.accumulate(last)[:-1]))
-    codecs = np.unique(batches[B.ATTRIBUTES] & _CODEC)
+    codecs = _distinct(batches[B.ATTRIBUTES] & _CODEC)
     return BatchRun(
         batches=batches.shape[1],
         empty_batches=int((batches[B.COUNT] == 0).sum()),
@@ -29,11 +29,11 @@ def run_of(chunk: Chunk, last_offset: int | None) -> BatchRun:
         bytes=int(batches[B.SIZE].sum()),
         records=chunk.records.shape[1],
         magic=2,
-        codecs=frozenset(CODECS[codec] for codec in codecs.tolist()),
+        codecs=frozenset(CODECS[codec] for codec in codecs),
         missing_offsets=_missing(batches),
         delete_horizons=int((batches[B.ATTRIBUTES] & _DELETE_HORIZON != 0).sum()),
         transactional=int((batches[B.ATTRIBUTES] & _TRANSACTIONAL != 0).sum()),
-        leader_epochs=frozenset(np.unique(batches[B.PARTITION_LEADER_EPOCH]).tolist()),
+        leader_epochs=frozenset(_distinct(batches[B.PARTITION_LEADER_EPOCH])),
         offsets=(int(base.min()), int(last.max())),
         timestamps=(int(timestamps.min()), int(timestamps.max())) if len(timestamps) else (),
     )
@@ -42,6 +42,12 @@ def run_of(chunk: Chunk, last_offset: int | None) -> BatchRun:
 def offsets_of(chunk: Chunk) -> tuple[int, int]:
     """Of the first batch and of the last."""
     return int(chunk.batches[B.BASE_OFFSET, 0]), int(chunk.batches[B.LAST_OFFSET, -1])
+
+
+def _distinct(values: Array) -> list[int]:
+    """Nearly always there is one."""
+    first: list[int] = values[:1].tolist()
+    return first if (values == values[0]).all() else np.unique(values).tolist()
 
 
 def _missing(batches: Array) -> int:
