@@ -68,7 +68,7 @@ def decode_command(
     write = _writer(formatter, kafka_version, no_records, raw=raw, format_=format_, output_path=output_path)
     to_terminal = default_format(output_path) == "table"
     parts = Evidence.of(options).parts(filters.log_partitions())
-    reading = Reading(parts, filters, strict=strict, progress=not to_terminal)
+    reading = Reading(parts, filters, strict=strict, progress=not to_terminal, hashes=False)
     with reading, output(output_path, reading.files) as out:
         write(out, reading)
     reading.finish()

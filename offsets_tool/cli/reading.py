@@ -31,12 +31,16 @@ UNREADABLE_SHOWN = 10
 class Reading:
     """One pass over the evidence."""
 
-    def __init__(self, parts: list[Part], filters: Filters, *, strict: bool, progress: bool) -> None:
+    def __init__(
+        self, parts: list[Part], filters: Filters, *, strict: bool, progress: bool, hashes: bool = True
+    ) -> None:
+        """`hashes=False` where nobody is told the files' SHA-256."""
         self.parts = parts
         self.filters = filters
         self.ledgers: list[LedgerEntry] = []
         self.problems = 0
         self._strict = strict
+        self._hashes = hashes
         self._unreadable = 0
         self._noted: set[str] = set()
         self._progress = ProgressBar(sum(part.size for part in parts), shown=progress)
@@ -74,7 +78,7 @@ class Reading:
 
     def items(self, part: Part, *, verify: bool = True) -> Iterator[Item]:
         """What a part holds, counted. The caller decodes each item with `decoded`, or the ledger does not add up."""
-        self._ledger = part.ledger()
+        self._ledger = self._ledger_of(part)
         for item in part.read(self._ledger, verify):
             self._see(item)
             yield item
@@ -85,7 +89,7 @@ class Reading:
     ) -> Iterator[memoryview | Item]:
         """What a segment holds by the fast lane, counted: text, and items, as `items` has them, in place of the rest."""
         assert part.segment is not None
-        self._ledger = part.ledger()
+        self._ledger = self._ledger_of(part)
         for item in part.or_lost(read(part.segment, self._ledger), self._ledger):
             if isinstance(item, (BatchRead, Unreadable)):
                 self._see(item)
@@ -94,6 +98,11 @@ class Reading:
                 yield from item.pieces
                 self._progress.advance(item.size)
         self.ledgers.append(self._ledger.entry())
+
+    def _ledger_of(self, part: Part) -> Ledger:
+        ledger = part.ledger()
+        ledger.hashes = self._hashes
+        return ledger
 
     def decoded(self, item: Item) -> Iterator[Event]:
         """The events of an item, counted."""

@@ -12,14 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
-
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from offsets_tool.errors import SetupError, UsageError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Row = Mapping[str, Any]
 WIDE = 1_000
@@ -84,12 +82,14 @@ def _is_same_file(path: str, source: str) -> bool:
         return False
 
 
-def write_rows(out: BinaryIO, rows: Iterable[Row], format_: str, columns: tuple[str, ...]) -> None:
-    """Rows as `jsonl` (all fields), or as `table` or `csv` (the named columns)."""
+def write_rows(
+    out: BinaryIO, rows: Iterable[Row], format_: str, columns: tuple[str, ...], *, header: bool = True
+) -> None:
+    """Rows as `jsonl` (all fields), or as `table` or `csv` (the named columns); `header` False: CSV without their names."""
     if format_ == "jsonl":
         _write_jsonl(out, rows)
     elif format_ == "csv":
-        _write_csv(out, rows, columns)
+        _write_csv(out, rows, columns, header=header)
     else:
         _write_tables(out, rows, columns)
 
@@ -104,10 +104,11 @@ def _write_jsonl(out: BinaryIO, rows: Iterable[Row]) -> None:
         out.write(json_line(row))
 
 
-def _write_csv(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...]) -> None:
+def _write_csv(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...], *, header: bool) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline="", write_through=True)
     writer = csv.writer(text)
-    writer.writerow(columns)
+    if header:
+        writer.writerow(columns)
     writer.writerows([_plain(row.get(column)) for column in columns] for row in rows)
     text.flush()
     text.detach()
@@ -118,6 +119,10 @@ def _plain(value: Any) -> Any:
 
 
 def _write_tables(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - slow to load, and for people only
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     width = None if out is sys.stdout.buffer and sys.stdout.isatty() else WIDE
     # Not straight to `out`: rich would answer a closed pipe itself, with exit code 1.
     text = io.StringIO()
@@ -153,18 +158,29 @@ class ProgressBar:
 
     def __init__(self, total: int, *, shown: bool) -> None:
         """`shown` False: the terminal is where the rows go."""
-        self._progress: Progress | None = None
-        self._task = TaskID(0)
-        if shown and sys.stderr.isatty():
-            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._progress.add_task("reading", total=total)
-            self._progress.start()
+        self._progress = _bar(total) if shown and sys.stderr.isatty() else None
 
     def advance(self, size: int) -> None:
         if self._progress is not None:
-            self._progress.advance(self._task, size)
+            self._progress.advance(self._progress.task_ids[0], size)
 
     def close(self) -> None:
         if self._progress is not None:
             self._progress.stop()
+
+
+def _bar(total: int) -> "Progress":
+    from rich.console import Console  # noqa: PLC0415 - slow to load, and for people only
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    progress.add_task("reading", total=total)
+    progress.start()
+    return progress

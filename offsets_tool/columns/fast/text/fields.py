@@ -93,6 +93,13 @@ def classes(chunk: Chunk, found: dict[str, Array], key_classes: Array) -> Classe
     return Classes(_batch_classes(chunk, found), _record_classes(chunk, found, key_classes))
 
 
+def distinct(values: Array) -> tuple[Array, Array, Array]:
+    """Distinct values, where each of them is first, and which of them each value is."""
+    if len(values) and (values == values[0]).all():
+        return values[:1], np.zeros(1, np.int64), np.zeros(len(values), np.int64)
+    return np.unique(values, return_index=True, return_inverse=True)
+
+
 def absent(batch_class: int, record_class: int | None = None) -> frozenset[str]:
     """The numbers that are -1 in a class."""
     bits = batch_class >> _ATTRIBUTE_BITS

@@ -13,7 +13,7 @@ from offsets_tool.columns.fast.lane import Chunk
 from offsets_tool.columns.fast.layout import Kind, R
 from offsets_tool.columns.fast.machine import address
 from offsets_tool.columns.fast.text.classes import Templates
-from offsets_tool.columns.fast.text.fields import Classes, classes
+from offsets_tool.columns.fast.text.fields import Classes, classes, distinct
 from offsets_tool.columns.fast.text.kernel import SLACK, write_lines
 from offsets_tool.columns.fast.text.keys import KeyTable, KeyTexts
 from offsets_tool.columns.fast.text.lines import NO_RECORD, Lines
@@ -112,7 +112,7 @@ class FileWriter:
         return wanted
 
     def _lines(self, chunk: Chunk, found: Classes, real: Real, wanted: Array | None) -> Lines:
-        values, first, which = np.unique(found.batches, return_index=True, return_inverse=True)
+        values, first, which = distinct(found.batches)
         of_class = [
             self._batch_program(one, place, real)
             for one, place in zip(values.tolist(), first.tolist(), strict=True)
@@ -139,7 +139,7 @@ class FileWriter:
 
     def _record_programs(self, both: Array, batches: Array, real: Real) -> Array:
         """Programs of records by the class of their batch and their own."""
-        values, first, which = np.unique(both, return_index=True, return_inverse=True)
+        values, first, which = distinct(both)
         rows = real.batch_numbers[first].tolist()
         programs = [
             self._record_program(one, int(batches[number]), place, real)
