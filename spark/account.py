@@ -19,6 +19,7 @@ from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.segment import or_lost
 from offsets_tool.rows import LogRecord, Unreadable
 from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
+from spark.digest import RangeDigest
 from spark.plan import ARCHIVE, Piece, digest
 
 _COUNTED: Final = [name for name in LedgerEntry.__dataclass_fields__ if name in SourceRow._fields]
@@ -28,13 +29,19 @@ class PieceRead:
     """One reading of a piece: exhaust `read`, then ask for `rows`."""
 
     def __init__(self, piece: Piece, log_partition: int | None, columns: Mapping[str, str]) -> None:
-        self.ledger = Ledger(piece.source, piece.file.segment.log_partition, piece.file.kind == ARCHIVE)
+        self.ledger = Ledger(
+            piece.source,
+            piece.file.segment.log_partition,
+            piece.file.kind == ARCHIVE,
+            hashes=not piece.file.continues,
+        )
         self._piece = piece
         self._log_partition = log_partition
         self._columns = columns
         self._start: int | None = None
         self._end = piece.start
         self._tail: list[Unreadable] = []
+        self._digest: RangeDigest | None = None
 
     def read(self, run: int) -> Iterator[RowsRead]:
         """The rows, in `log` and in `events`. SourceError if the file cannot be read, or is replaced meanwhile."""
@@ -72,13 +79,21 @@ class PieceRead:
             items = or_lost(items, piece.file.segment, self.ledger)
         for item in items:
             if isinstance(item, Unreadable):
-                self._start = item.position if self._start is None else self._start
+                self._begin(item.position)
                 self._tail.append(item)
                 continue
-            self._start = item.start if self._start is None else self._start
+            self._begin(item.start)
             self._end = item.end
             self._tail.clear()
+            if self._digest is not None:
+                self._digest.reach(item.end)
             yield item
+
+    def _begin(self, position: int) -> None:
+        if self._start is None:
+            self._start = position
+            file = self._piece.file
+            self._digest = RangeDigest(file.segment.path, position) if file.continues else None
 
     def _archive(self, run: int) -> Iterator[RowsRead]:
         origin = self._origin(run)
@@ -123,9 +138,18 @@ class PieceRead:
             "bytes_unreadable": unreadable,
             "kept_raw_reasons": [ReasonCount(*count) for count in entry.reasons.items()],
             "unreadable": [UnreadableRange(u.position, u.size, u.kind, u.reason) for u in settled],
-            "sha256": digest(self._piece.file, start, end),
-            "file_sha256": entry.sha256,
+            **self._digests(start, end, entry.sha256),
         }
+
+    def _digests(self, start: int, end: int, of_file: str | None) -> dict[str, str | None]:
+        """Of the range, and of the file; `of_file` is what the ledger knows of a file that cannot grow."""
+        file, piece = self._piece.file, self._piece
+        if not file.continues:
+            return {"sha256": digest(file, start, end), "file_sha256": of_file}
+        running = self._digest or RangeDigest(file.segment.path, start)
+        of_range = running.upto(end)
+        is_whole = start == piece.start == 0 and piece.end == file.segment.size
+        return {"sha256": of_range, "file_sha256": running.upto(file.segment.size) if is_whole else None}
 
 
 @lru_cache(maxsize=1)

@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 from spark.tables import Table
 
 GROUP_ROWS: Final = 131_072
+GROUP_BYTES: Final = 32 << 20
+"""Of what stands in columns without a dictionary: where values are large, a row group has fewer rows."""
 STATISTIC_LENGTH: Final = 32
 """Characters of a text kept as a minimum or maximum, as Spark keeps them."""
 _HARDLY_REPEATS: Final = ("metadata", "value", "value_json", "problem", "sha256", "file_sha256")
@@ -50,7 +52,7 @@ class TableWriter:
         self._path = lake / table.name / f"part-{uuid4()}.parquet"
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
-        self._rows_waiting = 0
+        self._rows_waiting = self._bytes_waiting = 0
         self._schema = _encoded_schema(table.schema)
         self._statistics = _Statistics(self._schema)
         self._beside = ThreadPoolExecutor(1, f"write-{table.name}")
@@ -62,7 +64,8 @@ class TableWriter:
         if rows.num_rows:
             self._waiting.append(rows)
             self._rows_waiting += rows.num_rows
-        if self._rows_waiting >= GROUP_ROWS:
+            self._bytes_waiting += sum(c.nbytes for c in rows.columns if not pa.types.is_dictionary(c.type))
+        if self._rows_waiting >= GROUP_ROWS or self._bytes_waiting >= GROUP_BYTES:
             self._send()
 
     def close(self) -> list[NewFile]:
@@ -84,7 +87,7 @@ class TableWriter:
         if self._last is not None:
             self._last.result()
         self._last = self._beside.submit(self._write_group, self._waiting)
-        self._waiting, self._rows_waiting = [], 0
+        self._waiting, self._rows_waiting, self._bytes_waiting = [], 0, 0
 
     def _write_group(self, waiting: list[pa.RecordBatch]) -> None:
         # One dictionary a row group: where it changes inside, Parquet falls back to plain values.
@@ -140,11 +143,11 @@ def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 class _Statistics:
-    """Delta's: rows, and per column nulls, least and greatest (whole numbers and texts)."""
+    """Delta's: rows, and per column nulls, least and greatest (whole numbers, and texts that repeat: names)."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.rows = 0
-        self._ranged = [f.name for f in schema if pa.types.is_integer(f.type) or _is_text(f.type)]
+        self._ranged = [f.name for f in schema if pa.types.is_integer(f.type) or _is_name(f.type)]
         self._nulls = dict.fromkeys((f.name for f in schema if not pa.types.is_nested(f.type)), 0)
         self._least: dict[str, Any] = {}
         self._greatest: dict[str, Any] = {}
@@ -169,23 +172,19 @@ class _Statistics:
         return json.dumps(statistics, ensure_ascii=False)
 
 
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_.value_type if pa.types.is_dictionary(type_) else type_))
+def _is_name(type_: pa.DataType) -> bool:
+    return pa.types.is_dictionary(type_) and bool(pa.types.is_string(type_.value_type))
 
 
-def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Values that the column has, among them its least and its greatest."""
+def _values(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """Values that the column has, among them its least and its greatest; chunks have one dictionary, if they have any."""
     if not pa.types.is_dictionary(column.type):
         return column
-    return pa.chunked_array([_used(chunk) for chunk in column.chunks], column.type.value_type)
-
-
-def _used(chunk: pa.DictionaryArray) -> pa.Array:
-    """The values of the dictionary that rows have, each once."""
-    range_ = pc.min_max(chunk.indices).as_py()
-    one = range_["min"] == range_["max"]
-    numbers = pa.array([range_["min"]], pa.int32()) if one else pc.unique(chunk.indices)
-    return chunk.dictionary.take(numbers.drop_null())
+    rows = pa.chunked_array([chunk.indices for chunk in column.chunks])
+    range_ = pc.min_max(rows).as_py()
+    is_one = range_["min"] == range_["max"]
+    used = pa.array([range_["min"]], rows.type) if is_one else pc.unique(rows)
+    return column.chunk(0).dictionary.take(used.drop_null())
 
 
 def _at_most(value: Any) -> Any:

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from offsets_tool.wire.arrow import record_batch
-from offsets_tool.wire.schema import Int64, String
-from spark.parquet import STATISTIC_LENGTH, NewFile, TableWriter
+from offsets_tool.wire.schema import Bytes, Int64, String
+from spark.parquet import GROUP_BYTES, STATISTIC_LENGTH, NewFile, TableWriter
 from spark.tables import RowRefused, Sum, Table
 
 
@@ -21,6 +21,12 @@ class Row(NamedTuple):
     total: Int64
     first: Int64 | None
     second: Int64
+
+
+class Valued(NamedTuple):
+    """A row with a value."""
+
+    value: Bytes
 
 
 TABLE = Table("table", Row, ("name",), ("name",), (Sum("adds_up", "total", ("first", "second")),))
@@ -49,6 +55,29 @@ def test_a_file_and_its_statistics(tmp_path: Path) -> None:
 def test_no_row_is_no_file(tmp_path: Path) -> None:
     assert write(tmp_path) == write(tmp_path, []) == []
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_large_values_make_smaller_row_groups(tmp_path: Path) -> None:
+    table = Table("table", Valued, ("value",), ("value",))
+    writer = TableWriter(tmp_path, table)
+    for _ in range(3):
+        writer.write(record_batch(Valued, [Valued(bytes(GROUP_BYTES))]))
+    (file,) = writer.close()
+    metadata = pq.read_metadata(tmp_path / "table" / file.path)
+    assert (file.rows, metadata.num_row_groups) == (3, 3)
+
+
+def test_the_least_of_a_few_names(tmp_path: Path) -> None:
+    """Dictionaries hold more than the rows of a group use."""
+    (file,) = write(tmp_path, [Row("b", 0, 0, 0), Row("c", 0, 0, 0)], [Row("b", 0, 0, 0)])
+    told = json.loads(file.statistics)
+    assert (told["minValues"]["name"], told["maxValues"]["name"]) == ("b", "c")
+
+
+def test_what_fails_beside_is_raised(tmp_path: Path) -> None:
+    (tmp_path / "table").write_bytes(b"no folder")
+    with pytest.raises(OSError, match="table"):
+        write(tmp_path, [Row("a", 0, 0, 0)])
 
 
 @pytest.mark.parametrize(
