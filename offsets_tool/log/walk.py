@@ -64,8 +64,8 @@ class Walker:
 
         Walked from some way before, because bytes inside a batch could pass for batches of their own.
         """
-        if position <= 0:
-            return 0
+        if not 0 < position < len(self._data):
+            return min(max(position, 0), len(self._data))
         start = 0 if position <= window else self.next_proven(position - window)
         for item in self.walk(start):
             if isinstance(item, Batch) and item.crc_valid and item.position >= position:
