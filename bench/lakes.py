@@ -1,6 +1,10 @@
-"""Segments into Delta tables on two cores: our ingest, and Spark alone copying the same rows from Parquet with its own writer."""
+"""Segments into Delta tables on two cores: our ingest, and Spark alone copying the same rows from Parquet with its own writer.
+
+Ours reads a partition of four segments; what Spark copies, at a steady pace for many seconds, is the rows of one of them.
+"""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Final
@@ -8,6 +12,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from bench.batches import repeated
 from bench.inputs import Input
 from bench.pace import Entry, race, timed
 from bench.table import Table, number, times
@@ -21,6 +26,9 @@ from spark.tables import Table as LakeTable
 MASTER: Final = "local[2]"
 _ROUNDS: Final = 3
 _INPUTS: Final = (Input("commits"), Input("rich"))
+_SEGMENTS: Final = 4
+_SOURCE: Final = "source"
+_COPY: Final = "copy"
 
 
 def lakes_table(folder: Path) -> Table:
@@ -31,46 +39,77 @@ def lakes_table(folder: Path) -> Table:
     finally:
         running.stop()
     heads = ("", "ours, `events` and `log`", "Spark copies both", "ratio", "Spark copies `log` only", "ratio")
-    return Table(f"Segments to Delta, Spark {MASTER}, a warm session, waited for, M records/s:", heads, rows)
+    title = f"{_SEGMENTS} segments of a partition to Delta, Spark {MASTER}, a warm session, waited for, M records/s"
+    return Table(f"{title} (Spark's copies are of one segment's rows):", heads, rows)
 
 
 def _rows(running: SparkSession, input_: Input, folder: Path) -> list[tuple[str, ...]]:
     shutil.rmtree(folder, ignore_errors=True)
-    source, lake, path = folder / "source", folder / "ours", input_.path()
-    for each in (source, lake):
-        _ingest(running, path, each)
-    tables = {table.name: running.read.parquet(f"{source / table.name}/*.parquet") for table in (LOG, EVENTS)}
-    copies = {table.name: folder / "copy" / table.name for table in (LOG, EVENTS)}
-
-    def copy(*wanted: LakeTable) -> None:
-        for table in wanted:
-            tables[table.name].write.format("delta").mode("overwrite").save(str(copies[table.name]))
-
+    path = input_.path()
+    _ingest(running, path, folder / _SOURCE)
+    copy = _copier(running, folder)
     copy(LOG, EVENTS)
-    tallies = {"ours": _tally(running, lake / EVENTS.name), "copy": _tally(running, copies[EVENTS.name])}
-    records = agreed(f"Delta tables of {input_.mix}", tallies).records
-    for held in (lake / LOG.name, copies[LOG.name]):
-        if (found := running.read.format("delta").load(str(held)).count()) != records:
-            raise OffsetsToolError(
-                f"the log of {input_.mix} has {found} rows, and there are {records} records"
-            )
+    records = _agreed(running, input_, folder)
+    ingest_all = _ingester(running, path, folder, _SEGMENTS * records)
     ran = race(
         [
-            Entry(
-                "ours",
-                timed(lambda: _ingest(running, path, lake), perf_counter),
-                records,
-                _ROUNDS,
-                warms=False,
-            ),
+            Entry("ours", timed(ingest_all, perf_counter), _SEGMENTS * records, _ROUNDS, warms=False),
             Entry("both", timed(lambda: copy(LOG, EVENTS), perf_counter), records, _ROUNDS, warms=False),
             Entry("log", timed(lambda: copy(LOG), perf_counter), records, _ROUNDS, warms=False),
         ]
     )
     shutil.rmtree(folder)
     ours, both, log = (ran[name].rate for name in ("ours", "both", "log"))
-    name = f"{input_.mix} ({path.stat().st_size / 2**20:.0f} MB, {records:,} records)"
+    name = f"{input_.mix} ({_SEGMENTS} of {path.stat().st_size / 2**20:.0f} MB, {records:,} records each)"
     return [(name, number(ours), number(both), times(ours / both), number(log), times(ours / log))]
+
+
+def _copier(running: SparkSession, folder: Path) -> Callable[..., None]:
+    """Copies the tables that it is given from one segment's Parquet files into Delta tables."""
+    tables = {t.name: running.read.parquet(f"{folder / _SOURCE / t.name}/*.parquet") for t in (LOG, EVENTS)}
+
+    def copy(*wanted: LakeTable) -> None:
+        for table in wanted:
+            tables[table.name].write.format("delta").mode("overwrite").save(str(folder / _COPY / table.name))
+
+    return copy
+
+
+def _agreed(running: SparkSession, input_: Input, folder: Path) -> int:
+    """How many records both lakes of one segment have."""
+    lakes = (folder / _SOURCE, folder / _COPY)
+    tallies = {lake.name: _tally(running, lake / EVENTS.name) for lake in lakes}
+    records = agreed(f"Delta tables of {input_.mix}", tallies).records
+    for lake in lakes:
+        _expect(running, lake / LOG.name, records)
+    return records
+
+
+def _ingester(running: SparkSession, path: Path, folder: Path, records: int) -> Callable[[], None]:
+    """Ingests the partition into a new lake; has done so once, and its rows were counted."""
+    partition, lake = _partition(path, folder / "segments"), folder / "ours"
+
+    def ingest_all() -> None:
+        _ingest(running, partition, lake)
+
+    ingest_all()
+    for table in (LOG, EVENTS):
+        _expect(running, lake / table.name, records)
+    return ingest_all
+
+
+def _expect(running: SparkSession, table: Path, records: int) -> None:
+    if (found := running.read.format("delta").load(str(table)).count()) != records:
+        raise OffsetsToolError(f"{table} has {found} rows, and there are {records} records")
+
+
+def _partition(path: Path, folder: Path) -> Path:
+    """A folder of segments: this one and those that would follow it."""
+    place = folder / path.parent.name
+    place.mkdir(parents=True)
+    for part in repeated(path.read_bytes(), _SEGMENTS):
+        (place / f"{int.from_bytes(part[:8]):020d}.log").write_bytes(part)
+    return folder
 
 
 def _ingest(running: SparkSession, path: Path, lake: Path) -> None:
