@@ -26,6 +26,10 @@ _COMMANDS = {
     "inspect": Place(
         "offsets_tool.cli.inspect", "What the evidence is and covers, and whether the ledger adds up."
     ),
+    "groups": Place(
+        "offsets_tool.cli.groups", "The groups at a moment: kind, state, generation or epoch, members."
+    ),
+    "offsets": Place("offsets_tool.cli.offsets", "Committed offsets at a moment, and those pending."),
     "partition": Place(
         "offsets_tool.cli.partition", "In which partition of __consumer_offsets a group lives."
     ),

@@ -15,6 +15,7 @@ from offsets_tool.columns.fast.text.selection import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.records import RECORD_TYPES
+from offsets_tool.replay.wanted import Wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -128,19 +129,27 @@ def parse_type(text: str) -> int:
     )
 
 
+def group_option(command: F) -> F:
+    """--group"""
+    return click.option("--group", "groups", multiple=True, metavar="GROUP", help="Only this group.")(command)
+
+
+def offset_options(command: F) -> F:
+    """--group --topic --partition"""
+    topic = click.option(
+        "--topic", "topics", multiple=True, metavar="TOPIC", help="Only commits for this topic."
+    )
+    partition = click.option(
+        "--partition", type=int, metavar="P", help="Only commits for this partition of --topic."
+    )
+    return group_option(topic(partition(command)))
+
+
 def filter_options(command: F) -> F:
     """--group --topic --partition --type --since --until, gathered into `filters`."""
     for option in reversed(
         (
-            click.option(
-                "--group", "groups", multiple=True, metavar="GROUP", help="Only records of this group."
-            ),
-            click.option(
-                "--topic", "topics", multiple=True, metavar="TOPIC", help="Only commits for this topic."
-            ),
-            click.option(
-                "--partition", type=int, metavar="P", help="Only commits for this partition of --topic."
-            ),
+            offset_options,
             click.option(
                 "--type",
                 "types",
@@ -158,14 +167,21 @@ def filter_options(command: F) -> F:
     return command
 
 
+def parse_wanted(options: dict[str, Any]) -> Wanted:
+    """The texts of `group_option` or `offset_options`."""
+    partition = options.get("partition")
+    if partition is not None and not options["topics"]:
+        raise UsageError("--partition is a topic's partition: name the topic with --topic")
+    return Wanted(frozenset(options["groups"]), frozenset(options.get("topics", ())), partition)
+
+
 def parse_filters(options: dict[str, Any]) -> Filters:
     """The filter options' texts as one value."""
-    if options["partition"] is not None and not options["topics"]:
-        raise UsageError("--partition is a topic's partition: name the topic with --topic")
+    wanted = parse_wanted(options)
     return Filters(
-        groups=frozenset(options["groups"]),
-        topics=frozenset(options["topics"]),
-        partition=options["partition"],
+        groups=wanted.groups,
+        topics=wanted.topics,
+        partition=wanted.partition,
         types=frozenset(parse_type(text) for text in options["types"]),
         since=parse_bound(options["since"], "--since"),
         until=parse_bound(options["until"], "--until"),

@@ -1,0 +1,96 @@
+"""What is to be said of a moment on stderr: where it lies, what of it the log no longer proves, and what stands in its place.
+
+Each note is one sentence, and most logs need none.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from offsets_tool.replay.moment import Moment, PartitionMoment
+from offsets_tool.replay.rules import Rules
+
+NAMED = 10
+"""How many partitions are named before the rest is only counted."""
+
+
+def moment_notes(moment: Moment) -> Iterator[str]:
+    """Notes for every command that shows a moment."""
+    yield from _positions(moment)
+    yield from _late(moment)
+    yield from _gone(moment)
+    yield from _begins_late(moment)
+
+
+def _positions(moment: Moment) -> Iterator[str]:
+    ends = moment.as_of.ends
+    if ends is None:
+        return
+    partitions = list(moment)
+    unnamed = sum(p.log_partition not in ends for p in partitions)
+    if unnamed:
+        named = _listed(str(number) for number in sorted(ends))
+        yield f"--as-of names partition(s) {named}: {unnamed} other(s) count as empty"
+    there = {p.log_partition: p for p in partitions}
+    for number, end in sorted(ends.items()):
+        known = there.get(number)
+        if known is None and end > 0:
+            yield f"--as-of {number}:{end}: partition {number} is not in this evidence"
+        elif known is not None and known.end < end:
+            yield f"--as-of {number}:{end}: the log of partition {number} ends at {known.end}"
+
+
+def _late(moment: Moment) -> Iterator[str]:
+    for p in moment:
+        late = p.cut.late
+        if late is not None:
+            yield (
+                f"partition {p.log_partition}: {late.records} record(s) from {p.cut.end} on have timestamps up to that time, "
+                f"the oldest {late.back_ms} ms older than the newest before them, and are left out; "
+                f"--as-of {p.log_partition}:{late.until} has them too"
+            )
+
+
+def _gone(moment: Moment) -> Iterator[str]:
+    """Compaction matters for an earlier moment only: at the end of a log every key has its newest value."""
+    if moment.as_of.is_end:
+        return
+    gone = [p for p in moment if p.proof.missing]
+    if not gone:
+        return
+    missing = sum(p.proof.missing for p in gone)
+    places = _listed(f"{p.log_partition}:{p.proof.proven_from}" for p in gone)
+    unknown = sum(len(p.proof.unknown) for p in gone)
+    yield (
+        f"{missing:,} record(s) from before this moment are gone (compaction); every record is there only from {places} on. "
+        f"{unknown} value(s) at this moment are unknown (`known` false); what was deleted later may be missing altogether"
+    )
+
+
+def _begins_late(moment: Moment) -> Iterator[str]:
+    """A partition's first segment begins at offset 0, whatever compaction took from it."""
+    begins = [p for p in moment if p.begins]
+    if begins:
+        places = _listed(f"{p.log_partition}:{p.begins}" for p in begins)
+        yield f"the log begins at {places}: segments before that are not here, and what only they hold is not shown"
+
+
+def orphans(moment: Moment) -> Iterator[str]:
+    """Offsets that the new coordinator keeps without their group: it answers nothing for them."""
+    counts = [_orphans_of(p) for p in moment]
+    total = sum(counts)
+    if total:
+        yield (
+            f"{total} committed offset(s) are of groups that were deleted: a coordinator of 4.x knows them "
+            "and answers nothing for them; they are left out"
+        )
+
+
+def _orphans_of(p: PartitionMoment) -> int:
+    if p.coordinator.rules is not Rules.NEW:
+        return 0
+    return sum(len(offsets) for group, offsets in p.state.offsets.items() if group not in p.state.groups)
+
+
+def _listed(texts: Iterable[str]) -> str:
+    found = list(texts)
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return ", ".join(found[:NAMED]) + more

@@ -1,0 +1,78 @@
+"""`offsets-tool offsets`: committed offsets at a moment."""
+
+from typing import Any
+
+import click
+
+from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.evidence import evidence_options
+from offsets_tool.cli.filters import offset_options, parse_wanted
+from offsets_tool.cli.moment_notes import orphans
+from offsets_tool.cli.options import output_options
+from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.replay.views_offsets import Row, offset_rows
+
+COLUMNS = (
+    "GROUP",
+    "TOPIC",
+    "PARTITION",
+    "CURRENT-OFFSET",
+    "LEADER-EPOCH",
+    "COMMITTED-AT",
+    "METADATA",
+    "PENDING",
+)
+
+_EPILOG = """
+\b
+Examples:
+  offsets-tool offsets /var/lib/kafka/data --as-of 2026-11-20T22:00:00Z
+  offsets-tool offsets __consumer_offsets-12 --as-of 12:48211 --group orders
+  offsets-tool offsets backup.tar.gz --group orders --format csv > orders.csv
+"""
+
+
+@click.command("offsets", epilog=_EPILOG)
+@evidence_options
+@moment_options
+@offset_options
+@output_options
+def offsets_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+    """Shows every committed offset of LOG... as the coordinator had it at the end, or --as-of a moment.
+
+    `pending` are commits in open transactions. `known` is false where compaction took what would tell. CSV is what
+    kafka-consumer-groups --reset-offsets --from-file reads: group,topic,partition,offset.
+    """
+    chosen = format_ or default_format(output_path)
+    wanted = parse_wanted(options)
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        moment = replay.run()
+        with output(output_path, replay.reading.files) as out:
+            rows = offset_rows(moment, wanted)
+            if chosen == "csv":
+                names = ("group", "topic", "partition", "committed_offset")
+                committed = (row for row in rows if row["committed_offset"] is not None)
+                write_rows(out, committed, "csv", names, header=False)
+            else:
+                shown = rows if chosen == "jsonl" else [_table_row(row) for row in rows]
+                write_rows(out, shown, chosen, COLUMNS)
+    for text in orphans(moment):
+        note(text)
+    replay.reading.finish()
+
+
+def _table_row(row: Row) -> Row:
+    shown = {name: row[name.lower()] for name in ("GROUP", "TOPIC", "PARTITION", "METADATA")}
+    unknown = None if row["known"] else "unknown"
+    epoch, at = row["leader_epoch"], row["commit_timestamp"]
+    return shown | {
+        "CURRENT-OFFSET": _or_dash(row["committed_offset"] if row["known"] else unknown),
+        "LEADER-EPOCH": _or_dash(None if epoch == -1 else epoch),
+        "COMMITTED-AT": _or_dash(None if at is None else time_text(at)),
+        "PENDING": " ".join(f"{p['committed_offset']} (producer {p['producer_id']})" for p in row["pending"]),
+    }
+
+
+def _or_dash(value: Any) -> Any:
+    return "-" if value is None else value

@@ -1,0 +1,87 @@
+"""Up to where a log counts: a time, or the end offsets of named partitions. Decides event by event, in the order of their offsets.
+
+A time T means, in each partition, everything before the first record whose timestamp is later than T: records at T are in, all of
+them. What comes after that record is out, also where its own timestamp is earlier (clients' clocks, a leader that changed): such
+records are counted, and `late` says so. Knows nothing of what the records do.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from offsets_tool.events import Event
+from offsets_tool.rows import NO_TIMESTAMP
+
+
+class AsOf(NamedTuple):
+    """The moment asked for: epoch milliseconds, or end offsets by log partition, or (neither) the end of the log.
+
+    With end offsets, a partition that is not named counts as empty.
+    """
+
+    time: int | None = None
+    ends: Mapping[int, int] | None = None
+
+    @property
+    def is_end(self) -> bool:
+        """Whether all of the log counts."""
+        return self.time is None and self.ends is None
+
+    def cut(self, log_partition: int | None) -> "Cut":
+        """What it means for one partition."""
+        if self.ends is None:
+            return Cut(self.time, None)
+        return Cut(None, self.ends.get(log_partition, 0) if log_partition is not None else 0)
+
+
+class Late(NamedTuple):
+    """Records behind the cut whose timestamps lie before it; the oldest of them is `back_ms` older than the newest that is in."""
+
+    records: int
+    back_ms: int
+    until: int
+    """The end offset that has them all."""
+
+
+class Cut:
+    """Where one partition ends. `end` is the first offset that does not count; None while all that was seen counts."""
+
+    def __init__(self, time: int | None, end: int | None) -> None:
+        self.end = end
+        self.newest_timestamp: int | None = None
+        self.late: Late | None = None
+        self._time = time
+
+    def holds(self, event: Event) -> bool:
+        """Whether the event counts; events in the order of their offsets."""
+        timestamp = timestamp_of(event)
+        if self._is_past(event.record.log_offset, timestamp):
+            if self._time is not None and timestamp is not None and timestamp <= self._time:
+                self._add_late(event.record.log_offset, timestamp)
+            return False
+        if timestamp is not None and (self.newest_timestamp is None or timestamp > self.newest_timestamp):
+            self.newest_timestamp = timestamp
+        return True
+
+    def _is_past(self, log_offset: int, timestamp: int | None) -> bool:
+        if self.end is not None:
+            return log_offset >= self.end
+        if self._time is None or timestamp is None or timestamp <= self._time:
+            return False
+        self.end = log_offset
+        return True
+
+    def _add_late(self, log_offset: int, timestamp: int) -> None:
+        newest = timestamp if self.newest_timestamp is None else self.newest_timestamp
+        records, back_ms, _ = self.late or Late(0, 0, 0)
+        self.late = Late(records + 1, max(back_ms, newest - timestamp), log_offset + 1)
+
+
+def timestamp_of(event: Event) -> int | None:
+    """The record's time in epoch milliseconds. Magic 0 has none: a commit's own then, else None, and its neighbours decide."""
+    timestamp = event.record.timestamp
+    if timestamp != NO_TIMESTAMP:
+        return timestamp
+    if event.type_id in (0, 1) and event.value is not None:
+        commit_timestamp: int = event.value.data.commit_timestamp
+        return commit_timestamp
+    return None

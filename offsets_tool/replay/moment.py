@@ -1,0 +1,97 @@
+"""A log replayed to a moment: each partition's coordinator as it was then, what its log still proves, and the names of topics.
+
+Given events, partition by partition in the order of their offsets; where they come from is the reader's business. Which rules hold
+is first assumed and then known: `to_replay_again` names the partitions whose events are to be given once more.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from offsets_tool.events import Event
+from offsets_tool.replay.as_of import AsOf
+from offsets_tool.replay.changes import Change
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.proof import Proof
+from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.state import State
+from offsets_tool.replay.topics import TopicNames
+
+Watch = Callable[[Event, tuple[Change, ...]], None]
+"""Told of every event that counts, with its changes."""
+
+
+class PartitionMoment:
+    """One partition of the log up to the moment."""
+
+    def __init__(self, log_partition: int | None, as_of: AsOf, rules: Rules | None, begins: int) -> None:
+        self.log_partition = log_partition
+        self.begins = begins
+        """Base offset of the first segment that is here: what came before is not."""
+        self.coordinator = Coordinator(log_partition, rules)
+        self.cut = as_of.cut(log_partition)
+        self.proof = Proof(self.cut.end, keys=not as_of.is_end)
+
+    @property
+    def state(self) -> State:
+        """What the coordinator held."""
+        return self.coordinator.state
+
+    @property
+    def end(self) -> int:
+        """The first offset that does not count, as far as the log goes."""
+        return self.proof.next_offset
+
+    def replay(self, event: Event) -> tuple[Change, ...] | None:
+        """What an event does; None if it lies behind the moment."""
+        if not self.cut.holds(event):
+            assert self.cut.end is not None
+            self.proof.see_after(event, self.cut.end)
+            return None
+        self.proof.see(event)
+        return self.coordinator.replay(event)
+
+
+class Moment:
+    """All partitions of the evidence."""
+
+    def __init__(self, as_of: AsOf, names: TopicNames, rules: Rules | None = None) -> None:
+        """`rules` None: by what the logs prove."""
+        self.as_of = as_of
+        self.names = names
+        self.rules = rules
+        self._partitions: dict[int | None, PartitionMoment] = {}
+
+    def __iter__(self) -> Iterator[PartitionMoment]:
+        """The partitions, in the order of their numbers."""
+        return iter(
+            sorted(
+                self._partitions.values(), key=lambda p: -1 if p.log_partition is None else p.log_partition
+            )
+        )
+
+    def replay(
+        self,
+        log_partition: int | None,
+        events: Iterable[Event],
+        *,
+        begins: int = 0,
+        watch: Watch | None = None,
+    ) -> None:
+        """Replays one partition, all its events in the order of their offsets; a second time in place of the first."""
+        rules = Rules.NEW if log_partition in self._partitions else self.rules
+        moment = self._partitions[log_partition] = PartitionMoment(log_partition, self.as_of, rules, begins)
+        learn = self.names.learn
+        for event in events:
+            learn(event)
+            changes = moment.replay(event)
+            if watch is not None and changes is not None:
+                watch(event, changes)
+
+    def to_replay_again(self) -> list[int | None]:
+        """Partitions that were replayed by the classic rules where those differ from the new ones, which hold, as was learnt since.
+
+        One cluster has one kind of coordinator at a time: what one partition proves is so for all.
+        """
+        proved = any(p.coordinator.proved_at is not None for p in self)
+        if self.rules is not None or not proved:
+            return []
+        return [p.log_partition for p in self if p.coordinator.differed_at is not None]

@@ -1,0 +1,76 @@
+"""What a log still proves at a moment: where records are gone, and of which keys the value at that moment is unknowable.
+
+Compaction takes a record when a newer one has its key, also one from after the moment. So a key whose first record lies behind the
+moment may have had a value before, wherever offsets are missing; every other key's value stands in the log, for the cleaner takes
+the oldest first. Keys that were deleted and then taken altogether leave nothing: `missing` counts offsets, not keys.
+"""
+
+from typing import Final
+
+from offsets_tool.events import Event
+from offsets_tool.replay.changes import GroupOf, OffsetOf
+
+_OFFSETS: Final = (0, 1)
+
+
+class Proof:
+    """Of one partition; told of every event in the order of their offsets."""
+
+    def __init__(self, end: int | None, *, keys: bool) -> None:
+        """`keys` False: no event will come after the moment, so that none need be remembered."""
+        self.proven_from = 0
+        """From here on up to the moment, every record is there."""
+        self.missing = 0
+        """How many offsets below the moment have no record."""
+        self.first_offset: int | None = None
+        self.next_offset = 0
+        """The offset after the last record that counts."""
+        self.end = end
+        self._after = False
+        self._remember = keys
+        self._keys: set[bytes | None] = set()
+        self._later: dict[OffsetOf | GroupOf, int] = {}
+        self._own: set[str] = set()
+
+    def see(self, event: Event) -> None:
+        """An event that counts."""
+        self._reach(event.record.log_offset)
+        self.next_offset = event.record.log_offset + 1
+        if self._remember:
+            self._keys.add(event.record.key)
+            if event.type_id not in _OFFSETS and event.group is not None:
+                self._own.add(event.group)
+
+    def see_after(self, event: Event, end: int) -> None:
+        """An event behind the moment, which ends at `end`."""
+        if not self._after:
+            self._after = True
+            self._reach(min(end, event.record.log_offset))
+            self.next_offset = max(self.next_offset, end)
+        key = event.record.key
+        if key in self._keys or event.key is None:
+            return
+        self._keys.add(key)
+        data = event.key.data
+        is_offset = event.type_id in _OFFSETS
+        subject = (
+            OffsetOf(data.group, data.topic, data.partition) if is_offset else GroupOf(event.group or "")
+        )
+        self._later.setdefault(subject, event.record.log_offset)
+
+    def _reach(self, log_offset: int) -> None:
+        """The next record stands here."""
+        if self.first_offset is None:
+            self.first_offset = log_offset
+        if log_offset > self.next_offset:
+            self.missing += log_offset - self.next_offset
+            self.proven_from = log_offset
+
+    @property
+    def unknown(self) -> dict[OffsetOf | GroupOf, int]:
+        """Subjects that may have had another value at the moment, or one at all: by the offset of the first record left of them."""
+        return self._later if self.missing else {}
+
+    def knows_kind(self, group: str) -> bool:
+        """Whether a record of the group itself is left from before the moment."""
+        return group in self._own
