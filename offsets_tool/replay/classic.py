@@ -77,9 +77,11 @@ def _replay_tombstone(step: Step, group: str) -> None:
         if not step.is_new:
             step.set(GroupOf(group), simple_group(group, step.record.log_offset))
             return
-    elif known.kind is GroupKind.SIMPLE and not step.is_new:
-        # Nothing that the classic coordinator knows: its simple groups have no record of their own.
-        return
+    elif known.kind is GroupKind.SIMPLE:
+        step.differs = True
+        if not step.is_new:
+            # Nothing that the classic coordinator knows: its simple groups have no record of their own.
+            return
     step.delete(GroupOf(group))
 
 

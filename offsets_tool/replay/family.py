@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.events import Event
-from offsets_tool.replay.changes import Group, GroupKind, GroupOf, GroupState, Member, MemberOf
+from offsets_tool.replay.changes import LEFT_EPOCH, Group, GroupKind, GroupOf, GroupState, Member, MemberOf
 from offsets_tool.replay.classic import drop_members
+from offsets_tool.replay.members import member_epoch
 from offsets_tool.replay.step import Step
 
 Members = Mapping[str, Member]
@@ -32,16 +33,21 @@ def open_group(step: Step, family: Family, group: str) -> Group:
     known = step.state.groups.get(group)
     if known is not None and known.kind is family.kind:
         return known
-    if known is not None and not (family.replaces_simple and _only_has_offsets(known)):
-        step.anomaly(
-            GroupOf(group),
-            f"a record of a {family.kind} group for a {known.kind} group: Kafka refuses to load it",
-        )
     if known is not None:
+        _check_gives_way(step, family, known)
         drop_members(step, group)
     made = Group(group, family.kind, GroupState.EMPTY, step.record.log_offset, epoch=0, assignment_epoch=0)
     step.set(GroupOf(group), made)
     return made
+
+
+def _check_gives_way(step: Step, family: Family, known: Group) -> bool:
+    """Whether a group of another kind may be replaced: one that only has offsets has no record of its own."""
+    if family.replaces_simple and _only_has_offsets(known):
+        return True
+    note = f"a record of a {family.kind} group for a {known.kind} group: Kafka refuses to load it"
+    step.anomaly(GroupOf(known.group), note)
+    return False
 
 
 def _only_has_offsets(group: Group) -> bool:
@@ -51,9 +57,11 @@ def _only_has_offsets(group: Group) -> bool:
 
 
 def existing_group(step: Step, family: Family, group: str) -> Group | None:
-    """The group if it is there and of this kind: what tombstones are for."""
+    """The group that a tombstone is for, if there is one; even a tombstone takes the place of a group that only has offsets."""
     known = step.state.groups.get(group)
-    return known if known is not None and known.kind is family.kind else None
+    if known is None or known.kind is family.kind:
+        return known
+    return open_group(step, family, group) if _check_gives_way(step, family, known) else None
 
 
 def update_group(step: Step, family: Family, group: Group) -> None:
@@ -126,9 +134,9 @@ class Replays:
     def _delete_member(self, step: Step, key: Any) -> None:
         subject = MemberOf(key.group_id, key.member_id)
         group, known = existing_group(step, self._family, key.group_id), _member(step, key)
-        if group is None or known is None:
+        if group is None or known is None or not known.known:
             return
-        if known.current or known.target:
+        if not self._has_left(known) or known.target:
             step.anomaly(
                 subject,
                 "a member is removed that has not left, or still has a target: Kafka refuses to load it",
@@ -138,13 +146,18 @@ class Replays:
             step.set(subject, Member(target=known.target))
         update_group(step, self._family, group)
 
+    def _has_left(self, member: Member) -> bool:
+        # 3.9 wrote no assignments of share groups' members: their own tombstone was all.
+        unassigned_share = self._family.kind is GroupKind.SHARE and member.current is None
+        return unassigned_share or member_epoch(member) == LEFT_EPOCH
+
     def current(self, step: Step, key: Any, event: Event) -> None:
         """Types 8, 14, 22: what a member owns; after the tombstone it is leaving."""
         if event.value is not None:
             self._set_member(step, key, current=event.value, left=False)
             return
-        known = _member(step, key)
-        if known is not None and known.known:
+        group, known = existing_group(step, self._family, key.group_id), _member(step, key)
+        if group is not None and known is not None and known.known:
             self._set_member(step, key, current=None, left=True)
 
     def target(self, step: Step, key: Any, event: Event) -> None:
@@ -152,10 +165,12 @@ class Replays:
         if event.value is not None:
             self._set_member(step, key, target=event.value)
             return
-        known = _member(step, key)
-        if known is not None and known.known:
+        group, known = existing_group(step, self._family, key.group_id), _member(step, key)
+        if group is None or known is None:
+            return
+        if known.known:
             self._set_member(step, key, target=None)
-        elif known is not None:
+        else:
             step.delete(MemberOf(key.group_id, key.member_id))
 
     def _set_member(self, step: Step, key: Any, **parts: Any) -> None:

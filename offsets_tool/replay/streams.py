@@ -7,6 +7,8 @@ from offsets_tool.replay.changes import Group, GroupKind, GroupState
 from offsets_tool.replay.family import Family, Members, Replays
 
 _NOT_VALIDATED: Final = -1
+_AT_FIRST: Final = 0
+"""The topology epoch that StreamsGroup takes for validated before it has a record of its own."""
 
 
 def state_of(group: Group, members: Members) -> GroupState:
@@ -20,8 +22,10 @@ def state_of(group: Group, members: Members) -> GroupState:
 
 def _is_ready(group: Group) -> bool:
     """4.1 does not write which topology it validated: then any counts. Later releases always write a configuration beside it."""
-    if group.topology is None or group.metadata is None:
+    if group.topology is None:
         return False
+    if group.metadata is None:
+        return bool(group.topology.data.epoch == _AT_FIRST)
     value = group.metadata.data
     if value.validated_topology_epoch == _NOT_VALIDATED and not value.last_assignment_configs:
         return True

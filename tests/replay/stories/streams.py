@@ -1,0 +1,201 @@
+"""Streams groups of KIP-1071: Kafka's GroupMetadataManagerTest and GroupCoordinatorShardTest, and which topology was validated."""
+
+from typing import Any
+
+from offsets_tool.records import streams as kafka
+from offsets_tool.replay.changes import GroupOf, MemberOf
+from tests.replay.stories.consumer_records import new_only
+from tests.replay.story import Anomaly, At, Told, commit, gone, told
+
+FOO: Any = {"group_id": "foo"}
+M1: Any = {"group_id": "foo", "member_id": "m1"}
+EPOCH = kafka.StreamsGroupMetadataKey(**FOO)
+TARGET_EPOCH = kafka.StreamsGroupTargetAssignmentMetadataKey(**FOO)
+TOPOLOGY = kafka.StreamsGroupTopologyKey(**FOO)
+MEMBER = kafka.StreamsGroupMemberMetadataKey(**M1)
+TARGET = kafka.StreamsGroupTargetAssignmentMemberKey(**M1)
+CURRENT = kafka.StreamsGroupCurrentMemberAssignmentKey(**M1)
+STABLE, UNRELEASED = 1, 3
+CONFIGURED = (kafka.LastAssignmentConfig(key="num.standby.replicas", value="0"),)
+REFUSED = "Kafka refuses to load it"
+
+
+def epoch(number: int, validated: int | None = 0) -> Told:
+    """The group's epoch; `validated` None as 4.1 writes it, with neither topology epoch nor configuration."""
+    later = {} if validated is None else {"validated_topology_epoch": validated}
+    configs = () if validated is None else CONFIGURED
+    value = kafka.StreamsGroupMetadataValue(
+        epoch=number, metadata_hash=0, last_assignment_configs=configs, **later
+    )
+    return told(EPOCH, value)
+
+
+def target_epoch(number: int) -> Told:
+    return told(
+        TARGET_EPOCH,
+        kafka.StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=number, assignment_timestamp=12345),
+    )
+
+
+def joined(member_id: str) -> Told:
+    value = kafka.StreamsGroupMemberMetadataValue(
+        instance_id="instance",
+        rack_id="rackid",
+        client_id="client",
+        client_host="host",
+        rebalance_timeout_ms=1000,
+        topology_epoch=10,
+        process_id="processid",
+        user_endpoint=kafka.Endpoint(host="localhost", port=9999),
+        client_tags=(kafka.KeyValue(key="key", value="value"),),
+    )
+    return told(kafka.StreamsGroupMemberMetadataKey(group_id="foo", member_id=member_id), value)
+
+
+def owns(member_id: str, epoch: int, active: tuple[int, ...], state: int = STABLE) -> Told:
+    tasks = (kafka.TaskIds(subtopology_id="s", partitions=active, assignment_epochs=None),) if active else ()
+    value = kafka.StreamsGroupCurrentMemberAssignmentValue(
+        member_epoch=epoch,
+        previous_member_epoch=epoch - 1,
+        state=state,
+        active_tasks=tasks,
+        standby_tasks=(),
+        warmup_tasks=(),
+        active_tasks_pending_revocation=(),
+        standby_tasks_pending_revocation=(),
+        warmup_tasks_pending_revocation=(),
+    )
+    return told(kafka.StreamsGroupCurrentMemberAssignmentKey(group_id="foo", member_id=member_id), value)
+
+
+def topology(number: int) -> Told:
+    part = kafka.Subtopology(
+        subtopology_id="subtopology-1",
+        source_topics=("source-topic",),
+        source_topic_regex=(),
+        state_changelog_topics=(),
+        repartition_sink_topics=("sink-topic",),
+        repartition_source_topics=(),
+        copartition_groups=(),
+    )
+    return told(TOPOLOGY, kafka.StreamsGroupTopologyValue(epoch=number, subtopologies=(part,)))
+
+
+def tasks(*partitions: int) -> tuple[Any, ...]:
+    return (kafka.TargetTaskIds(subtopology_id="s", partitions=partitions),)
+
+
+WANTS = told(
+    TARGET,
+    kafka.StreamsGroupTargetAssignmentMemberValue(
+        active_tasks=tasks(0, 1), standby_tasks=tasks(3), warmup_tasks=tasks(6)
+    ),
+)
+WANTED = "wants active.s:0,1 standby.s:3 warmup.s:6"
+WHO = "client/host/instance"
+EMPTY_10 = {"foo": "streams Empty 10/0"}
+ONE_MEMBER = {"foo": {"m1": f"{WHO} 0 STABLE"}}
+
+
+def manager(name: str, *events: Any, **parts: Any) -> Any:
+    return new_only(f"GroupMetadataManagerTest.testReplayStreamsGroup{name}", *events, **parts)
+
+
+MANAGER = (
+    manager("MemberMetadata", joined("m1"), groups={"foo": "streams NotReady 0/0"}, members=ONE_MEMBER),
+    manager(
+        "MemberMetadataWithSimpleClassicGroup",
+        commit("foo", "bar", 0, 5),
+        joined("m1"),
+        offsets={("foo", "bar", 0): At(5, 0)},
+        groups={"foo": "streams NotReady 0/0"},
+        members=ONE_MEMBER,
+    ),
+    manager("MemberMetadataTombstoneNotExisting", epoch(10), gone(MEMBER), groups=EMPTY_10),
+    manager(
+        "MemberMetadataTombstoneExisting",
+        *(epoch(10), joined("m1"), WANTS),
+        *(gone(CURRENT), gone(TARGET), gone(MEMBER)),
+        groups=EMPTY_10,
+    ),
+    manager(
+        "MemberMetadataTombstoneExisting[not left]",
+        *(epoch(10), joined("m1"), gone(MEMBER)),
+        groups=EMPTY_10,
+        anomalies=(Anomaly(2, MemberOf("foo", "m1"), REFUSED),),
+    ),
+    manager(
+        "MemberMetadataTombstoneExisting[target left]",
+        *(epoch(10), joined("m1"), WANTS, gone(CURRENT), gone(MEMBER)),
+        groups=EMPTY_10,
+        members={"foo": {"m1": WANTED}},
+        anomalies=(Anomaly(4, MemberOf("foo", "m1"), REFUSED),),
+    ),
+    manager("Metadata", epoch(10), groups=EMPTY_10),
+    manager("EpochTombstoneNotExisting", gone(EPOCH)),
+    manager(
+        "EpochTombstoneExisting",
+        *(epoch(10), target_epoch(10), joined("m1"), WANTS),
+        *(gone(TARGET), gone(CURRENT), gone(MEMBER), gone(TARGET_EPOCH), gone(EPOCH)),
+    ),
+    manager(
+        "EpochTombstoneExisting[member left]",
+        *(epoch(10), target_epoch(10), joined("m1"), gone(EPOCH)),
+        anomalies=(Anomaly(3, GroupOf("foo"), "1 member(s)"),),
+    ),
+    manager(
+        "EpochTombstoneExisting[target epoch left]",
+        *(epoch(10), target_epoch(10), gone(EPOCH)),
+        anomalies=(Anomaly(2, GroupOf("foo"), "assignment epoch 10"),),
+    ),
+    manager(
+        "TargetAssignmentMember", WANTS, groups={"foo": "streams Empty 0/0"}, members={"foo": {"m1": WANTED}}
+    ),
+    manager("TargetAssignmentMemberTombstoneNonExisting", gone(TARGET)),
+    manager("TargetAssignmentMemberTombstoneExisting", epoch(10), WANTS, gone(TARGET), groups=EMPTY_10),
+    manager("TargetAssignmentMetadata", target_epoch(10), groups={"foo": "streams Empty 0/10"}),
+    manager("TargetAssignmentMetadataTombstoneNotExisting", gone(TARGET_EPOCH)),
+    manager(
+        "TargetAssignmentMetadataTombstoneExisting",
+        *(epoch(10), target_epoch(10), WANTS, gone(TARGET), gone(TARGET_EPOCH)),
+        groups={"foo": "streams Empty 10/-1"},
+    ),
+    manager(
+        "TargetAssignmentMetadataTombstoneExisting[target left]",
+        *(epoch(10), target_epoch(10), WANTS, gone(TARGET_EPOCH)),
+        groups={"foo": "streams Empty 10/-1"},
+        members={"foo": {"m1": WANTED}},
+        anomalies=(Anomaly(3, GroupOf("foo"), REFUSED),),
+    ),
+    manager(
+        "CurrentMemberAssignment",
+        owns("m1", 10, (0, 1, 2), UNRELEASED),
+        groups={"foo": "streams NotReady 0/0"},
+        members={"foo": {"m1": "10 UNRELEASED_TASKS owns active.s:0,1,2"}},
+    ),
+    manager("CurrentMemberAssignmentTombstoneNotExisting", epoch(10), gone(CURRENT), groups=EMPTY_10),
+    manager(
+        "CurrentMemberAssignmentTombstoneExisting",
+        *(epoch(10), joined("m1"), owns("m1", 1, (0,)), gone(CURRENT)),
+        groups={"foo": "streams NotReady 10/0"},
+        members={"foo": {"m1": f"{WHO} -1 STABLE"}},
+    ),
+    manager(
+        "CurrentMemberAssignmentWithCompaction",
+        *(joined("A"), joined("B"), owns("A", 11, (0,)), owns("B", 12, (0,)), owns("A", 13, (1,))),
+        groups={"foo": "streams NotReady 0/0"},
+        members={"foo": {"A": f"{WHO} 13 STABLE owns active.s:1", "B": f"{WHO} 12 STABLE owns active.s:0"}},
+    ),
+    manager(
+        "CurrentMemberAssignmentUnownedTopologyWithCompaction",
+        *(joined("A"), joined("B"), owns("A", 11, (0,)), owns("B", 12, (0,)), owns("B", 13, ())),
+        owns("A", 14, (5,)),
+        groups={"foo": "streams NotReady 0/0"},
+        members={"foo": {"A": f"{WHO} 14 STABLE owns active.s:5", "B": f"{WHO} 13 STABLE"}},
+    ),
+    manager("Topology", topology(12), groups={"foo": "streams Empty 0/0 topology 12"}),
+    manager("TopologyTombstoneNotExists", epoch(10), gone(TOPOLOGY), groups=EMPTY_10),
+    manager("TopologyTombstoneExists", epoch(10), topology(10), gone(TOPOLOGY), groups=EMPTY_10),
+)
+
+STORIES = MANAGER
