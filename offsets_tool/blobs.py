@@ -6,7 +6,7 @@ Kafka itself never parses most of these; the readers are those of the clients th
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.records import embedded
@@ -16,6 +16,8 @@ from offsets_tool.wire import walk
 from offsets_tool.wire.cursor import Cursor
 from offsets_tool.wire.json import to_json
 from offsets_tool.wire.schema import schema_of
+
+M = TypeVar("M")
 
 
 class Blob(NamedTuple):
@@ -52,6 +54,21 @@ def blobs_of(value: Any, member_id: str = "") -> Iterator[Blob]:
         for index, offered in enumerate(value.classic_member_metadata.supported_protocols):
             path = f"classicMemberMetadata.supportedProtocols[{index}].metadata"
             yield from _consumer(path, offered.name, offered.metadata, embedded.ConsumerProtocolSubscription)
+
+
+def consumer_assignment(data: bytes) -> embedded.ConsumerProtocolAssignment | None:
+    """What a classic consumer was assigned; None for bytes that are not of the consumer protocol."""
+    return _consumer_message(data, embedded.ConsumerProtocolAssignment)
+
+
+def consumer_subscription(data: bytes) -> embedded.ConsumerProtocolSubscription | None:
+    """What a classic consumer asks for; None for bytes that are not of the consumer protocol."""
+    return _consumer_message(data, embedded.ConsumerProtocolSubscription)
+
+
+def _consumer_message(data: bytes, cls: type[M]) -> M | None:
+    blob = next(_consumer("", "", data, cls), None)
+    return blob.data if blob is not None and isinstance(blob.data, cls) else None
 
 
 def _classic_member(group: GroupMetadataValue, member: MemberMetadata, path: str) -> Iterator[Blob]:

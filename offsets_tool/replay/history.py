@@ -1,0 +1,178 @@
+"""Changes of one log partition folded into rows that hold from one record to another: offsets, groups, members; and anomalies.
+
+Pure over Changes, from the partition's first record on (or from a pickled History). What Kafka writes at once is understood at
+once: a batch is taken when the next one begins, or by `flush`. The rows that hold at a position are the state at that position.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    CommittedOffset,
+    Group,
+    GroupOf,
+    Member,
+    MemberOf,
+    OffsetOf,
+    PendingCommit,
+    PendingOf,
+    Subject,
+    TopicPartition,
+)
+from offsets_tool.replay.endings import BatchOutcome, ending
+from offsets_tool.replay.history_rows import (
+    AnomalyRow,
+    GroupHistoryRow,
+    HistoryRow,
+    LastingRow,
+    OffsetBegan,
+    OffsetEnd,
+    OffsetHistoryRow,
+)
+from offsets_tool.replay.history_values import anomaly_row, group_row, member_row, offset_row
+from offsets_tool.replay.owners import NameOf, Owners
+from offsets_tool.wire.json import uuid_text
+
+
+class Turn(NamedTuple):
+    """A Change as rows: the one that it ended, with its end, and the one that it began; or the anomaly."""
+
+    change: Change
+    before: LastingRow | None = None
+    after: LastingRow | None = None
+    anomaly: AnomalyRow | None = None
+
+
+class History:
+    """The rows of one partition of `__consumer_offsets`."""
+
+    def __init__(self, name_of: NameOf = uuid_text) -> None:
+        """`name_of` gives the names of topic ids: TopicNames.name."""
+        self._name_of = name_of
+        self._owners = Owners(name_of)
+        self._open: dict[Subject, LastingRow] = {}
+        self._batch: list[Change] = []
+        self._made: dict[OffsetOf, OffsetHistoryRow] = {}
+        """Pending rows that a marker counts just now: they know who committed."""
+
+    def fold(self, change: Change) -> tuple[HistoryRow, ...]:
+        """The rows that ended with the batch before this change's."""
+        return _ended(self.turns(change))
+
+    def flush(self) -> tuple[HistoryRow, ...]:
+        """The rows that ended with the last batch, when no change follows."""
+        return _ended(self.flush_turns())
+
+    def open_rows(self) -> Iterator[LastingRow]:
+        """The rows that still hold, after `flush`."""
+        return iter(self._open.values())
+
+    def turns(self, change: Change) -> tuple[Turn, ...]:
+        """As `fold`: what each change of the batch before ended and began."""
+        done: tuple[Turn, ...] = ()
+        if self._batch and self._batch[0].batch_offset != change.batch_offset:
+            done = self.flush_turns()
+        self._batch.append(change)
+        return done
+
+    def flush_turns(self) -> tuple[Turn, ...]:
+        """As `flush`."""
+        batch, self._batch = self._batch, []
+        outcome = BatchOutcome(batch)
+        return tuple(self._turn(change, outcome) for change in batch)
+
+    def _turn(self, change: Change, outcome: BatchOutcome) -> Turn:
+        if change.kind is ChangeKind.ANOMALY:
+            return Turn(change, anomaly=anomaly_row(change))
+        self._owners.follow(change)
+        known = self._open.pop(change.subject, None)
+        before = None if known is None else _end(known, change, outcome)
+        if isinstance(before, OffsetHistoryRow) and before.ended is OffsetEnd.COMMITTED:
+            self._made[OffsetOf(before.group, before.topic, before.partition)] = before
+        after = self._begin(change, before, outcome)
+        if after is not None:
+            self._open[change.subject] = after
+        return Turn(change, before, after)
+
+    def _begin(self, change: Change, before: LastingRow | None, outcome: BatchOutcome) -> LastingRow | None:
+        match change.subject, change.after:
+            case OffsetOf() as subject, CommittedOffset() as commit:
+                return self._offset(change, subject, commit)
+            case PendingOf() as subject, PendingCommit() as pending:
+                return self._pending(change, subject, pending, before)
+            case GroupOf(), Group() as group:
+                return group_row(change, group, _previous_kind(change, group, before, outcome))
+            case MemberOf() as subject, Member() as member:
+                return member_row(change, subject, member, self._owners.group(subject.group), self._name_of)
+            case _:
+                return None
+
+    def _offset(self, change: Change, subject: OffsetOf, commit: CommittedOffset) -> OffsetHistoryRow:
+        was = change.before
+        delta = commit.committed_offset - was.committed_offset if isinstance(was, CommittedOffset) else None
+        pending = self._made.pop(subject, None) if change.kind is ChangeKind.COMMITTED else None
+        if pending is None:
+            return self._commit(change, subject, commit, delta)
+        return _from(pending, change)._replace(counted=True, delta=delta)
+
+    def _pending(
+        self, change: Change, subject: PendingOf, pending: PendingCommit, before: LastingRow | None
+    ) -> OffsetHistoryRow:
+        if isinstance(before, OffsetHistoryRow) and before.commit_log_offset == pending.commit.log_offset:
+            return _from(before, change)._replace(unheeded_tombstone=pending.deleted_at)
+        offset = OffsetOf(subject.group, subject.topic, subject.partition)
+        was = self._open.get(offset)
+        commit = pending.commit
+        delta = commit.committed_offset - was.committed_offset if isinstance(was, OffsetHistoryRow) else None
+        return self._commit(change, offset, commit, delta)._replace(
+            counted=False,
+            began=OffsetBegan.TRANSACTION,
+            producer_id=subject.producer_id,
+            unheeded_tombstone=pending.deleted_at,
+        )
+
+    def _commit(
+        self, change: Change, offset: OffsetOf, commit: CommittedOffset, delta: int | None
+    ) -> OffsetHistoryRow:
+        """A commit's row, with whoever owns the partition now."""
+        at = TopicPartition(offset.topic, offset.partition)
+        owner = self._owners.of(offset.group, at, commit.topic_id)
+        return offset_row(change, offset, commit, owner, delta)
+
+
+def _from(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
+    """The same commit, holding anew from this change on."""
+    return row._replace(
+        from_offset=change.log_offset,
+        from_timestamp=change.timestamp,
+        to_offset=None,
+        to_timestamp=None,
+        ended=None,
+    )
+
+
+def _previous_kind(
+    change: Change, group: Group, before: LastingRow | None, outcome: BatchOutcome
+) -> str | None:
+    """What one record brought in two steps began with the first."""
+    if isinstance(before, GroupHistoryRow) and before.from_offset == change.log_offset:
+        return before.previous_kind
+    return outcome.previous_kind(change, group)
+
+
+def _end(row: LastingRow, change: Change, outcome: BatchOutcome) -> LastingRow:
+    ended = ending(change, outcome)
+    return row._replace(to_offset=change.log_offset, to_timestamp=change.timestamp, ended=ended)
+
+
+def _ended(turns: tuple[Turn, ...]) -> tuple[HistoryRow, ...]:
+    """Rows that held for a while, and anomalies. What one record both began and ended never held."""
+    rows: list[HistoryRow] = []
+    for turn in turns:
+        if turn.anomaly is not None:
+            rows.append(turn.anomaly)
+        elif turn.before is not None and turn.before.from_offset != turn.before.to_offset:
+            rows.append(turn.before)
+    return tuple(rows)

@@ -1,0 +1,211 @@
+"""One row of each history: a committed offset, a group, a member, valid from one record of the log to another; and anomalies.
+
+Declared once: the command line's fields and the lake's tables come from here (wire.arrow). A row is valid after the record at
+`from_offset` until the record at `to_offset`; those still valid have no end. Null means one thing a column, as its sentence says.
+"""
+
+from enum import StrEnum
+from typing import Annotated, NamedTuple
+
+from offsets_tool.table_rows import LogPartition
+from offsets_tool.wire.schema import Int32, Int64, String
+
+Group = Annotated[String, "The group."]
+FromOffset = Annotated[Int64, "Offset in the log of the record from which on the row holds."]
+FromTimestamp = Annotated[Int64, "When that record was written, epoch milliseconds; -1 if it has no time."]
+ToOffset = Annotated[Int64 | None, "Offset in the log of the record that ended it; null while it holds."]
+ToTimestamp = Annotated[
+    Int64 | None, "When that record was written, epoch milliseconds (-1: no time); null while it holds."
+]
+ClientId = Annotated[String | None, "Client id of that member; null if there is none or no record says it."]
+ClientHost = Annotated[String | None, "Host of that member; null if there is none or no record says it."]
+InstanceId = Annotated[String | None, "group.instance.id of that member; null if it is not static."]
+
+
+class OffsetBegan(StrEnum):
+    """How a committed offset came to hold."""
+
+    COMMIT = "commit"
+    TRANSACTION = "transaction"
+
+
+class OffsetEnd(StrEnum):
+    """How a committed offset ended."""
+
+    SUPERSEDED = "superseded"
+    """A newer commit stands in its place."""
+    DELETED = "deleted"
+    """A tombstone: expired, or deleted on request."""
+    GROUP_DELETED = "group deleted"
+    """A tombstone, written at once with that of the group itself."""
+    COMMITTED = "committed"
+    """Of a pending one: its transaction was committed, another row goes on."""
+    ABORTED = "aborted"
+    """Of a pending one: its transaction was aborted."""
+    UNHEEDED = "tombstone unheeded"
+    """Of a pending one: a tombstone that only the living classic coordinator heeds; another row goes on."""
+
+
+class OffsetHistoryRow(NamedTuple):
+    """A committed offset from the record that made it count to the one that ended it, with who owned the partition when it was
+    committed. Commits of open transactions are rows too, not counted, from their own record to the transaction's marker."""
+
+    group: Group
+    topic: Annotated[String, "Topic of the committed offset."]
+    partition: Annotated[Int32, "Partition of that topic."]
+    counted: Annotated[
+        bool,
+        "Whether it is the group's offset; false while its transaction is open, also if it was aborted later.",
+    ]
+    committed_offset: Annotated[Int64, "The committed position."]
+    delta: Annotated[
+        Int64 | None,
+        "Difference to the committed offset that counted before; negative for a rewind, null without one.",
+    ]
+    leader_epoch: Annotated[Int32, "Leader epoch given with the commit; -1 if none was."]
+    metadata: Annotated[String, "Text the client added to the commit; empty if none."]
+    commit_timestamp: Annotated[Int64, "Time in the commit, epoch milliseconds."]
+    expire_timestamp: Annotated[Int64, "Explicit expiry, epoch milliseconds; -1 if none."]
+    topic_id: Annotated[String | None, "Id of the topic as the commit gives it; null if it does not."]
+    log_partition: LogPartition
+    commit_log_offset: Annotated[Int64, "Offset in the log of the commit's own record."]
+    from_offset: FromOffset
+    from_timestamp: FromTimestamp
+    to_offset: ToOffset
+    to_timestamp: ToTimestamp
+    began: Annotated[String, "commit, or transaction: it waits, or waited, for a marker."]
+    ended: Annotated[
+        String | None,
+        "superseded, deleted, group deleted, committed, aborted or tombstone unheeded; null while it holds.",
+    ]
+    producer_id: Annotated[Int64 | None, "Producer id of the transaction; null for a plain commit."]
+    unheeded_tombstone: Annotated[
+        Int64 | None, "Offset in the log of a tombstone that the pending commit outlives; null without one."
+    ]
+    group_kind: Annotated[
+        String | None,
+        "Kind of the group when it was committed: simple, classic, consumer ...; null without one.",
+    ]
+    generation: Annotated[
+        Int32 | None, "Generation of the classic group when it was committed; null for other kinds."
+    ]
+    group_epoch: Annotated[
+        Int32 | None, "Epoch of the group when it was committed; null for classic and simple groups."
+    ]
+    member_epoch: Annotated[Int32 | None, "Epoch of the owner; null without one and in classic groups."]
+    member_id: Annotated[
+        String | None, "Member that owned the partition when it was committed; null if nobody did."
+    ]
+    instance_id: InstanceId
+    client_id: ClientId
+    client_host: ClientHost
+
+
+class GroupEnd(StrEnum):
+    """How a state of a group ended."""
+
+    CHANGED = "changed"
+    CONVERTED = "converted"
+    """The group goes on as another kind: at once, or deleted and written anew in one batch."""
+    DELETED = "deleted"
+    """The group's record was deleted. Where offsets stay, a classic coordinator goes on with a simple group."""
+
+
+class GroupHistoryRow(NamedTuple):
+    """A state of a group from the record that brought it to the one that changed it."""
+
+    group: Group
+    kind: Annotated[String, "classic, simple, consumer, share or streams."]
+    state: Annotated[
+        String, "Empty, Stable, Assigning, Reconciling or NotReady, as far as the log can prove it."
+    ]
+    generation: Annotated[Int32 | None, "Generation of a classic or simple group; null for other kinds."]
+    epoch: Annotated[Int32 | None, "Group epoch; null for classic and simple groups."]
+    assignment_epoch: Annotated[
+        Int32 | None, "Epoch of the target assignment; null for classic and simple groups."
+    ]
+    protocol_type: Annotated[String | None, "Protocol type of a classic group; null if it has none."]
+    protocol: Annotated[String | None, "Protocol that its members agreed on; null if there is none."]
+    leader: Annotated[String | None, "Member id of the leader; null if there is none."]
+    current_state_timestamp: Annotated[
+        Int64 | None,
+        "Since when a classic group is in its state, epoch milliseconds; null if it does not say.",
+    ]
+    members: Annotated[Int32, "Number of members."]
+    log_partition: LogPartition
+    log_offset: Annotated[
+        Int64, "Latest record about the group that is in this state; the first commit if simple."
+    ]
+    from_offset: FromOffset
+    from_timestamp: FromTimestamp
+    to_offset: ToOffset
+    to_timestamp: ToTimestamp
+    previous_kind: Annotated[
+        String | None, "Kind that the group had before, where this row began by a conversion; else null."
+    ]
+    ended: Annotated[String | None, "changed, converted or deleted; null while it holds."]
+
+
+class MemberEnd(StrEnum):
+    """How a state of a member ended."""
+
+    CHANGED = "changed"
+    LEFT = "left"
+    """It left, was removed, or is not in the next generation."""
+    REPLACED = "replaced"
+    """A member with the same instance id and another member id took its place at once."""
+    GROUP_DELETED = "group deleted"
+
+
+class MemberHistoryRow(NamedTuple):
+    """A state of a member from the record that brought it to the one that changed it."""
+
+    group: Group
+    member_id: Annotated[String, "The member."]
+    instance_id: Annotated[String | None, "Its group.instance.id; null if it is not static."]
+    client_id: Annotated[String | None, "Its client id; null if no record says it."]
+    client_host: Annotated[String | None, "Its host; null if no record says it."]
+    group_kind: Annotated[String | None, "Kind of the group; null if no record says it."]
+    generation: Annotated[
+        Int32 | None, "Generation of the classic group with which this row began; null for other kinds."
+    ]
+    member_epoch: Annotated[
+        Int32 | None,
+        "Epoch that it has reached, -1 when it is leaving; null in classic groups, and if it only has a target.",
+    ]
+    member_state: Annotated[String | None, "Kafka's name for its state; null as member_epoch."]
+    subscription: Annotated[tuple[String, ...], "Topics that it asks for by name."]
+    subscribed_regex: Annotated[
+        String | None, "Regular expression that it asks for topics with; null if none."
+    ]
+    assignment: Annotated[
+        tuple[String, ...],
+        "What it holds, as topic-partition (id-partition if no name is known, subtopology_partition).",
+    ]
+    target_assignment: Annotated[
+        tuple[String, ...],
+        "What it is to hold, likewise; empty in classic groups, where nothing else is known.",
+    ]
+    log_partition: LogPartition
+    from_offset: FromOffset
+    from_timestamp: FromTimestamp
+    to_offset: ToOffset
+    to_timestamp: ToTimestamp
+    ended: Annotated[String | None, "changed, left, replaced or group deleted; null while it holds."]
+
+
+class AnomalyRow(NamedTuple):
+    """What cannot be, going by Kafka's code, and the record that shows it."""
+
+    group: Annotated[String | None, "The group that it is about; null if no record says it."]
+    about: Annotated[
+        String | None, "Topic and partition, or member; null if it is about the whole group or none."
+    ]
+    log_partition: LogPartition
+    log_offset: Annotated[Int64, "Offset in the log of the record that shows it."]
+    timestamp: Annotated[Int64, "When that record was written, epoch milliseconds; -1 if it has no time."]
+    note: Annotated[String, "What is wrong."]
+
+
+LastingRow = OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow
+HistoryRow = LastingRow | AnomalyRow

@@ -1,0 +1,105 @@
+"""What a member is, asks for and owns, read from its records whatever its protocol: client, subscription, partitions or tasks.
+
+Topics stand by name or by id, as the record has them: who shows them gives names to ids. A blob that cannot be read owns nothing.
+Source: ConsumerGroupMember, ShareGroupMember, StreamsGroupMember; ConsumerProtocol for classic members.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from offsets_tool.blobs import consumer_assignment, consumer_subscription
+from offsets_tool.events import Value
+from offsets_tool.records.classic import MemberMetadata
+from offsets_tool.replay.changes import Member
+
+CONSUMER_PROTOCOL = "consumer"
+
+Owned = tuple[str | UUID, int]
+"""A partition: of a topic by name or by id, or of a subtopology (a task)."""
+
+
+class Client(NamedTuple):
+    """Who runs a member; None where no record says it."""
+
+    instance_id: str | None = None
+    client_id: str | None = None
+    client_host: str | None = None
+
+
+NOBODY = Client()
+
+
+def client_of(member: Member) -> Client:
+    """The client behind a member. Share groups know no instance ids."""
+    metadata = member.metadata
+    if metadata is None:
+        return NOBODY
+    if isinstance(metadata, MemberMetadata):
+        return Client(metadata.group_instance_id, metadata.client_id, metadata.client_host)
+    data = metadata.data
+    return Client(getattr(data, "instance_id", None), data.client_id, data.client_host)
+
+
+def subscription(member: Member, protocol_type: str | None) -> tuple[str, ...]:
+    """The topics that a member asks for by name; none for a streams member, whose topology says it."""
+    metadata = member.metadata
+    if isinstance(metadata, MemberMetadata):
+        return _subscribed(metadata.subscription) if protocol_type == CONSUMER_PROTOCOL else ()
+    return () if metadata is None else getattr(metadata.data, "subscribed_topic_names", ())
+
+
+def subscribed_regex(member: Member) -> str | None:
+    """The regular expression that a consumer group's member asks for."""
+    if isinstance(member.metadata, Value):
+        return getattr(member.metadata.data, "subscribed_topic_regex", None) or None
+    return None
+
+
+def owned(member: Member, protocol_type: str | None) -> Iterator[Owned]:
+    """What a member holds: also what it has still to give up, since it reads and commits it until then."""
+    if isinstance(member.metadata, MemberMetadata):
+        if protocol_type == CONSUMER_PROTOCOL:
+            yield from _assigned(member.metadata.assignment)
+    elif member.current is not None:
+        yield from _partitions(member.current.data, *_HELD)
+
+
+def target(member: Member) -> Iterator[Owned]:
+    """What the assignor wants a member to hold: partitions, or active tasks."""
+    if member.target is not None:
+        yield from _partitions(member.target.data, "topic_partitions", "active_tasks")
+
+
+_HELD = (
+    "assigned_partitions",
+    "topic_partitions",
+    "partitions_pending_revocation",
+    "active_tasks",
+    "active_tasks_pending_revocation",
+)
+
+
+def _partitions(data: Any, *names: str) -> Iterator[Owned]:
+    for name in names:
+        for entry in getattr(data, name, ()):
+            of = entry.topic_id if hasattr(entry, "topic_id") else entry.subtopology_id
+            yield from ((of, partition) for partition in entry.partitions)
+
+
+@lru_cache(4096)
+def _assigned(blob: bytes) -> tuple[Owned, ...]:
+    """Generations repeat their members' blobs."""
+    message = consumer_assignment(blob)
+    return (
+        tuple((each.topic, p) for each in message.assigned_partitions for p in each.partitions)
+        if message
+        else ()
+    )
+
+
+@lru_cache(4096)
+def _subscribed(blob: bytes) -> tuple[str, ...]:
+    message = consumer_subscription(blob)
+    return message.topics if message else ()

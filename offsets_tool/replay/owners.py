@@ -1,0 +1,104 @@
+"""Who owns a partition at each moment, going by the assignments in the log: follows Changes, answers for a commit.
+
+A classic group's assignment is that of its latest generation; other kinds', what each member says that it holds. Refuses to guess:
+a partition that nobody was assigned has no owner, whoever committed.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from uuid import UUID
+
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    Group,
+    GroupKind,
+    GroupOf,
+    MemberOf,
+    TopicPartition,
+)
+from offsets_tool.replay.members import member_epoch
+from offsets_tool.replay.membership import NOBODY, Client, Owned, client_of, owned
+from offsets_tool.replay.state import State
+
+NameOf = Callable[[UUID], str]
+"""From topic id to name, or to something that is no name where there is none (TopicNames.name)."""
+
+
+class Owner(NamedTuple):
+    """Who owned a partition, under what. All None where no group or no owner is known.
+
+    `generation` is a classic group's; `group_epoch` that of other kinds, `member_epoch` the owner's.
+    """
+
+    kind: GroupKind | None = None
+    generation: int | None = None
+    group_epoch: int | None = None
+    member_epoch: int | None = None
+    member_id: str | None = None
+    client: Client = NOBODY
+
+
+class Owners:
+    """The groups and members of one log partition, as far as ownership goes."""
+
+    def __init__(self, name_of: NameOf) -> None:
+        self._name_of = name_of
+        self._state = State()
+        self._holders: dict[str, dict[Owned, str]] = {}
+
+    def follow(self, change: Change) -> None:
+        """Takes what a Change did to a group or a member."""
+        subject = change.subject
+        if isinstance(subject, GroupOf | MemberOf) and change.kind is not ChangeKind.ANOMALY:
+            self._state.put(subject, change.after)
+            self._holders.pop(subject.group, None)
+
+    def group(self, group: str) -> Group | None:
+        """The group as it is now."""
+        return self._state.groups.get(group)
+
+    def of(self, group: str, at: TopicPartition, topic_id: UUID | None) -> Owner:
+        """The owner of a partition now. `topic_id` is that of the commit, if it has one."""
+        known = self._state.groups.get(group)
+        if known is None:
+            return Owner()
+        holders = self._holders.get(group)
+        if holders is None:
+            holders = self._holders[group] = self._find_holders(known)
+        member_id = holders.get(at)
+        if member_id is None and topic_id is not None:
+            member_id = holders.get((topic_id, at.partition))
+        owner = Owner(known.kind, known.generation, known.epoch)
+        return owner if member_id is None else self._with_member(owner, group, member_id)
+
+    def _with_member(self, owner: Owner, group: str, member_id: str) -> Owner:
+        member = self._state.members[group][member_id]
+        epoch = None if owner.kind is GroupKind.CLASSIC else member_epoch(member)
+        return owner._replace(member_id=member_id, member_epoch=epoch, client=client_of(member))
+
+    def _find_holders(self, group: Group) -> dict[Owned, str]:
+        """From partition to member. Of two that hold one, the member that has been there longer."""
+        holders: dict[Owned, str] = {}
+        for member_id, member in self._state.members.get(group.group, {}).items():
+            for part in owned(member, group.protocol_type):
+                for place in self._places(group, part):
+                    holders.setdefault(place, member_id)
+        return holders
+
+    def _places(self, group: Group, part: Owned) -> Iterator[Owned]:
+        """A partition by all that it may be asked for: id and name; a streams task, by the topics that it reads."""
+        of, partition = part
+        if group.kind is GroupKind.STREAMS and isinstance(of, str):
+            yield from ((topic, partition) for topic in _source_topics(group, of))
+            return
+        yield part
+        if isinstance(of, UUID):
+            yield self._name_of(of), partition
+
+
+def _source_topics(group: Group, subtopology_id: str) -> Iterator[str]:
+    for subtopology in group.topology.data.subtopologies if group.topology else ():
+        if subtopology.subtopology_id == subtopology_id:
+            yield from subtopology.source_topics
+            yield from (topic.name for topic in subtopology.repartition_source_topics)

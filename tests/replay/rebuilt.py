@@ -1,0 +1,149 @@
+"""A position's facts two ways: from the coordinator's state there, and from the rows of history that hold there.
+
+And the reading of fixtures that the tests of history share. Transactions as such have no rows: their commits do.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from offsets_tool.events import Event, decode
+from offsets_tool.replay.changes import Change, CommittedOffset, Group, GroupKind, Member, PendingCommit
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.history import History
+from offsets_tool.replay.history_rows import (
+    AnomalyRow,
+    GroupHistoryRow,
+    HistoryRow,
+    MemberHistoryRow,
+    OffsetHistoryRow,
+)
+from offsets_tool.replay.members import member_epoch, member_state
+from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.state import State
+from offsets_tool.replay.topics import TopicNames
+from offsets_tool.wire.json import uuid_text
+from tests import plain_rows
+from tests.cases import FIXTURES
+
+PARTITIONS = sorted((FIXTURES / "corpora").glob("*/segments/__consumer_offsets-*"))
+Facts = dict[tuple[Any, ...], tuple[Any, ...]]
+
+
+@cache
+def events_of(corpus: str) -> dict[int, list[Event]]:
+    """The events of a fixture, by log partition."""
+    found = (path for path in PARTITIONS if path.parts[-3] == corpus)
+    return {
+        int(path.name.rpartition("-")[2]): [
+            decode(record) for record in plain_rows.records(path.glob("*.log"))
+        ]
+        for path in found
+    }
+
+
+@cache
+def rows_of(corpus: str) -> tuple[HistoryRow, ...]:
+    """All rows of a fixture, topics by name where its log has them."""
+    names = TopicNames()
+    for events in events_of(corpus).values():
+        for event in events:
+            names.learn(event)
+    rows: list[HistoryRow] = []
+    for log_partition, events in events_of(corpus).items():
+        rows += folded(changes_of(events, log_partition), History(names.name))
+    return tuple(rows)
+
+
+def changes_of(
+    events: Iterable[Event], log_partition: int | None = 0, rules: Rules | None = None
+) -> list[Change]:
+    """What the events do."""
+    coordinator = Coordinator(log_partition, rules)
+    return [change for event in events for change in coordinator.replay(event)]
+
+
+def folded(changes: Iterable[Change], history: History | None = None) -> list[HistoryRow]:
+    """All rows: those that ended, and those that hold."""
+    history = history or History()
+    rows = [row for change in changes for row in history.fold(change)]
+    return [*rows, *history.flush(), *history.open_rows()]
+
+
+def facts_of_state(state: State) -> Facts:
+    """What a coordinator holds."""
+    facts: Facts = {}
+    for subject, value in state.subjects():
+        match value:
+            case CommittedOffset():
+                facts["offset", *subject] = (*_commit(value), None)
+            case PendingCommit(commit, deleted_at):
+                facts["pending", *subject] = (*_commit(commit), deleted_at)
+            case Group():
+                facts["group", *subject] = _group(value)
+            case Member():
+                facts["member", *subject] = _member(value, state.groups[subject[0]].kind)
+    return facts
+
+
+def _commit(commit: CommittedOffset) -> tuple[Any, ...]:
+    topic_id = None if commit.topic_id is None else uuid_text(commit.topic_id)
+    return (*commit._replace(topic_id=None), topic_id)
+
+
+def _group(group: Group) -> tuple[Any, ...]:
+    return tuple(getattr(group, name) for name in _GROUP)
+
+
+_GROUP = (
+    "kind",
+    "state",
+    "generation",
+    "epoch",
+    "assignment_epoch",
+    "protocol_type",
+    "protocol",
+    "leader",
+    "current_state_timestamp",
+    "members",
+    "log_offset",
+)
+
+
+def _member(member: Member, kind: GroupKind) -> tuple[Any, ...]:
+    data = getattr(member.metadata, "data", member.metadata)
+    client = (getattr(data, "client_id", None), getattr(data, "client_host", None))
+    if kind is GroupKind.CLASSIC or not member.known:
+        return (*client, None, None)
+    return (*client, member_epoch(member), member_state(member))
+
+
+def facts_of_rows(rows: Sequence[HistoryRow], end: int) -> Facts:
+    """What the rows say of the log's records below `end`."""
+    facts: Facts = {}
+    for row in rows:
+        if isinstance(row, AnomalyRow) or not row.from_offset < end:
+            continue
+        if row.to_offset is None or end <= row.to_offset:
+            key, fact = _fact(row)
+            assert key not in facts, "two rows hold at once"
+            facts[key] = fact
+    return facts
+
+
+def _fact(
+    row: OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow,
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    match row:
+        case OffsetHistoryRow():
+            place = (row.group, row.topic, row.partition)
+            said = (row.committed_offset, row.leader_epoch, row.metadata, row.commit_timestamp)
+            rest = (row.expire_timestamp, None, row.commit_log_offset, row.topic_id, row.unheeded_tombstone)
+            if row.counted:
+                return ("offset", *place), (*said, *rest[:-1], None)
+            return ("pending", row.producer_id, *place), (*said, *rest)
+        case GroupHistoryRow():
+            return ("group", row.group), tuple(getattr(row, name) for name in _GROUP)
+        case MemberHistoryRow():
+            epoch = (row.member_epoch, row.member_state)
+            return ("member", row.group, row.member_id), (row.client_id, row.client_host, *epoch)

@@ -1,0 +1,187 @@
+"""What holds for any log, real, random or hostile: nothing raises, the log's halves add up, nothing outlives its tombstone, and
+history has every state that there ever was."""
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.events import Event, decode
+from offsets_tool.replay.changes import Change, ChangeKind, Group, Subject
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.history import History
+from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import LogRecord
+from tests import plain_rows
+from tests.dialects.hostile import Hostile
+from tests.replay.random_logs import PRODUCERS as EVERY_PRODUCER
+from tests.replay.random_logs import READERS, RandomLog, segment
+from tests.replay.rebuilt import PARTITIONS, changes_of, events_of, facts_of_rows, facts_of_state, folded
+from tests.replay.sequences import GROUPS, PRODUCERS, logs
+
+RULES = st.sampled_from((Rules.CLASSIC, Rules.NEW, None))
+CORPORA = sorted({path.parts[-3] for path in PARTITIONS})
+
+
+def replayed(events: Iterable[Event], rules: Rules | None, state: Coordinator | None = None) -> Coordinator:
+    coordinator = state or Coordinator(0, rules)
+    for event in events:
+        coordinator.replay(event)
+    return coordinator
+
+
+def subjects(coordinator: Coordinator) -> dict[Subject, Any]:
+    return dict(coordinator.state.subjects())
+
+
+def check_history(events: Sequence[Event], log_partition: int | None, rules: Rules | None) -> None:
+    """At every position, the rows that hold are the state; and they are of the log that they come from."""
+    rows = folded(changes_of(events, log_partition, rules))
+    coordinator = Coordinator(log_partition, rules)
+    assert facts_of_rows(rows, 0) == {}
+    for event in events:
+        coordinator.replay(event)
+        assert facts_of_rows(rows, event.record.log_offset + 1) == facts_of_state(coordinator.state)
+    assert {row.log_partition for row in rows} <= {log_partition}
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_history_rebuilds_the_state_at_every_position_of_real_logs(corpus: str) -> None:
+    for log_partition, events in events_of(corpus).items():
+        check_history(events, log_partition, None)
+
+
+@given(logs(), RULES)
+def test_history_rebuilds_the_state_at_every_position(log: list[LogRecord], rules: Rules | None) -> None:
+    check_history([decode(record) for record in log], 0, rules)
+
+
+@given(logs(), RULES)
+def test_the_newest_value_of_every_subject_is_the_state(log: list[LogRecord], rules: Rules | None) -> None:
+    coordinator = Coordinator(0, rules)
+    newest: dict[Subject, Any] = {}
+    for record in log:
+        for change in coordinator.replay(decode(record)):
+            if change.kind is not ChangeKind.ANOMALY:
+                assert newest.get(change.subject) == change.before
+                newest[change.subject] = change.after
+            else:
+                assert change.note
+                assert change.before == change.after == newest.get(change.subject)
+    assert {subject: value for subject, value in newest.items() if value is not None} == subjects(coordinator)
+
+
+@given(logs(), RULES, st.data())
+def test_a_log_is_its_prefix_then_its_suffix(
+    log: list[LogRecord], rules: Rules | None, data: st.DataObject
+) -> None:
+    events = [decode(record) for record in log]
+    cut = data.draw(st.integers(0, len(events)))
+    first = replayed(events[:cut], rules)
+    # What a proof is worth goes with the coordinator; the state alone needs its rules said.
+    proved = rules is not None or first.proved_at is not None
+    then = Coordinator(0, first.rules, first.state) if proved else first
+    assert subjects(replayed(events[cut:], rules, then)) == subjects(replayed(events, rules))
+
+
+@given(logs(), st.sampled_from(Rules))
+def test_replayed_twice_the_state_is_the_same(log: list[LogRecord], rules: Rules) -> None:
+    """Of commits, markers and classic groups, once open transactions are aborted: else they would be open from the start.
+
+    Not of other kinds in disorder: a tombstone of a target epoch means nothing to a group that is not there yet, the first time.
+    """
+    ended = [decode(record) for record in [*log, *_written(_ABORT, PRODUCERS, 900)]]
+    events = [event for event in ended if event.type_id is None or event.type_id <= 2]
+    once = replayed(events, rules)
+    expected = subjects(once)
+    assert subjects(replayed(events, rules, once)) == expected
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_coordinators_own_log_replayed_twice_gives_the_same_state(seed: int, tmp_path: Path) -> None:
+    """Of any kind of group, as coordinators write them; but for the place of a group's last change."""
+    events = random_events(seed, tmp_path, disorder=0)
+    events += map(decode, _written(_ABORT, EVERY_PRODUCER, events[-1].record.log_offset + 1))
+    once = replayed(events, Rules.NEW)
+    expected = unplaced(once)
+    assert expected
+    assert unplaced(replayed(events, Rules.NEW, once)) == expected
+
+
+def unplaced(coordinator: Coordinator) -> dict[Subject, Any]:
+    return {
+        subject: value._replace(log_offset=0) if isinstance(value, Group) else value
+        for subject, value in subjects(coordinator).items()
+    }
+
+
+def random_events(seed: int, folder: Path, disorder: float) -> list[Event]:
+    path = folder / "00000000000000000000.log"
+    path.write_bytes(segment(RandomLog(seed, READERS["4.3.1"], disorder).grow(120).placed))
+    return [decode(record) for record in plain_rows.records([path])]
+
+
+@pytest.mark.parametrize("disorder", [0, 0.2])
+@pytest.mark.parametrize("seed", range(8))
+def test_history_rebuilds_the_state_of_groups_that_live(seed: int, disorder: float, tmp_path: Path) -> None:
+    for rules in Rules:
+        check_history(random_events(seed, tmp_path, disorder), None, rules)
+
+
+@given(logs(), st.sampled_from(Rules))
+def test_tombstones_of_every_key_empty_the_state(log: list[LogRecord], rules: Rules) -> None:
+    """Once open transactions are aborted; the new coordinator wants a tombstone for a simple group too, which has no other record.
+
+    Twice, because a group of another kind that took a group's name hides it from the first.
+    """
+    keys = {record.key: None for record in log if not record.is_control}
+    keys |= {b"\0\2" + len(group).to_bytes(2) + group: None for group in GROUPS}
+    end = [*_written(_ABORT, PRODUCERS, 900), *_written(None, keys, 1000), *_written(None, keys, 2000)]
+    assert subjects(replayed(map(decode, [*log, *end]), rules)) == {}
+
+
+_ABORT = b"\0\0\0\0"
+
+
+def _written(marker: bytes | None, each: Iterable[Any], log_offset: int) -> Iterator[LogRecord]:
+    """A marker for each producer id, or a tombstone of each key."""
+    for at, what in enumerate(each, log_offset):
+        record = LogRecord(
+            source="s", log_partition=0, log_offset=at, timestamp=at, key=marker or what, value=None
+        )
+        yield (
+            replace(record, value=bytes(6), is_control=True, producer_id=what)
+            if marker
+            else replace(record, producer_id=-1, is_transactional=False)
+        )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hostile_records_raise_nothing(seed: int) -> None:
+    """Values at the edges, bytes that do not read, any kind of group under any name."""
+    events = [
+        decode(LogRecord(source="s", log_partition=0, log_offset=at, timestamp=at, key=key, value=value))
+        for at, (key, value) in enumerate(Hostile(seed).records(400))
+    ]
+    for rules in Rules:
+        check_history(events, 0, rules)
+
+
+@given(logs(), RULES)
+def test_history_goes_on_where_it_was_left(log: list[LogRecord], rules: Rules | None) -> None:
+    """Taken at the end of each batch, kept as bytes, folded on: the rows are the same."""
+    changes = changes_of(map(decode, log), 0, rules)
+    history, rows = History(), []
+    last: Change | None = None
+    for change in changes:
+        if last is not None and last.batch_offset != change.batch_offset:
+            rows += history.flush()
+            history = pickle.loads(pickle.dumps(history))
+        rows += history.fold(change)
+        last = change
+    assert [*rows, *history.flush(), *history.open_rows()] == folded(changes)
