@@ -11,7 +11,7 @@ from offsets_tool.replay.as_of import AsOf
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.proof import Proof
-from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.rules import Rules, proves_classic, proves_new
 from offsets_tool.replay.state import State
 from offsets_tool.replay.topics import TopicNames
 
@@ -29,6 +29,10 @@ class PartitionMoment:
         self.coordinator = Coordinator(log_partition, rules)
         self.cut = as_of.cut(log_partition)
         self.proof = Proof(self.cut.end, keys=not as_of.is_end)
+        self.proved_classic = False
+        """Whether a record up to the moment is of the classic coordinator's writing."""
+        self.proved_later = False
+        """Whether one from behind the moment is of the new coordinator's."""
 
     @property
     def state(self) -> State:
@@ -45,7 +49,9 @@ class PartitionMoment:
         if not self.cut.holds(event):
             assert self.cut.end is not None
             self.proof.see_after(event, self.cut.end)
+            self.proved_later = self.proved_later or proves_new(event)
             return None
+        self.proved_classic = self.proved_classic or proves_classic(event)
         self.proof.see(event)
         return self.coordinator.replay(event)
 
@@ -87,11 +93,13 @@ class Moment:
                 watch(event, changes)
 
     def to_replay_again(self) -> list[int | None]:
-        """Partitions that were replayed by the classic rules where those differ from the new ones, which hold, as was learnt since.
+        """Partitions replayed by the classic rules where the new ones differ and, as was learnt since, hold.
 
-        One cluster has one kind of coordinator at a time: what one partition proves is so for all.
+        One cluster has one kind of coordinator at a time: what one partition proves is so for all. What was written
+        after the moment tells as much if nothing up to the moment speaks for the classic one.
         """
         proved = any(p.coordinator.proved_at is not None for p in self)
-        if self.rules is not None or not proved:
+        later = any(p.proved_later for p in self) and not any(p.proved_classic for p in self)
+        if self.rules is not None or not (proved or later):
             return []
         return [p.log_partition for p in self if p.coordinator.differed_at is not None]
