@@ -26,10 +26,16 @@ _COMMANDS = {
     "inspect": Place(
         "offsets_tool.cli.inspect", "What the evidence is and covers, and whether the ledger adds up."
     ),
+    "describe": Place(
+        "offsets_tool.cli.describe", "A group at a moment, as kafka-consumer-groups --describe lays it out."
+    ),
     "groups": Place(
         "offsets_tool.cli.groups", "The groups at a moment: kind, state, generation or epoch, members."
     ),
     "offsets": Place("offsets_tool.cli.offsets", "Committed offsets at a moment, and those pending."),
+    "history": Place(
+        "offsets_tool.cli.history", "Every change of groups, members and offsets, with who and when."
+    ),
     "partition": Place(
         "offsets_tool.cli.partition", "In which partition of __consumer_offsets a group lives."
     ),

@@ -6,7 +6,7 @@ Source: ConsumerGroupMember, ShareGroupMember, StreamsGroupMember; ConsumerProto
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.blobs import consumer_assignment, consumer_subscription
@@ -59,11 +59,29 @@ def subscribed_regex(member: Member) -> str | None:
 
 def owned(member: Member, protocol_type: str | None) -> Iterator[Owned]:
     """What a member holds: also what it has still to give up, since it reads and commits it until then."""
+    yield from assigned(member, protocol_type)
+    yield from to_give_up(member)
+
+
+def assigned(member: Member, protocol_type: str | None) -> Iterator[Owned]:
+    """What a member has been given, as the coordinator answers it: partitions, or active tasks."""
     if isinstance(member.metadata, MemberMetadata):
         if protocol_type == CONSUMER_PROTOCOL:
             yield from _assigned(member.metadata.assignment)
     elif member.current is not None:
-        yield from _partitions(member.current.data, *_HELD)
+        yield from _partitions(member.current.data, *_ASSIGNED)
+
+
+def to_give_up(member: Member) -> Iterator[Owned]:
+    """What a member still holds and has been asked to give up."""
+    if member.current is not None:
+        yield from _partitions(member.current.data, *_PENDING_REVOCATION)
+
+
+def tasks(value: Value | None, kind: str) -> Iterator[Owned]:
+    """A streams member's tasks of one kind (`active_tasks`, `standby_tasks`, `warmup_tasks`), of an assignment or a target."""
+    if value is not None:
+        yield from _partitions(value.data, kind)
 
 
 def target(member: Member) -> Iterator[Owned]:
@@ -72,13 +90,8 @@ def target(member: Member) -> Iterator[Owned]:
         yield from _partitions(member.target.data, "topic_partitions", "active_tasks")
 
 
-_HELD = (
-    "assigned_partitions",
-    "topic_partitions",
-    "partitions_pending_revocation",
-    "active_tasks",
-    "active_tasks_pending_revocation",
-)
+_ASSIGNED: Final = ("assigned_partitions", "topic_partitions", "active_tasks")
+_PENDING_REVOCATION: Final = ("partitions_pending_revocation", "active_tasks_pending_revocation")
 
 
 def _partitions(data: Any, *names: str) -> Iterator[Owned]:

@@ -29,7 +29,8 @@ class Proof:
         self._after = False
         self._remember = keys
         self._keys: set[bytes | None] = set()
-        self._later: dict[OffsetOf | GroupOf, int] = {}
+        self.later: dict[OffsetOf | GroupOf, int] = {}
+        """Subjects of which a key first stands behind the moment, by its offset."""
         self._own: set[str] = set()
 
     def see(self, event: Event) -> None:
@@ -56,7 +57,7 @@ class Proof:
         subject = (
             OffsetOf(data.group, data.topic, data.partition) if is_offset else GroupOf(event.group or "")
         )
-        self._later.setdefault(subject, event.record.log_offset)
+        self.later.setdefault(subject, event.record.log_offset)
 
     def _reach(self, log_offset: int) -> None:
         """The next record stands here."""
@@ -69,7 +70,7 @@ class Proof:
     @property
     def unknown(self) -> dict[OffsetOf | GroupOf, int]:
         """Subjects that may have had another value at the moment, or one at all: by the offset of the first record left of them."""
-        return self._later if self.missing else {}
+        return self.later if self.missing else {}
 
     def knows_kind(self, group: str) -> bool:
         """Whether a record of the group itself is left from before the moment."""

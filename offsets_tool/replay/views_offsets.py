@@ -30,20 +30,27 @@ def _rows(p: PartitionMoment, wanted: Wanted) -> Iterator[Row]:
     for offset in sorted(_committed(p) | pending.keys() | unknown.keys()):
         if not (wanted.has_group(offset.group) and wanted.has_offset(offset.topic, offset.partition)):
             continue
+        row = empty_offset_row(p, offset)
         commit = p.state.get(offset)
-        known = offset not in unknown
-        yield {
-            "group": offset.group,
-            "topic": offset.topic,
-            "partition": offset.partition,
-            **(commit_fields(commit) if known and isinstance(commit, CommittedOffset) else _NOTHING),
-            "log_partition": p.log_partition,
-            "log_offset": commit.log_offset if known and isinstance(commit, CommittedOffset) else None,
-            "pending": pending.get(offset, []),
-            "known": known,
-            "known_from": unknown.get(offset),
-            "proven_from": p.proof.proven_from,
-        }
+        if offset in unknown:
+            row |= {"known": False, "known_from": unknown[offset]}
+        elif isinstance(commit, CommittedOffset):
+            row |= {**commit_fields(commit), "log_offset": commit.log_offset}
+        yield row | {"pending": pending.get(offset, [])}
+
+
+def empty_offset_row(p: PartitionMoment, offset: OffsetOf) -> Row:
+    """The row of a partition that nothing is committed for."""
+    return {
+        **offset._asdict(),
+        **_NOTHING,
+        "log_partition": p.log_partition,
+        "log_offset": None,
+        "pending": [],
+        "known": True,
+        "known_from": None,
+        "proven_from": p.proof.proven_from,
+    }
 
 
 def _committed(p: PartitionMoment) -> set[OffsetOf]:

@@ -1,0 +1,125 @@
+"""`offsets-tool describe`: a group at a moment, laid out as kafka-consumer-groups --describe does."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import click
+
+from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE, Layout
+from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.evidence import evidence_options
+from offsets_tool.cli.filters import parse_wanted
+from offsets_tool.cli.options import output_options
+from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.errors import OffsetsToolError
+from offsets_tool.placement import DEFAULT_PARTITIONS, partition_for
+from offsets_tool.replay.changes import GroupKind
+from offsets_tool.replay.moment import Moment
+from offsets_tool.replay.views_describe import Deletions, appears_later, described_offsets, described_states
+from offsets_tool.replay.views_groups import Row, group_rows
+from offsets_tool.replay.views_members import member_rows
+from offsets_tool.replay.wanted import Wanted
+
+
+class View(NamedTuple):
+    """What one of --offsets, --members, --state shows."""
+
+    rows: Callable[[Moment, Wanted], list[Row]]
+    layout: Layout
+
+
+_VIEWS = {
+    "offsets": View(described_offsets, OFFSETS),
+    "members": View(member_rows, MEMBERS),
+    "state": View(described_states, STATE),
+}
+
+_EPILOG = """
+\b
+Examples:
+  offsets-tool describe /var/lib/kafka/data --group orders
+  offsets-tool describe __consumer_offsets-12 --group orders --members --as-of 2026-11-20T22:00:00Z
+  offsets-tool describe backup.tar.gz --group orders --members | jq -c '[.member_id, .assignment]'
+"""
+
+
+@click.command("describe", epilog=_EPILOG)
+@evidence_options
+@moment_options
+@click.option(
+    "--group", "groups", multiple=True, required=True, metavar="GROUP", help="The group (repeatable)."
+)
+@click.option(
+    "--offsets", "view", flag_value="offsets", default="offsets", help="Its committed offsets (default)."
+)
+@click.option("--members", "view", flag_value="members", help="Its members, subscriptions and assignments.")
+@click.option("--state", "view", flag_value="state", help="Its state, generation or epochs.")
+@click.option(
+    "--partitions",
+    type=click.IntRange(min=1),
+    default=DEFAULT_PARTITIONS,
+    show_default=True,
+    help="Partition count of __consumer_offsets, to say where a group that is not there would be.",
+)
+@output_options
+def describe_command(
+    *, view: str, partitions: int, format_: str | None, output_path: str | None, strict: bool, **options: Any
+) -> None:
+    """Shows a group of LOG... as the coordinator had it at the end, or --as-of a moment.
+
+    Table and CSV have the columns of kafka-consumer-groups --describe; JSON lines have everything that the records say.
+    End offsets are not in this log, so LOG-END-OFFSET and LAG are "-".
+    """
+    chosen = format_ or default_format(output_path)
+    wanted = parse_wanted(options)
+    deletions = Deletions(wanted)
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        moment = replay.run(deletions.watch)
+        rows = _VIEWS[view].rows(moment, wanted)
+        layout = _VIEWS[view].layout
+        with output(output_path, replay.reading.files) as out:
+            shown = rows if chosen == "jsonl" else [layout.row(row) for row in rows]
+            write_rows(out, shown, chosen, layout.columns)
+    _say_what_is_not_shown(moment, wanted, view, rows)
+    _refuse_missing(moment, wanted, deletions, partitions)
+    replay.reading.finish()
+
+
+def _say_what_is_not_shown(moment: Moment, wanted: Wanted, view: str, rows: list[Row]) -> None:
+    shown = {row["group"] for row in rows}
+    for row in group_rows(moment, wanted):
+        group = row["group"]
+        if not row["known"]:
+            note(
+                f"group {group!r}: what it was at this moment is unknown; the log speaks of it from {row['known_from']} on"
+            )
+        elif view == "offsets" and row["kind"] == GroupKind.SHARE:
+            note(f"group {group!r} is a share group: its offsets are in __share_group_state, not in this log")
+        elif view != "state" and group not in shown:
+            note(f"group {group!r} has no {'members' if view == 'members' else 'committed offsets'}")
+
+
+def _refuse_missing(moment: Moment, wanted: Wanted, deletions: Deletions, partitions: int) -> None:
+    there = {row["group"] for row in group_rows(moment, wanted)}
+    missing = sorted(wanted.groups - there)
+    if missing:
+        raise OffsetsToolError("; ".join(_why(moment, group, deletions, partitions) for group in missing))
+
+
+def _why(moment: Moment, group: str, deletions: Deletions, partitions: int) -> str:
+    """What the log knows of a group that is not there."""
+    when = "at the end of this log" if moment.as_of.is_end else "at that moment"
+    absent = f"group {group!r} is not there {when}"
+    gone, later = deletions.of(group), appears_later(moment, group)
+    if gone is not None:
+        at = time_text(gone.timestamp) or "no timestamp"
+        return f"{absent}: it was deleted at {gone.log_partition}:{gone.log_offset} ({at}); choose an earlier --as-of"
+    if later is not None:
+        return f"{absent}: its first record is {later[0]}:{later[1]}; choose a later --as-of"
+    home = partition_for(group, partitions)
+    here = any(p.log_partition == home for p in moment)
+    return (
+        f"{absent}, and no record of it is before: of {partitions} partitions it lives in {home}, "
+        f"which is {'' if here else 'not '}in this evidence (--partitions if there are more or fewer)"
+    )
