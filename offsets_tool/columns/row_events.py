@@ -1,0 +1,76 @@
+"""Rows of `events`, with the raw key and value beside them, as Events again: for what is replayed one at a time.
+
+Decoding is events.decode; a row gives it the bytes and the place in the log. Knows nothing about replay.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.events import Event, decode, decode_key
+from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
+
+Array = np.ndarray[Any, Any]
+
+_KEYS_KEPT: Final = 65_536
+_FACTS: Final = (
+    "log_partition",
+    "log_offset",
+    "timestamp",
+    "base_offset",
+    "producer_id",
+    "producer_epoch",
+    "sequence",
+    "is_transactional",
+    "is_control",
+    "key",
+    "value",
+)
+
+
+class RowEvents:
+    """Decodes rows; distinct keys once."""
+
+    def __init__(self) -> None:
+        self._key_reader = lru_cache(_KEYS_KEPT)(decode_key)
+
+    def events(self, rows: pa.RecordBatch, places: Array) -> Iterator[Event]:
+        """The events in the rows at these places."""
+        taken = pa.array(places)
+        columns = (plain(rows.column(name).take(taken)).to_pylist() for name in _FACTS)
+        for facts in zip(*columns, strict=True):
+            yield decode(_record(**dict(zip(_FACTS, facts, strict=True))), self._key_reader)
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """The column without a dictionary."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _record(base_offset: int | None, sequence: int | None, **facts: Any) -> LogRecord:
+    """As far as a row says it, which is all that decoding and replay look at."""
+    batch = None if base_offset is None else _batch(base_offset, -1 if sequence is None else sequence)
+    return LogRecord(source="", sequence=sequence, batch=batch, **facts)
+
+
+@lru_cache(1)
+def _batch(base_offset: int, sequence: int) -> Batch:
+    """The batch of records next to each other; of its facts only the base offset, and whether it has a sequence, are known."""
+    return Batch(
+        position=-1,
+        size=-1,
+        magic=2,
+        codec=Codec.UNKNOWN,
+        crc=0,
+        crc_valid=True,
+        base_offset=base_offset,
+        last_offset=-1,
+        timestamp_type=TimestampType.NO_TIMESTAMP,
+        base_timestamp=-1,
+        max_timestamp=-1,
+        count=-1,
+        base_sequence=sequence,
+    )
