@@ -40,6 +40,9 @@ _COMMANDS = {
         "offsets_tool.cli.partition", "In which partition of __consumer_offsets a group lives."
     ),
     "schema": Place("offsets_tool.cli.schema", "Record types, and the fields of one in all its versions."),
+    "transactions": Place(
+        "offsets_tool.cli.transactions", "What is open, what it blocks, and how the others ended."
+    ),
 }
 
 

@@ -1,0 +1,73 @@
+"""`offsets-tool transactions`: what is open, what it blocks, and how all others ended."""
+
+from typing import Any
+
+import click
+
+from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.evidence import evidence_options
+from offsets_tool.cli.filters import group_option, parse_wanted
+from offsets_tool.cli.options import output_options
+from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.replay.transactions import EndedTransactions, Row, blocked, transaction_rows
+
+COLUMNS = (
+    "PRODUCER-ID",
+    "PRODUCER-EPOCH",
+    "OUTCOME",
+    "LOG-PARTITION",
+    "FIRST-OFFSET",
+    "LAST-OFFSET",
+    "MARKER-OFFSET",
+    "FIRST-AT",
+    "AGE-MS",
+    "COMMITS",
+    "GROUPS",
+)
+
+_EPILOG = """
+\b
+Examples:
+  offsets-tool transactions /var/lib/kafka/data | jq 'select(.outcome == "open")'
+  offsets-tool transactions __consumer_offsets-12 --group orders --as-of 2026-11-20T22:00:00Z
+"""
+
+
+@click.command("transactions", epilog=_EPILOG)
+@evidence_options
+@moment_options
+@group_option
+@output_options
+def transactions_command(
+    *, format_: str | None, output_path: str | None, strict: bool, **options: Any
+) -> None:
+    """Shows the transactions of LOG...: open ones first, the oldest before the others, with what they hold back.
+
+    `age_ms` is counted to the marker, or of an open one to the moment: --as-of, or the newest record of its partition. A
+    marker without data has a row of its own: its producer wrote nothing here, or compaction has taken it.
+    """
+    chosen = format_ or default_format(output_path)
+    wanted = parse_wanted(options)
+    ended = EndedTransactions()
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        moment = replay.run(ended.watch)
+        rows = transaction_rows(moment, ended, wanted)
+        with output(output_path, replay.reading.files) as out:
+            write_rows(out, rows if chosen == "jsonl" else map(_table_row, rows), chosen, COLUMNS)
+    for held in blocked(moment):
+        note(
+            f"partition {held.log_partition}: the last stable offset is {held.last_stable_offset}, where producer "
+            f"{held.producer_id} has a transaction open: readers of committed data and compaction do not get past it, "
+            f"{held.records:,} record(s) wait"
+        )
+    replay.reading.finish()
+
+
+def _table_row(row: Row) -> Row:
+    first = row["first_timestamp"]
+    shown = {name: row.get(name.lower().replace("-", "_")) for name in COLUMNS} | {
+        "FIRST-AT": None if first is None else time_text(first),
+        "GROUPS": " ".join(row["groups"]),
+    }
+    return {name: "-" if value is None or value == "" else value for name, value in shown.items()}
