@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from offsets_tool.columns.fast.text.fields import KeyClass, absent, key_class
+from offsets_tool.columns.fast.text.fields import TYPES_AT, KeyClass, absent, key_class, value_of_class
 from offsets_tool.columns.fast.text.kernel import LONGEST_ESCAPE
 from offsets_tool.columns.fast.text.keys import KeyTexts, probe_keys
 from offsets_tool.columns.fast.text.printer import Printer
@@ -16,9 +16,11 @@ from offsets_tool.columns.fast.text.probes import (
     record_probe,
     record_probes,
 )
+from offsets_tool.columns.fast.text.samples import Sample, sample_keys, sample_values
 from offsets_tool.columns.fast.text.template import Escapes, Printed, Template, Text, fill, learn
-from offsets_tool.events import decode
+from offsets_tool.events import decode, decode_key, decode_value
 from offsets_tool.rows import Batch, LogRecord
+from offsets_tool.wire.json import render, to_json
 
 Array = np.ndarray[Any, Any]
 
@@ -51,14 +53,28 @@ class Templates:
         if decode(real).problem is not None:
             return None
         lacking = absent(batch_class, record_class)
-        key = key_class(record_class)
-        keys = None if key is KeyClass.MARKER else probe_keys(key)
-        printed = [self._printed(probe) for probe in record_probes(real, lacking, keys)]
+        values = None
+        if (about := value_of_class(record_class)) is not None:
+            values = sample_values(key_class(record_class) - TYPES_AT, about[0], parts=about[1])
+            if values is None:
+                return None
+        keys = _keys(key_class(record_class))
+        printed = [self._printed(probe) for probe in record_probes(real, lacking, keys, values)]
         whole = [each for each in printed if each is not None]
         template = learn(whole) if len(whole) == len(printed) else None
+        if template is not None and values is not None and not self._holds(template, real, lacking):
+            return None
         if template is None or Text.METADATA not in template:
             return template
         return template if self._escapes_hold(template, real, lacking, keys) else None
+
+    def _holds(self, template: Template, real: LogRecord, lacking: frozenset[str]) -> bool:
+        """Whether the real value is printed so, too."""
+        assert real.key is not None and real.value is not None
+        value = decode_value(decode_key(real.key).type, real.value)
+        json = render(to_json(value.data, value.version, unknown_tags=True)).encode()
+        found = self._printed(record_probe(real, SETTINGS[0], lacking, real.key, Sample(real.value, json)))
+        return found is not None and fill(template, found) == found.line
 
     def _printed(self, probe: Probe) -> Printed | None:
         """None where the printer has an error to tell, or the key has no text."""
@@ -93,6 +109,12 @@ class Templates:
         for place, escape in enumerate(self._escapes or ()):
             table[place] = len(escape), int.from_bytes(escape, "little", signed=len(escape) == LONGEST_ESCAPE)
         return table
+
+
+def _keys(of: int) -> tuple[bytes, bytes] | None:
+    if of == KeyClass.MARKER:
+        return None
+    return probe_keys(of) if of < KeyClass.MARKER else sample_keys(of - TYPES_AT)
 
 
 def _escapes(printed: Iterator[bytes | None]) -> Escapes | None:

@@ -57,6 +57,9 @@ _MAY_LACK: Final = (
 )
 _COMMIT_MAY_LACK: Final = ("committed_offset", "leader_epoch", "commit_timestamp", "expire_timestamp")
 _ATTRIBUTE_BITS: Final = 16
+_VERSION_PLACE: Final = 5
+_TEXT_PLACE: Final = 8
+_KIND_PLACE: Final = 10
 _KEY_PLACE: Final = 13
 _NO_CLASS: Final = -1
 
@@ -68,6 +71,10 @@ class KeyClass(IntEnum):
     LEGACY_COMMIT = 0
     COMMIT = 1
     MARKER = 2
+
+
+TYPES_AT: Final = 1
+"""The class of any other key that decodes cleanly: its record type, and this."""
 
 
 class Classes(NamedTuple):
@@ -88,9 +95,12 @@ def columns(chunk: Chunk, key_sizes: Array) -> dict[str, Array]:
     return found
 
 
-def classes(chunk: Chunk, found: dict[str, Array], key_classes: Array) -> Classes:
-    """The classes of a chunk's batches and records; `key_classes` are the KeyClass of each record."""
-    return Classes(_batch_classes(chunk, found), _record_classes(chunk, found, key_classes))
+def classes(chunk: Chunk, found: dict[str, Array], key_classes: Array, has_parts: Array) -> Classes:
+    """The classes of a chunk's batches and records; `key_classes` are those of each record's key.
+
+    `has_parts` is 1 where JSON has a structure in it that is in no array.
+    """
+    return Classes(_batch_classes(chunk, found), _record_classes(chunk, found, key_classes, has_parts))
 
 
 def distinct(values: Array) -> tuple[Array, Array, Array]:
@@ -110,9 +120,16 @@ def absent(batch_class: int, record_class: int | None = None) -> frozenset[str]:
     return frozenset(names)
 
 
-def key_class(record_class: int) -> KeyClass:
+def key_class(record_class: int) -> int:
     """What the key of a class's records is."""
-    return KeyClass(record_class >> _KEY_PLACE)
+    return record_class >> _KEY_PLACE
+
+
+def value_of_class(record_class: int) -> tuple[int, bool] | None:
+    """Version and whether it has parts, of values that compiled code prints as JSON; None for others."""
+    if record_class >> _KIND_PLACE & 7 != Kind.JSON:
+        return None
+    return record_class >> _VERSION_PLACE & 7, bool(record_class >> _TEXT_PLACE & 1)
 
 
 def _batch_classes(chunk: Chunk, found: dict[str, Array]) -> Array:
@@ -125,10 +142,10 @@ def _batch_classes(chunk: Chunk, found: dict[str, Array]) -> Array:
     return made
 
 
-def _record_classes(chunk: Chunk, found: dict[str, Array], key_classes: Array) -> Array:
+def _record_classes(chunk: Chunk, found: dict[str, Array], key_classes: Array, has_parts: Array) -> Array:
     records = chunk.records
     kind = records[R.KIND]
-    is_commit, is_marker = kind == Kind.COMMIT, kind == Kind.MARKER
+    is_commit, is_marker, is_json = (kind == one for one in (Kind.COMMIT, Kind.MARKER, Kind.JSON))
     made: Array = (found["timestamp"] == -1).astype(np.int64)
     strange = (found["timestamp"] < -1) | (found["log_offset"] < 0) | (found["sequence"] > MAX_INT)
     # An offset before its batch's first has a sequence before the first, or around the corner.
@@ -137,13 +154,16 @@ def _record_classes(chunk: Chunk, found: dict[str, Array], key_classes: Array) -
         relevant = is_commit | is_marker if name == "leader_epoch" else is_commit
         made |= (relevant & (found[name] == -1)).astype(np.int64) << place
         strange |= relevant & (found[name] < -1)
-    has_version = is_commit | is_marker
-    made |= np.where(has_version, records[R.VALUE_VERSION], 0) << 5
-    made |= (is_commit & (records[R.METADATA_SIZE] > 0)).astype(np.int64) << 8
+    has_version = is_commit | is_marker | is_json
+    made |= np.where(has_version, records[R.VALUE_VERSION], 0) << _VERSION_PLACE
+    has_text = is_commit & (records[R.METADATA_SIZE] > 0) | has_parts.astype(bool)
+    made |= has_text.astype(np.int64) << _TEXT_PLACE
     made |= (is_commit & (records[R.TOPIC_ID] != NO_TOPIC_ID)).astype(np.int64) << 9
-    made |= kind << 10
+    made |= kind << _KIND_PLACE
     made |= key_classes << _KEY_PLACE
-    keyed = (is_commit | (kind == Kind.TOMBSTONE)) & (key_classes >= 0) & (key_classes < KeyClass.MARKER)
-    strange |= ~(keyed | (is_marker & (key_classes == KeyClass.MARKER)))
+    of_commit = (key_classes >= 0) & (key_classes < KeyClass.MARKER)
+    keyed = is_commit & of_commit | is_marker & (key_classes == KeyClass.MARKER)
+    keyed |= is_json | (kind == Kind.TOMBSTONE) & (key_classes >= 0) & (key_classes != KeyClass.MARKER)
+    strange |= ~keyed
     made[strange] = _NO_CLASS
     return made

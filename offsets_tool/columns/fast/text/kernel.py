@@ -23,6 +23,7 @@ class Op(IntEnum):
     KEY = 3
     METADATA = 4
     TOPIC_ID = 5
+    VALUE = 6
 
 
 class At(IntEnum):
@@ -51,11 +52,18 @@ class At(IntEnum):
     """Each record's topic id."""
     TOPIC_ID_TEXTS = 14
     """Bytes, TOPIC_ID_SIZE for each topic id."""
+    VALUE_STARTS = 15
+    """Where each record's value is as JSON."""
+    VALUE_SIZES = 16
+    VALUES = 17
+    """Bytes."""
 
 
 TOPIC_ID_SIZE: Final = 22
 LONGEST_ESCAPE: Final = 8
 NUMBER_SIZE: Final = 20
+HAS_PART: Final = 1
+HAS_CODE: Final = 2
 SLACK: Final = 16
 """Bytes that may be written beyond the end of a text."""
 
@@ -75,14 +83,22 @@ _DATA: Final = 8 * int(At.DATA)
 _ESCAPES: Final = 8 * int(At.ESCAPES)
 _TOPIC_IDS: Final = 8 * int(At.TOPIC_IDS)
 _TOPIC_ID_TEXTS: Final = 8 * int(At.TOPIC_ID_TEXTS)
+_VALUE_STARTS: Final = 8 * int(At.VALUE_STARTS)
+_VALUE_SIZES: Final = 8 * int(At.VALUE_SIZES)
+_VALUES: Final = 8 * int(At.VALUES)
 _LITERAL: Final = int(Op.LITERAL)
 _BATCH_NUMBER: Final = int(Op.BATCH_NUMBER)
 _RECORD_NUMBER: Final = int(Op.RECORD_NUMBER)
 _KEY: Final = int(Op.KEY)
 _METADATA: Final = int(Op.METADATA)
+_VALUE: Final = int(Op.VALUE)
 
 _INSTRUCTION: Final = 24
-_ZERO: Final = ord("0")
+_QUOTE: Final = ord('"')
+_BACKSLASH: Final = ord("\\")
+_U: Final = ord("u")
+_COLON: Final = ord(":")
+_BRACE: Final = ord("{")
 _HUNDRED: Final = np.uint64(100)
 _PAIRS: Final = np.frombuffer(b"".join(b"%02d" % number for number in range(100)), np.uint8)
 _POWERS: Final = np.array([10**digits for digits in range(19)], np.uint64)
@@ -120,6 +136,7 @@ def _texts_bound(told: int, record: int) -> int:
         return 0
     key = _at(told, _KEYS, record)
     size = _at(told, _KEY_SIZES, key) if key != NO_KEY else 0
+    size += _at(told, _VALUE_SIZES, record)
     return size + LONGEST_ESCAPE * max(_at(told, _METADATA_SIZES, record), 0) + TOPIC_ID_SIZE + SLACK
 
 
@@ -150,6 +167,9 @@ def _text(told: int, op: int, record: int, out: int) -> int:
     if op == _METADATA:
         start = load_i64(told + _DATA) + _at(told, _METADATA_STARTS, record)
         return _escaped(load_i64(told + _ESCAPES), out, start, _at(told, _METADATA_SIZES, record))
+    if op == _VALUE:
+        start = load_i64(told + _VALUES) + _at(told, _VALUE_STARTS, record)
+        return _copy(out, start, _at(told, _VALUE_SIZES, record))
     number = _at(told, _TOPIC_IDS, record)
     return _copy(out, load_i64(told + _TOPIC_ID_TEXTS) + TOPIC_ID_SIZE * number, TOPIC_ID_SIZE)
 
@@ -194,3 +214,20 @@ def write_digits(out: int, value: int) -> int:
         store_u8(at - 2, _PAIRS[2 * pair])
     store_u8(at - 1, _PAIRS[2 * pair + 1])
     return out + digits
+
+
+@compiled
+def find_marks(data: int, starts: int, sizes: int, count: int, marks: int) -> None:
+    """For each JSON text HAS_PART, if a structure is in it that is in no array, and HAS_CODE, if a character is by its code."""
+    for number in range(count):
+        at = data + load_i64(starts + 8 * number)
+        end = at + load_i64(sizes + 8 * number) - 2
+        found = 0
+        while at < end:
+            byte = load_u8(at)
+            if byte == _QUOTE and load_u8(at + 1) == _COLON and load_u8(at + 2) == _BRACE:
+                found |= HAS_PART
+            elif byte == _BACKSLASH and load_u8(at + 1) == _U:
+                found |= HAS_CODE
+            at += 1
+        store_i64(marks + 8 * number, found)

@@ -13,9 +13,10 @@ import numpy as np
 
 from offsets_tool.columns.fast.interned import Interned
 from offsets_tool.columns.fast.machine import address
-from offsets_tool.columns.fast.text.fields import KeyClass
+from offsets_tool.columns.fast.text.fields import TYPES_AT, KeyClass
 from offsets_tool.columns.fast.text.key_kernel import LEFT, KeyAt, write_keys
 from offsets_tool.columns.fast.text.plain_keys import PlainKeys
+from offsets_tool.columns.fast.text.samples import key_json
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
@@ -30,6 +31,7 @@ _OVERHEAD: Final = 10
 _SHORTEST: Final = _OVERHEAD + 2
 """A key whose names have a character each; shorter ones have no text here."""
 _TOPIC: Final = 3
+_OF_COMMITS: Final = (0, 1)
 _FIRST_ROOM: Final = 1 << 12
 _SPARE: Final = 8
 """Compiled code reads texts eight bytes at a time."""
@@ -60,9 +62,10 @@ class KeyTexts:
         self._frames: dict[tuple[int, int], tuple[bytes, bytes] | None] = {}
 
     def text(self, key: bytes) -> bytes | None:
-        """What is printed of the key of an offset commit; None if it is not one that decodes cleanly."""
-        if not _is_clean(key):
-            return None
+        """What is printed of the key of an offset commit, or another key's JSON; None if it does not decode cleanly."""
+        record_type = _clean_type(key)
+        if record_type is None or record_type not in _OF_COMMITS:
+            return None if record_type is None else key_json(key)
         frame = self._frame(key[1], len(key))
         line = self._line(key)
         if frame is None or line is None:
@@ -134,14 +137,13 @@ def _probe_key(type_id: int, size: int, names: bytes) -> bytes:
     )
 
 
-def _is_clean(key: bytes) -> bool:
-    if key[:2] not in (b"\0\0", b"\0\1"):
-        return False
+def _clean_type(key: bytes) -> int | None:
+    """The record type of a key that decodes cleanly."""
     try:
         decoded = decode_key(key)
     except DecodeError:
-        return False
-    return not decoded.notes and not decoded.trailing
+        return None
+    return None if decoded.notes or decoded.trailing else decoded.type.id
 
 
 class KeyTable:
@@ -206,7 +208,7 @@ class KeyTable:
         if text is None:
             self.classes[number] = KeyClass.MARKER if key in _MARKER_KEYS else KeyClass.OTHER
             return
-        self.classes[number] = key[1]
+        self.classes[number] = key[1] if key[1] in _OF_COMMITS else key[1] + TYPES_AT
         self.text_starts[number], self.text_sizes[number] = self._used, len(text)
         self._used += len(text)
         while self._used + _SPARE > len(self.arena):

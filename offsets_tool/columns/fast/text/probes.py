@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.columns.fast.text.fields import BATCH_NUMBERS, NUMBERS
+from offsets_tool.columns.fast.text.samples import Sample
 from offsets_tool.columns.fast.text.template import Text
 from offsets_tool.events import decode_key, decode_value, encode_value
 from offsets_tool.log.header import MAX_INT, MAX_LONG
@@ -69,23 +70,32 @@ def batch_probes(real: Batch, absent: frozenset[str]) -> Iterator[Probe]:
 
 
 def record_probes(
-    real: LogRecord, absent: frozenset[str], keys: tuple[bytes, bytes] | None
+    real: LogRecord,
+    absent: frozenset[str],
+    keys: tuple[bytes, bytes] | None,
+    values: tuple[Sample, Sample] | None = None,
 ) -> Iterator[Probe]:
-    """Records as `real` is, with one of two other keys in turn, if there are such."""
+    """Records as `real` is, with one of two other keys and one of two other values in turn, if there are such."""
     for place, setting in enumerate(SETTINGS):
         key = keys[place % 2] if keys else real.key
-        yield record_probe(real, setting, absent, key)
+        yield record_probe(real, setting, absent, key, values[(place + 1) // 2 % 2] if values else None)
 
 
-def record_probe(real: LogRecord, setting: Setting, absent: frozenset[str], key: bytes | None) -> Probe:
-    """`real` with this setting and key."""
+def record_probe(
+    real: LogRecord, setting: Setting, absent: frozenset[str], key: bytes | None, sample: Sample | None = None
+) -> Probe:
+    """`real` with this setting and key, and, if there is one, this value."""
     assert real.batch is not None and key is not None
     numbers = _of_batch(setting, absent)
     batch = _batch(real.batch, numbers)
     numbers |= {name: setting.numbers[name] for name in ("log_offset", "timestamp") if name not in absent}
     if "base_sequence" not in absent:
         numbers["sequence"] = setting.numbers["sequence"]
-    value, texts = _value(real, setting, absent, numbers)
+    value: bytes | None
+    if sample is not None:
+        value, texts = sample.data, {Text.VALUE: sample.json}
+    else:
+        value, texts = _value(real, setting, absent, numbers)
     record = replace(
         real,
         batch=batch,

@@ -15,7 +15,12 @@ Array = np.ndarray[Any, Any]
 REFUSED: Final = -1
 """The number of a class's program that has none."""
 
-_TEXTS: Final = {Text.KEY: Op.KEY, Text.METADATA: Op.METADATA, Text.TOPIC_ID: Op.TOPIC_ID}
+_TEXTS: Final = {
+    Text.KEY: Op.KEY,
+    Text.METADATA: Op.METADATA,
+    Text.TOPIC_ID: Op.TOPIC_ID,
+    Text.VALUE: Op.VALUE,
+}
 
 
 class Programs:

@@ -19,6 +19,8 @@ class Text(IntEnum):
     GROUP = 3
     """Of a key's own text."""
     TOPIC = 4
+    VALUE = 5
+    """A value as Kafka's JSON."""
 
 
 class Number(NamedTuple):

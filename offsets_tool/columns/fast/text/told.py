@@ -12,6 +12,7 @@ from offsets_tool.columns.fast.text.fields import NUMBERS, KeyClass, columns
 from offsets_tool.columns.fast.text.kernel import SLACK, At
 from offsets_tool.columns.fast.text.keys import KeyTable
 from offsets_tool.columns.fast.text.lines import Lines
+from offsets_tool.columns.fast.text.values import Values
 from offsets_tool.wire.json import uuid_text
 
 Array = np.ndarray[Any, Any]
@@ -41,7 +42,7 @@ class Told:
     def address(self) -> int:
         return address(self._told)
 
-    def take(self, lines: Lines, programs: Array, escapes: Array) -> None:
+    def take(self, lines: Lines, programs: Array, escapes: Array, values: Values) -> None:
         """The rest of what it is told."""
         records = self._chunk.records
         told = {
@@ -60,6 +61,9 @@ class Told:
             At.ESCAPES: escapes,
             At.TOPIC_IDS: records[R.TOPIC_ID],
             At.TOPIC_ID_TEXTS: self._topic_ids,
+            At.VALUE_STARTS: values.starts,
+            At.VALUE_SIZES: values.sizes,
+            At.VALUES: values.data,
         }
         self._kept = [*told.values()]
         for place, array in told.items():

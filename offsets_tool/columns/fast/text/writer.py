@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from offsets_tool.columns.fast.interned import Interned
+from offsets_tool.columns.fast.json_text import JsonWriter
 from offsets_tool.columns.fast.lane import Chunk
 from offsets_tool.columns.fast.layout import Kind, R
 from offsets_tool.columns.fast.machine import address
@@ -22,6 +23,7 @@ from offsets_tool.columns.fast.text.programs import REFUSED, Programs
 from offsets_tool.columns.fast.text.real import File, Passed, Real
 from offsets_tool.columns.fast.text.selection import Selection
 from offsets_tool.columns.fast.text.told import Told
+from offsets_tool.columns.fast.text.values import Values
 from offsets_tool.log.ledger import Ledger, Outcome
 from offsets_tool.log.names import Segment
 from offsets_tool.rows import BatchRead, LogRecord
@@ -46,6 +48,7 @@ class TextWriter:
         self.printer: Final = printer
         self.selection: Final = selection
         self.key_texts: Final = KeyTexts(printer.record)
+        self.json: Final = JsonWriter()
         self.out: Final[Array] = np.empty(_ROOM + 2 * SLACK, np.uint8)
         self._keys: KeyTable | None = None
 
@@ -83,10 +86,11 @@ class FileWriter:
     def write(self, chunk: Chunk) -> Iterator[Written]:
         """Text of the chunk's records and batches, and in their places those that the caller prints."""
         told = Told(chunk, self._writer.keys(chunk.interned))
-        found = classes(chunk, told.columns, told.key_classes)
+        values = Values(chunk, told.key_classes, self._writer.json)
+        found = classes(chunk, told.columns, told.key_classes, values.has_parts)
         real = Real(chunk, self._file)
         lines = self._lines(chunk, found, real, self._wanted(chunk, told))
-        told.take(lines, self._programs.table, self._templates.escape_table())
+        told.take(lines, self._programs.table, self._templates.escape_table(), values)
         self._count(chunk, lines)
         yield from self._written(chunk, lines, told, real)
 
