@@ -5,11 +5,15 @@ Source: MemberState of consumer, share and streams groups; CurrentAssignmentBuil
 
 from typing import Any, Final
 
+from offsets_tool.events import Value
 from offsets_tool.records.consumer import (
     ConsumerGroupCurrentMemberAssignmentValueV35,
     ConsumerGroupCurrentMemberAssignmentValueV36,
 )
-from offsets_tool.records.streams import StreamsGroupCurrentMemberAssignmentValue
+from offsets_tool.records.streams import (
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataValue,
+)
 from offsets_tool.replay.changes import LEFT_EPOCH, Member
 
 STABLE: Final = "STABLE"
@@ -47,7 +51,16 @@ def _early_state(data: Any) -> str:
 
 def is_reconciled(member: Member, assignment_epoch: int) -> bool:
     """Whether the member owns what the target assignment of this epoch wants (ConsumerGroupMember.isReconciledTo)."""
+    if _is_uninitialized(member):
+        return False
     data = member.current.data if member.current else None
     early = isinstance(data, ConsumerGroupCurrentMemberAssignmentValueV36)
     epoch = data.target_member_epoch if early and data else member_epoch(member)
     return epoch == assignment_epoch and member_state(member) == STABLE
+
+
+def _is_uninitialized(member: Member) -> bool:
+    """Whether it is a streams member without an assignment yet: it has no epoch (StreamsGroup.getOrCreateUninitializedMember)."""
+    if member.current is not None or member.left or not isinstance(member.metadata, Value):
+        return False
+    return isinstance(member.metadata.data, StreamsGroupMemberMetadataValue)

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from offsets_tool.records.classic import GroupMetadataKey
 from offsets_tool.replay.changes import GroupOf, LogOf
+from offsets_tool.replay.rules import Rules
 from tests.replay.story import (
+    ASKED,
     LOG_PARTITION,
     Anomaly,
     At,
@@ -232,8 +234,10 @@ OURS = (
         events=(commit(*FOO0, 1), group_metadata("foo", 2), tombstone(*FOO0)),
         new=believed(groups={"foo": "classic Empty 2 consumer/"}),
     ),
+    # The classic loader refuses a log that ends so, and takes it again when the transaction has ended.
     Story(
         name="a group's tombstone while a transaction waits",
+        asked={Rules.NEW: ASKED[Rules.NEW]},
         events=(group_metadata("foo", 2), txn_commit(5, *FOO0, 1), group_gone("foo")),
         new=believed(pending={(5, *FOO0): At(1, 1)}, transactions={5: Open(1, 1, ("foo",), 1)}),
         classic=believed(

@@ -1,6 +1,6 @@
 """Consumer groups of the early access (3.5 to 3.7): types 4, 5, 7 and 8 in layouts of their own, under the same version.
 
-Kafka's newest release cannot read them; what they mean is told by ConsumerGroupMember of those releases.
+No release that can be asked reads them; what they mean is told by ConsumerGroupMember of those releases.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tests.replay.stories.consumer_records import (
     target_epoch,
     target_key,
 )
-from tests.replay.story import Told, told
+from tests.replay.story import NOT_ASKED, Told, told
 
 
 def early_member(instance_id: str) -> Told:
@@ -129,4 +129,4 @@ _STORIES = (
     ),
 )
 
-STORIES = tuple(replace(story, kafka=False) for story in _STORIES)
+STORIES = tuple(replace(story, asked=NOT_ASKED) for story in _STORIES)

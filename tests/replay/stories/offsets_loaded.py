@@ -1,6 +1,8 @@
 """Offsets as they are loaded: Kafka's GroupMetadataManagerTest in Scala (to 4.0), testLoad* and testGroupLoadWith*."""
 
+from offsets_tool.replay.rules import Rules
 from tests.replay.story import (
+    ASKED,
     At,
     Open,
     Story,
@@ -46,11 +48,12 @@ STORIES = (
             offsets={FOO0: At(23, 0), FOO1: At(455, 1), ("foo", "foo", 2): At(8992, 2)}, groups=SIMPLE
         ),
     ),
-    # Kafka's loader has no group then; the living coordinator has it still, and so have we.
+    # The classic loader has no group then; the living coordinator has it still, and so have we.
     Story(
         name="GroupMetadataManagerTest.testDoNotLoadAbortedTransactionalOffsetCommits",
         events=(pending(1000, 23, 455, 8992), abort_marker(1000)),
         new=believed(groups=SIMPLE),
+        asked={Rules.NEW: ASKED[Rules.NEW]},
     ),
     Story(
         name="GroupMetadataManagerTest.testGroupLoadedWithPendingCommits",

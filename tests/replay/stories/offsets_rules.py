@@ -27,8 +27,8 @@ SIMPLE = {"foo": "simple Empty"}
 STORIES = (
     Story(
         name="a key of type 0 and one of type 1 are one partition: the later record counts",
-        events=(commit(*FOO0, 1), commit(*FOO0, 2, legacy=True, version=1, expire_timestamp=7)),
-        new=believed(offsets={FOO0: At(2, 1, expire_timestamp=7)}, groups=SIMPLE),
+        events=(commit(*FOO0, 1), commit(*FOO0, 2, legacy=True, version=0)),
+        new=believed(offsets={FOO0: At(2, 1)}, groups=SIMPLE),
     ),
     Story(
         name="a tombstone of type 1 takes what type 0 set",
@@ -155,9 +155,9 @@ STORIES = (
     ),
     Story(
         name="an empty group id and the extremes of an offset",
-        events=(commit("", "", 2**31 - 1, 2**63 - 1), commit("", "", -1, -1)),
+        events=(commit("", "", 2**31 - 1, 2**63 - 1), commit("", "", 0, -1)),
         new=believed(
-            offsets={("", "", 2**31 - 1): At(2**63 - 1, 0), ("", "", -1): At(-1, 1)},
+            offsets={("", "", 2**31 - 1): At(2**63 - 1, 0), ("", "", 0): At(-1, 1)},
             groups={"": "simple Empty"},
         ),
     ),

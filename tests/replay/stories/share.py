@@ -6,8 +6,9 @@ from typing import Any
 from offsets_tool.records import consumer
 from offsets_tool.records import share as kafka
 from offsets_tool.replay.changes import GroupOf, MemberOf
+from offsets_tool.replay.rules import Rules
 from tests.replay.stories.consumer_records import TOPIC, new_only
-from tests.replay.story import Anomaly, At, Told, commit, gone, told
+from tests.replay.story import NOT_ASKED, Anomaly, At, Told, commit, gone, told
 
 FOO: Any = {"group_id": "foo"}
 M1: Any = {"group_id": "foo", "member_id": "m1"}
@@ -167,9 +168,11 @@ OURS = (
 TOPICS_39 = kafka.ShareGroupPartitionMetadataValueV39(initialized_topics=(SHARED,), deleting_topics=())
 STATE_40 = kafka.ShareGroupStatePartitionMetadataValueV40(initialized_topics=(SHARED,), deleting_topics=())
 TOPIC_40 = consumer.TopicMetadata(topic_id=TOPIC, topic_name="bar", num_partitions=3, partition_metadata=())
+TOPICS_40 = kafka.ShareGroupPartitionMetadataValue(topics=(TOPIC_40,))
 
-EARLY = tuple(
-    replace(story, kafka=False)
+# 3.9 forgets its share groups with every load, 4.0 refuses its own share-partitions, and nobody else reads their layouts.
+NEVER_LOADED = tuple(
+    replace(story, asked=NOT_ASKED)
     for story in (
         new_only(
             "3.9: topics and epoch in layouts of their own",
@@ -184,25 +187,24 @@ EARLY = tuple(
         ),
         new_only(
             "4.0: topics, epoch and share-partitions",
-            told(
-                kafka.ShareGroupPartitionMetadataKey(**FOO),
-                kafka.ShareGroupPartitionMetadataValue(topics=(TOPIC_40,)),
-            ),
             told(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
+            told(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_40),
             told(STATE, STATE_40),
             groups={"foo": "share Empty 3/0 topics shares"},
         ),
+    )
+)
+OF_40 = tuple(
+    replace(story, asked={Rules.NEW: "4.0.2"})
+    for story in (
         new_only(
             "4.0: the topics' tombstone",
-            epoch(3),
-            told(
-                kafka.ShareGroupPartitionMetadataKey(**FOO),
-                kafka.ShareGroupPartitionMetadataValue(topics=(TOPIC_40,)),
-            ),
+            told(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
+            told(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_40),
             gone(kafka.ShareGroupPartitionMetadataKey(**FOO)),
             groups={"foo": "share Empty 3/0"},
         ),
     )
 )
 
-STORIES = MANAGER + OURS + EARLY
+STORIES = MANAGER + OURS + NEVER_LOADED + OF_40

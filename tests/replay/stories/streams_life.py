@@ -1,5 +1,7 @@
 """Streams groups: Kafka's GroupCoordinatorShardTest, which topology was validated, and groups that change their kind."""
 
+from dataclasses import replace
+
 from offsets_tool.replay.changes import GroupOf
 from tests.replay.stories.consumer_records import new_only
 from tests.replay.stories.streams import (
@@ -19,7 +21,7 @@ from tests.replay.stories.streams import (
     target_epoch,
     topology,
 )
-from tests.replay.story import Anomaly, At, commit, gone, group_gone, group_metadata, member
+from tests.replay.story import NOT_ASKED, Anomaly, At, commit, gone, group_gone, group_metadata, member
 
 SHARD = tuple(
     new_only(f"GroupCoordinatorShardTest.testReplayStreamsGroup{name}", event, **parts)
@@ -75,19 +77,22 @@ TOPOLOGIES = (
         groups={"foo": "streams NotReady 5/5 topology 2"},
         members=WORKING,
     ),
-    # 4.1 does not write what it validated, and is right; a newer release that loads its log says NotReady.
-    new_only(
-        "4.1: any topology counts",
-        *AT_WORK,
-        epoch(5, validated=None),
-        groups={"foo": "streams Stable 5/5 topology 2"},
-        members=WORKING,
+    # 4.1 keeps for itself what it validated; whoever loads its log, 4.1 too, says NotReady until the next heartbeat.
+    replace(
+        new_only(
+            "4.1: any topology counts",
+            *AT_WORK,
+            epoch(5, validated=None),
+            groups={"foo": "streams Stable 5/5 topology 2"},
+            members=WORKING,
+        ),
+        asked=NOT_ASKED,
     ),
     new_only(
         "before the group's own record, topology epoch 0 is the validated one",
         joined("m1"),
         topology(0),
-        groups={"foo": "streams Stable 0/0 topology 0"},
+        groups={"foo": "streams Reconciling 0/0 topology 0"},
         members=ONE_MEMBER,
     ),
     new_only(

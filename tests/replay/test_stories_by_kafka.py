@@ -1,0 +1,54 @@
+"""Every story, told to Kafka's own loaders: they end where it says, and refuse a log where we say that they do."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from offsets_tool.events import Event
+from offsets_tool.replay.changes import ChangeKind
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.rules import Rules
+from tests.oracle.client import Oracle
+from tests.replay.kafka_picture import kafka_picture, tellable
+from tests.replay.stories import STORIES
+from tests.replay.story import LOG_PARTITION, Story, events_of
+
+pytestmark = pytest.mark.java
+
+TOLD = [
+    pytest.param(story, rules, story.asked[rules], id=f"{story}-{story.asked[rules]}")
+    for story in STORIES
+    for rules in story.rules
+    if rules in story.asked
+]
+
+
+def refusals(events: list[Event], rules: Rules) -> Iterator[int]:
+    """Where a load ends, by our own notes: only records of unknown types are passed over."""
+    coordinator = Coordinator(LOG_PARTITION, rules)
+    for event in events:
+        for change in coordinator.replay(event):
+            note = change.note or ""
+            unread = "cannot be read" in note and "unknown record type" not in note
+            if change.kind is ChangeKind.ANOMALY and (unread or "Kafka refuses to load it" in note):
+                yield event.record.log_offset
+
+
+@pytest.mark.parametrize(("story", "rules", "release"), TOLD)
+def test_kafka_ends_where_the_story_does(
+    story: Story, rules: Rules, release: str, oracle: Oracle, tmp_path: Path
+) -> None:
+    events = events_of(story, tmp_path)
+    [log] = tmp_path.iterdir()
+    [loaded] = oracle.load(release, log, classic=rules is Rules.CLASSIC)
+    refused = next(refusals(events, rules), None)
+    assert (loaded.error and loaded.error.offset) == refused
+    if refused is None:
+        batches = {each.record.log_offset: _base_offset(each) for each in events}
+        assert kafka_picture(loaded) == tellable(story.expected(rules), rules, batches)
+
+
+def _base_offset(event: Event) -> int:
+    assert event.record.batch is not None
+    return event.record.batch.base_offset
