@@ -46,7 +46,7 @@ class Told(NamedTuple):
 
 
 Telling = Told | tuple[Told, ...]
-"""A record in a batch of its own, or what one batch holds."""
+"""A record in a batch of its own, or what one batch holds; nothing: a control batch of one offset without its record."""
 
 
 class At(NamedTuple):
@@ -214,11 +214,13 @@ def group_gone(group: str) -> Told:
 def segment(story: Story) -> bytes:
     """The story as a segment of v2 batches; record timestamps go up by one with the log offset."""
     batches = [(each,) if isinstance(each, Told) else each for each in story.events]
-    starts = itertools.accumulate((len(batch) for batch in batches), initial=0)
+    starts = itertools.accumulate((max(len(batch), 1) for batch in batches), initial=0)
     return b"".join(_batch(*each) for each in zip(starts, batches, strict=False))
 
 
 def _batch(base_offset: int, content: tuple[Told, ...]) -> bytes:
+    if not content:
+        return v2(base_offset, [], attributes=_CONTROL | _TRANSACTIONAL)
     first = content[0]
     records = [record(at, each.key, each.value, at) for at, each in enumerate(content)]
     has_producer = first.producer_id != _NO_PRODUCER

@@ -11,6 +11,7 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from tests.oracle.client import Oracle
 from tests.replay.kafka_picture import kafka_picture, tellable
+from tests.replay.picture import picture
 from tests.replay.stories import STORIES
 from tests.replay.story import LOG_PARTITION, Story, events_of
 
@@ -47,6 +48,20 @@ def test_kafka_ends_where_the_story_does(
     if refused is None:
         batches = {each.record.log_offset: _base_offset(each) for each in events}
         assert kafka_picture(loaded) == tellable(story.expected(rules), rules, batches)
+
+
+@pytest.mark.parametrize("story", [each for each in STORIES if Rules.NEW in each.asked], ids=str)
+def test_kafka_agrees_after_every_record(story: Story, oracle: Oracle, tmp_path: Path) -> None:
+    """Up to where it refuses to go on. The classic loader is not asked: what it holds in between is no group's state."""
+    events = events_of(story, tmp_path)
+    [log] = tmp_path.iterdir()
+    ends = [event.record.log_offset + 1 for event in events]
+    coordinator = Coordinator(LOG_PARTITION, Rules.NEW)
+    for event, loaded in zip(events, oracle.load(story.asked[Rules.NEW], log, ends), strict=True):
+        coordinator.replay(event)
+        if loaded.error:
+            break
+        assert kafka_picture(loaded) == tellable(picture(coordinator.state, ()), Rules.NEW, {})
 
 
 def _base_offset(event: Event) -> int:

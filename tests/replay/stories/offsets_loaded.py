@@ -118,6 +118,14 @@ STORIES = (
         new=believed(offsets={FOO0: At(23, 0), BAR0: At(8992, 2)}, groups=SIMPLE),
     ),
     Story(
+        name="GroupMetadataManagerTest.testLoadOffsetsWithEmptyControlBatch",
+        events=((), (*COMMITTED, group_metadata("foo", 15))),
+        new=believed(
+            offsets={FOO0: At(23, 1), FOO1: At(455, 2), BAR0: At(8992, 3)},
+            groups={"foo": "classic Empty 15 consumer/"},
+        ),
+    ),
+    Story(
         name="GroupMetadataManagerTest.testLoadOffsetFromOldCommit",
         events=((commit(*FOO0, 23, expire_timestamp=100), group_metadata("foo", 935, version=1)),),
         new=believed(
