@@ -44,7 +44,7 @@ def transactions_command(
 ) -> None:
     """Shows the transactions of LOG...: open ones first, the oldest before the others, with what they hold back.
 
-    `age_ms` is counted to the marker, or of an open one to the moment: --as-of, or the newest record of its partition. A
+    `age_ms` is counted to the marker, or of an open one to the moment: the time of --as-of, or the newest record. A
     marker without data has a row of its own: its producer wrote nothing here, or compaction has taken it.
     """
     chosen = format_ or default_format(output_path)

@@ -74,6 +74,11 @@ class Moment:
             )
         )
 
+    @property
+    def newest_timestamp(self) -> int | None:
+        """Of all records up to the moment, in epoch milliseconds: the moment is not before it."""
+        return max((at for p in self if (at := p.cut.newest_timestamp) is not None), default=None)
+
     def replay(
         self,
         log_partition: int | None,
@@ -83,14 +88,19 @@ class Moment:
         watch: Watch | None = None,
     ) -> None:
         """Replays one partition, all its events in the order of their offsets; a second time in place of the first."""
-        rules = Rules.NEW if log_partition in self._partitions else self.rules
-        moment = self._partitions[log_partition] = PartitionMoment(log_partition, self.as_of, rules, begins)
+        moment = self.begin(log_partition, begins)
         learn = self.names.learn
         for event in events:
             learn(event)
             changes = moment.replay(event)
             if watch is not None and changes is not None:
                 watch(event, changes)
+
+    def begin(self, log_partition: int | None, begins: int = 0) -> PartitionMoment:
+        """A partition before its first event; a second time in place of the first, by the rules that were learnt to hold."""
+        rules = Rules.NEW if log_partition in self._partitions else self.rules
+        moment = self._partitions[log_partition] = PartitionMoment(log_partition, self.as_of, rules, begins)
+        return moment
 
     def to_replay_again(self) -> list[int | None]:
         """Partitions replayed by the classic rules where the new ones differ and, as was learnt since, hold.

@@ -104,7 +104,7 @@ def transaction_rows(moment: Moment, ended: EndedTransactions, wanted: Wanted | 
 
 
 def _open_rows(moment: Moment, p: PartitionMoment) -> list[Row]:
-    until = p.cut.newest_timestamp if moment.as_of.time is None else moment.as_of.time
+    until = moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
     return [
         _row(p, Outcome.OPEN, open_, until)
         | {
