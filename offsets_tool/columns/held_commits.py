@@ -160,13 +160,13 @@ def _texts(column: pa.Array) -> Array:
 def _uuids(column: pa.Array) -> Array:
     made = np.full(len(column), None, object)
     texts = plain(column)
-    if len(pc.unique(texts)) > 1 or (len(texts) and _uuid(texts[0].as_py())):
-        made[:] = [_uuid(text) for text in texts.to_pylist()]
+    if len(pc.unique(texts)) > 1 or (len(texts) and uuid_of(texts[0].as_py())):
+        made[:] = [uuid_of(text) for text in texts.to_pylist()]
     return made
 
 
 @lru_cache(1 << 12)
-def _uuid(text: str) -> UUID | None:
+def uuid_of(text: str) -> UUID | None:
     """The id that wire.json.uuid_text shows; None for the one that stands for none."""
     topic_id = UUID(bytes=urlsafe_b64decode(text + "=="))
     return None if topic_id == ZERO_UUID else topic_id

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.columns.row_events import encoded
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import NO_PRODUCER_ID
 
@@ -63,8 +64,7 @@ class Subjects:
 
     def of(self, rows: pa.RecordBatch, places: Array) -> Array:
         """The subjects of the plain commits at these places."""
-        column = rows.column("key")
-        keys = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        keys = encoded(rows.column("key"))
         self._know(keys.dictionary)
         codes = numbers(keys.indices, 0)[places]
         found = self._by_code[codes]

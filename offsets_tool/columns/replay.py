@@ -34,6 +34,7 @@ COLUMNS: Final = (
     "sequence",
     "is_transactional",
     "is_control",
+    "magic",
     "group",
     "topic",
     "partition",
@@ -48,12 +49,14 @@ COLUMNS: Final = (
     "key",
     "value",
 )
-"""What a row must have: columns of `events`, and the raw key and value of `log`."""
+"""What a row must have: columns of `events`, and magic, raw key and value of `log`."""
 
 
 def with_raw(log: pa.RecordBatch, events: pa.RecordBatch) -> pa.RecordBatch:
     """Rows as `ColumnCoordinator` takes them, from the same rows of both tables."""
-    return events.append_column("key", log.column("key")).append_column("value", log.column("value"))
+    for name in ("magic", "key", "value"):
+        events = events.append_column(name, log.column(name))
+    return events
 
 
 class ColumnCoordinator:

@@ -26,6 +26,7 @@ _FACTS: Final = (
     "sequence",
     "is_transactional",
     "is_control",
+    "magic",
     "key",
     "value",
 )
@@ -50,19 +51,28 @@ def plain(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def _record(base_offset: int | None, sequence: int | None, **facts: Any) -> LogRecord:
+def encoded(column: pa.Array) -> pa.DictionaryArray:
+    """The column with a dictionary."""
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+
+
+def _record(base_offset: int | None, magic: int | None, sequence: int | None, **facts: Any) -> LogRecord:
     """As far as a row says it, which is all that decoding and replay look at."""
-    batch = None if base_offset is None else _batch(base_offset, -1 if sequence is None else sequence)
+    batch = None
+    if base_offset is not None and magic is not None:
+        batch = _batch(
+            base_offset, magic, -1 if sequence is None else sequence, bool(facts["is_transactional"])
+        )
     return LogRecord(source="", sequence=sequence, batch=batch, **facts)
 
 
 @lru_cache(1)
-def _batch(base_offset: int, sequence: int) -> Batch:
-    """The batch of records next to each other; of its facts only the base offset, and whether it has a sequence, are known."""
+def _batch(base_offset: int, magic: int, sequence: int, is_transactional: bool) -> Batch:
+    """The batch of records next to each other, as far as rows say it: of its sequence only whether there is one."""
     return Batch(
         position=-1,
         size=-1,
-        magic=2,
+        magic=magic,
         codec=Codec.UNKNOWN,
         crc=0,
         crc_valid=True,
@@ -73,4 +83,5 @@ def _batch(base_offset: int, sequence: int) -> Batch:
         max_timestamp=-1,
         count=-1,
         base_sequence=sequence,
+        is_transactional=is_transactional,
     )

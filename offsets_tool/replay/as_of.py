@@ -49,13 +49,13 @@ class Cut:
         self.end = end
         self.newest_timestamp: int | None = None
         self.late: Late | None = None
-        self._time = time
+        self.time = time
 
     def holds(self, event: Event) -> bool:
         """Whether the event counts; events in the order of their offsets."""
         timestamp = timestamp_of(event)
         if self._is_past(event.record.log_offset, timestamp):
-            if self._time is not None and timestamp is not None and timestamp <= self._time:
+            if self.time is not None and timestamp is not None and timestamp <= self.time:
                 self._add_late(event.record.log_offset, timestamp)
             return False
         if timestamp is not None and (self.newest_timestamp is None or timestamp > self.newest_timestamp):
@@ -65,7 +65,7 @@ class Cut:
     def _is_past(self, log_offset: int, timestamp: int | None) -> bool:
         if self.end is not None:
             return log_offset >= self.end
-        if self._time is None or timestamp is None or timestamp <= self._time:
+        if self.time is None or timestamp is None or timestamp <= self.time:
             return False
         self.end = log_offset
         return True

@@ -27,8 +27,9 @@ class Proof:
         """The offset after the last record that counts."""
         self.end = end
         self._after = False
-        self._remember = keys
-        self._keys: set[bytes | None] = set()
+        self.remembers = keys
+        self.keys: set[bytes | None] = set()
+        """Raw keys of all events up to now, if it remembers them."""
         self.later: dict[OffsetOf | GroupOf, int] = {}
         """Subjects of which a key first stands behind the moment, by its offset."""
         self._own: set[str] = set()
@@ -37,10 +38,23 @@ class Proof:
         """An event that counts."""
         self._reach(event.record.log_offset)
         self.next_offset = event.record.log_offset + 1
-        if self._remember:
-            self._keys.add(event.record.key)
-            if event.type_id not in _OFFSETS and event.group is not None:
-                self._own.add(event.group)
+        if self.remembers:
+            self.keys.add(event.record.key)
+            self.see_own(event)
+
+    def see_run(self, first: int, last: int, missing: int, proven_from: int) -> None:
+        """Events that count, from offset `first` to `last`; so many offsets between them are without a record, the last of these
+        right before `proven_from`. Who tells of events so also tells `keys`, and `see_own` of those that are no offset's."""
+        self._reach(first)
+        self.next_offset = last + 1
+        if missing:
+            self.missing += missing
+            self.proven_from = proven_from
+
+    def see_own(self, event: Event) -> None:
+        """An event that may be a group's own."""
+        if self.remembers and event.type_id not in _OFFSETS and event.group is not None:
+            self._own.add(event.group)
 
     def see_after(self, event: Event, end: int) -> None:
         """An event behind the moment, which ends at `end`."""
@@ -49,9 +63,9 @@ class Proof:
             self._reach(min(end, event.record.log_offset))
             self.next_offset = max(self.next_offset, end)
         key = event.record.key
-        if key in self._keys or event.key is None:
+        if key in self.keys or event.key is None:
             return
-        self._keys.add(key)
+        self.keys.add(key)
         data = event.key.data
         is_offset = event.type_id in _OFFSETS
         subject = (
