@@ -73,6 +73,18 @@ def _begins_late(moment: Moment) -> Iterator[str]:
         yield f"the log begins at {places}: segments before that are not here, and what only they hold is not shown"
 
 
+def gaps(moment: Moment) -> Iterator[str]:
+    """What history cannot tell."""
+    gone = [p for p in moment if p.proof.missing]
+    if gone:
+        missing = sum(p.proof.missing for p in gone)
+        places = _listed(f"{p.log_partition}:{p.proof.proven_from}" for p in gone)
+        yield (
+            f"{missing:,} record(s) are gone (compaction), and what they changed with them; "
+            f"every change is there only from {places} on"
+        )
+
+
 def orphans(moment: Moment) -> Iterator[str]:
     """Offsets that the new coordinator keeps without their group: it answers nothing for them."""
     counts = [_orphans_of(p) for p in moment]

@@ -21,7 +21,9 @@ from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import Event, decode
 from offsets_tool.log.discover import find_topics
 from offsets_tool.replay.as_of import AsOf
-from offsets_tool.replay.moment import Moment, Watch
+from offsets_tool.replay.changes import Change
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.moment import Moment, PartitionMoment, Watch
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topics import TopicNames
 from offsets_tool.rows import BatchRead, LogRecord
@@ -32,6 +34,17 @@ WatchOf = Callable[[int | None], Watch]
 _Events = Callable[[Part], Iterator[Event]]
 
 
+def coordinator_option(command: F) -> F:
+    """--coordinator"""
+    return click.option(
+        "--coordinator",
+        type=click.Choice(["auto", "classic", "new"]),
+        default="auto",
+        show_default=True,
+        help="By whose rules the log was written: to 3.9, or 4.x and KIP-848.",
+    )(command)
+
+
 def moment_options(command: F) -> F:
     """--as-of --coordinator"""
     as_of = click.option(
@@ -40,14 +53,7 @@ def moment_options(command: F) -> F:
         metavar="WHEN",
         help="At a time, or LOG_PARTITION:END_OFFSET (repeatable; partitions not named count as empty). Default: the end.",
     )
-    coordinator = click.option(
-        "--coordinator",
-        type=click.Choice(["auto", "classic", "new"]),
-        default="auto",
-        show_default=True,
-        help="By whose rules the log was written: to 3.9, or 4.x and KIP-848.",
-    )
-    return as_of(coordinator(command))
+    return as_of(coordinator_option(command))
 
 
 def parse_as_of(texts: tuple[str, ...]) -> AsOf:
@@ -64,7 +70,7 @@ def parse_as_of(texts: tuple[str, ...]) -> AsOf:
 def open_replay(options: dict[str, Any], *, strict: bool, output_path: str | None) -> "Replaying":
     """From the options that `evidence_options` and `moment_options` declare."""
     rules = {"classic": Rules.CLASSIC, "new": Rules.NEW}.get(options["coordinator"])
-    as_of = parse_as_of(options["as_of"])
+    as_of = parse_as_of(options.get("as_of", ()))
     evidence = Evidence.of(options)
     to_terminal = default_format(output_path) == "table"
     reading = Reading(_read_by_kafka(evidence.parts()), Filters(), strict=strict, progress=not to_terminal)
@@ -120,6 +126,19 @@ class Replaying:
         for text in moment_notes(self.moment):
             note(text)
         return self.moment
+
+    def once_more(self) -> Iterator[tuple[PartitionMoment, Iterator[Change]]]:
+        """After `run`: the same changes again, partition by partition, by the rules that `run` found to hold."""
+        logs = _by_partition(self.reading, _uncounted)
+        for partition in self.moment:
+            yield partition, _changes(partition, logs[partition.log_partition].events())
+
+
+def _changes(partition: PartitionMoment, events: Iterator[Event]) -> Iterator[Change]:
+    found = partition.coordinator
+    coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
+    for event in filter(partition.cut.holds, events):
+        yield from coordinator.replay(event)
 
 
 def replay_evidence(reading: Reading, moment: Moment, watch_of: WatchOf | None = None) -> None:

@@ -1,0 +1,191 @@
+"""`offsets-tool history`: what happened to groups, members and committed offsets, change by change."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.evidence import evidence_options
+from offsets_tool.cli.filters import Filters, offset_options, parse_bound, parse_wanted
+from offsets_tool.cli.moment_notes import gaps
+from offsets_tool.cli.options import output_options
+from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.replaying import Replaying, coordinator_option, open_replay
+from offsets_tool.errors import UsageError
+from offsets_tool.replay.changes import Change
+from offsets_tool.replay.history import History
+from offsets_tool.replay.owners import NameOf
+from offsets_tool.replay.telling import Happening, HappeningKind, tell
+from offsets_tool.replay.wanted import Wanted
+
+F = TypeVar("F", bound=Callable[..., Any])
+Row = dict[str, Any]
+
+COLUMNS = ("AT", "LOG", "GROUP", "ABOUT", "WHAT", "BEFORE", "AFTER", "BY", "EPOCH")
+
+_EPILOG = """
+\b
+Examples:
+  offsets-tool history /var/lib/kafka/data --group orders --since 2026-11-20T22:00:00Z
+  offsets-tool history __consumer_offsets-12 --group orders --topic payments --partition 3
+  offsets-tool history backup.tar.gz | jq 'select(.what == "rewind")'
+  offsets-tool history /var/lib/kafka/data --instance worker-7 --kind members
+"""
+
+
+class Asked(NamedTuple):
+    """Which happenings to show. Nothing is replayed differently for it."""
+
+    wanted: Wanted
+    range: Filters
+    kinds: frozenset[str]
+    members: frozenset[str]
+    instances: frozenset[str]
+
+    def holds(self, told: Happening) -> bool:
+        """Whether to show it."""
+        within = self.range.range_of(told.log_partition)
+        if within is None or not within.has(told.timestamp, told.log_offset):
+            return False
+        return self._is_about(told) and self._is_by(told)
+
+    def _is_about(self, told: Happening) -> bool:
+        if self.kinds and told.kind not in self.kinds:
+            return False
+        if self.wanted.groups and told.group not in self.wanted.groups:
+            return False
+        if not self.wanted.topics:
+            return True
+        return (
+            told.topic is not None
+            and told.partition is not None
+            and self.wanted.has_offset(told.topic, told.partition)
+        )
+
+    def _is_by(self, told: Happening) -> bool:
+        if self.instances and told.instance_id not in self.instances:
+            return False
+        return not self.members or not self.members.isdisjoint((told.member_id, *told.joined, *told.left))
+
+
+def _history_options(command: F) -> F:
+    """What to show beside --group, --topic and --partition."""
+    for option in reversed(
+        (
+            offset_options,
+            click.option(
+                "--member",
+                "members",
+                multiple=True,
+                metavar="ID",
+                help="Only this member, and what it owned.",
+            ),
+            click.option(
+                "--instance",
+                "instances",
+                multiple=True,
+                metavar="ID",
+                help="Only this group.instance.id, whatever member it is, and what it owned.",
+            ),
+            click.option(
+                "--kind",
+                "kinds",
+                multiple=True,
+                type=click.Choice([kind.value for kind in HappeningKind]),
+                help="Only changes of this kind.",
+            ),
+            click.option(
+                "--since", multiple=True, metavar="WHEN", help="From a time, or LOG_PARTITION:LOG_OFFSET, on."
+            ),
+            click.option("--until", multiple=True, metavar="WHEN", help="Up to a time or place, without it."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("history", epilog=_EPILOG)
+@evidence_options
+@coordinator_option
+@_history_options
+@output_options
+def history_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+    """Shows every change that LOG... holds: commits and rewinds, tombstones, transactions, generations, conversions, deletions.
+
+    One row a change, partition by partition in the order of the log: what was before and after, and who owned the partition of
+    an offset in which generation or epoch, by the assignments in force when it was committed (who committed is not in the
+    log). The whole log is replayed, whatever is shown of it.
+    """
+    asked = _parse_asked(options)
+    chosen = format_ or default_format(output_path)
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        moment = replay.run()
+        for text in gaps(moment):
+            note(text)
+        with output(output_path, replay.reading.files) as out:
+            shown = filter(asked.holds, happenings(replay))
+            if chosen == "jsonl":
+                write_rows(out, map(_json_row, shown), chosen, ())
+            else:
+                write_rows(out, map(_table_row, shown), chosen, COLUMNS)
+    replay.reading.finish()
+
+
+def _parse_asked(options: Row) -> Asked:
+    since, until = parse_bound(options["since"], "--since"), parse_bound(options["until"], "--until")
+    wanted = parse_wanted(options)
+    kinds = frozenset(options["kinds"])
+    if wanted.topics and kinds and not kinds & {HappeningKind.OFFSETS, HappeningKind.ANOMALIES}:
+        raise UsageError("--topic is about committed offsets: drop it, or ask for --kind offsets")
+    instances = frozenset(options["instances"])
+    return Asked(wanted, Filters(since=since, until=until), kinds, frozenset(options["members"]), instances)
+
+
+def happenings(replay: Replaying) -> Iterator[Happening]:
+    """Everything that happened, partition by partition."""
+    for _, changes in replay.once_more():
+        yield from _told(changes, replay.moment.names.name)
+
+
+def _told(changes: Iterator[Change], name_of: NameOf) -> Iterator[Happening]:
+    history = History(name_of)
+    for change in changes:
+        if turns := history.turns(change):
+            yield from tell(turns)
+    yield from tell(history.flush_turns())
+
+
+def _json_row(told: Happening) -> Row:
+    return {"at": time_text(told.timestamp), **told._asdict()}
+
+
+def _table_row(told: Happening) -> Row:
+    about = told.member_id if told.kind is HappeningKind.MEMBERS else None
+    if told.topic is not None:
+        about = f"{told.topic}-{told.partition}"
+    moved = f" (+{len(told.joined)} -{len(told.left)})" if told.joined or told.left else ""
+    by = told.instance_id or told.client_id or told.member_id
+    return {
+        "AT": time_text(told.timestamp),
+        "LOG": f"{told.log_partition}:{told.log_offset}",
+        "GROUP": told.group,
+        "ABOUT": about,
+        "WHAT": told.what + moved if told.note is None else f"anomaly: {told.note}",
+        "BEFORE": _brief(told.before),
+        "AFTER": _brief(told.after),
+        "BY": by,
+        "EPOCH": next(
+            (e for e in (told.member_epoch, told.generation, told.group_epoch) if e is not None), None
+        ),
+    }
+
+
+def _brief(facts: Row | None) -> str | None:
+    """An offset as its number; of others what is different, without what is empty."""
+    if facts is None:
+        return None
+    if "committed_offset" in facts:
+        return str(facts["committed_offset"])
+    said = {name: value for name, value in facts.items() if value not in (None, (), "")}
+    return " ".join(f"{name}={','.join(v) if isinstance(v, tuple) else v}" for name, v in said.items())
