@@ -6,7 +6,8 @@ Kafka itself never parses most of these; the readers are those of the clients th
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeVar
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.records import embedded
@@ -18,6 +19,9 @@ from offsets_tool.wire.json import to_json
 from offsets_tool.wire.schema import schema_of
 
 M = TypeVar("M")
+
+_KEPT: Final = 1 << 14
+"""Distinct blobs whose JSON is remembered: from one rebalance to the next most members keep theirs."""
 
 
 class Blob(NamedTuple):
@@ -54,6 +58,25 @@ def blobs_of(value: Any, member_id: str = "") -> Iterator[Blob]:
         for index, offered in enumerate(value.classic_member_metadata.supported_protocols):
             path = f"classicMemberMetadata.supportedProtocols[{index}].metadata"
             yield from _consumer(path, offered.name, offered.metadata, embedded.ConsumerProtocolSubscription)
+
+
+def blobs_json(value: Any) -> list[dict[str, Any]]:
+    """All blobs in a record's value as JSON, as `blobs_of` has them. To be read, not to be changed: they are remembered."""
+    if not isinstance(value, GroupMetadataValue):
+        return [blob.json() for blob in blobs_of(value)]
+    return [
+        row | {"path": f"members[{index}].{field}{row['path']}"}
+        for index, member in enumerate(value.members)
+        for field, data in (("subscription", member.subscription), ("assignment", member.assignment))
+        for row in _known_json(value.protocol_type, value.protocol or "", field, data)
+    ]
+
+
+@lru_cache(_KEPT)
+def _known_json(protocol_type: str, protocol: str, field: str, data: bytes) -> tuple[dict[str, Any], ...]:
+    """A member's blob and those nested in it; paths begin after the field."""
+    read = _PROTOCOL_TYPES.get(protocol_type, _opaque)
+    return tuple(blob.json() for blob in read("", protocol, data, field))
 
 
 def consumer_assignment(data: bytes) -> embedded.ConsumerProtocolAssignment | None:

@@ -1,13 +1,14 @@
 """Blobs inside members, against bytes that Kafka's clients made, and against everything else: a problem, never a failure."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.blobs import Blob, blobs_of
+from offsets_tool.blobs import Blob, blobs_json, blobs_of
 from offsets_tool.records import classic, consumer, embedded
 from offsets_tool.wire import walk
 from tests.cases import VECTORS
@@ -154,6 +155,20 @@ def test_other_formats_and_refusals(
     assert (blob.format, blob.size) == (format_, len(data))
     assert blob.json()["data"] == value
     assert (blob.problem or "").startswith(problem or "") and bool(blob.problem) == bool(problem)
+
+
+@pytest.mark.parametrize("protocol_type", ["consumer", "connect", "sr", "other"])
+def test_blobs_that_repeat_have_the_json_that_each_has(protocol_type: str) -> None:
+    """Read once, and shown under the path of every member that has it, and under another protocol in its way."""
+    data = bytes.fromhex("0001 00000001 0001 74 00000003 000000".replace(" ", "") + "01")
+    member = classic.MemberMetadata(
+        member_id="m", client_id="c", client_host="/h", session_timeout=1, subscription=data, assignment=data
+    )
+    group = group_with(protocol_type, "sticky", subscription=data)
+    for protocol in ("sticky", "range", None):
+        value = replace(group, protocol=protocol, members=(member, *group.members, member))
+        wanted = [blob.json() for blob in blobs_of(value)]
+        assert len(wanted) >= 5 and blobs_json(value) == blobs_json(value) == wanted
 
 
 def test_empty_blobs_are_nothing() -> None:

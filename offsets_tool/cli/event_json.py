@@ -8,7 +8,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
-from offsets_tool.blobs import blobs_of
+from offsets_tool.blobs import blobs_json
 from offsets_tool.events import Event, Key, Value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import Batch, LogRecord
@@ -26,7 +26,7 @@ def event_json(event: Event, *, raw: bool = False) -> dict[str, Any]:
     row["tombstone"] = event.tombstone
     if event.control is not None:
         row["control"] = event.control._asdict()
-    if event.value is not None and (blobs := [blob.json() for blob in blobs_of(event.value.data)]):
+    if event.value is not None and (blobs := blobs_json(event.value.data)):
         row["blobs"] = blobs
     if raw or event.problem:
         row |= _raw(event.record)

@@ -3,6 +3,7 @@
 A blob that does not parse stays base64. Source: DumpLogSegments.OffsetsMessageParser.prepareGroupMetadataValue.
 """
 
+from functools import lru_cache
 from typing import Any, Final
 
 from offsets_tool.dialects import knowledge
@@ -11,6 +12,9 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.embedded import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from offsets_tool.wire.json import to_json
+
+_KEPT: Final = 1 << 14
+"""Distinct blobs whose JSON is remembered: from one rebalance to the next most members keep theirs."""
 
 _CONSUMER: Final = "consumer"
 _BLOBS: Final = {"subscription": ConsumerProtocolSubscription, "assignment": ConsumerProtocolAssignment}
@@ -27,6 +31,7 @@ def expand_group(data: dict[str, Any], value: GroupMetadataValue) -> None:
                 shown[name] = expanded
 
 
+@lru_cache(_KEPT)
 def _expand(cls: type, blob: bytes) -> dict[str, Any] | None:
     try:
         version = knowledge.prefix(blob)
