@@ -201,6 +201,7 @@ class StreamsLife(Life):
             epoch=self.epoch,
             metadata_hash=7,
             validated_topology_epoch=max(self._topology - self._random.choice((0, 0, 0, 1)), -1),
+            last_assignment_configs=(streams.LastAssignmentConfig(key="num.standby.replicas", value="0"),),
         )
 
     def member_value(self, name: str) -> Any:

@@ -12,8 +12,9 @@ import java.util.List;
  * A .log file as the classic coordinator (kafka.coordinator.group.GroupMetadataManager) loads it: path and end offsets to as many
  * JSON objects, each of a load of its own over the batches that begin before the end.
  *
- * A load that fails leaves nothing behind and does not say where: `error` then tells the first batch with which it fails, by its
- * base offset, and the state is that of a load which ends before it.
+ * A load that fails leaves nothing behind and does not say where: `error` then tells the batch with which it begins to fail, by
+ * its base offset, and the state is that of a load which ends before it. A longer log may load again: some of what Kafka refuses,
+ * it refuses only where the log ends.
  */
 final class LoadClassic implements Question {
     private final Release release;
@@ -54,7 +55,7 @@ final class LoadClassic implements Question {
         }
     }
 
-    /** What a prefix cannot load, no longer one can: the shortest that fails is found by halves. */
+    /** Found by halves: a batch with which a load fails that succeeds without it. */
     private String failed(ByteBuffer whole, List<Object> batches, int failing, Throwable thrown) throws Exception {
         int loads = 0;
         int fails = failing;

@@ -1,0 +1,136 @@
+"""Replay against Kafka's own coordinators, at every position of logs that live, end, convert and go wrong.
+
+Where Kafka's load fails, replay goes on: there it says that Kafka refuses, and nothing after it can be compared.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from offsets_tool.events import decode
+from offsets_tool.log.segment import read_segment
+from offsets_tool.replay.changes import Change, ChangeKind
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import BatchRead
+from tests.conftest import DEEP
+from tests.oracle.client import Oracle
+from tests.oracle.loaded import LoadedState
+from tests.replay.cleaned import cleaned
+from tests.replay.random_logs import READERS, Placed, RandomLog, Reader, batch_ends, ends, segment
+from tests.replay.sights import Sight, common, of_kafka, of_ours
+
+pytestmark = pytest.mark.java
+
+SEEDS: Final = range(40 if DEEP else 2)
+STEPS: Final = 120 if DEEP else 60
+REFUSES: Final = "Kafka refuses to load it"
+NOT_YET: Final = {
+    "1.1.1": {"topic_id", "record_offset", "leader_epoch", "expire_timestamp"},
+    "4.0.2": {"topic_id"},
+}
+"""Fields of a commit that a release does not keep; of the classic coordinator, see `shown`."""
+
+
+class Moment(NamedTuple):
+    """An end offset: what both believe there, and what replay said of the records since the last one."""
+
+    end: int
+    ours: Sight
+    kafkas: LoadedState
+    refusals: list[Change]
+
+
+def logs(seed: int, reader: Reader, disorder: float) -> Iterator[list[Placed]]:
+    """A log, and the same after the cleaner. A classic coordinator passes over newer kinds of groups; replay does not."""
+    placed = (
+        RandomLog(seed, reader._replace(kinds=() if reader.classic else reader.kinds), disorder)
+        .grow(STEPS)
+        .placed
+    )
+    yield placed
+    yield cleaned(placed, Random(seed))
+
+
+def moments(oracle: Oracle, version: str, placed: list[Placed], folder: Path) -> Iterator[Moment]:
+    path = folder / "00000000000000000000.log"
+    path.write_bytes(segment(placed))
+    classic = READERS[version].classic
+    at = (batch_ends if classic else ends)(placed)
+    coordinator = Coordinator(0, Rules.CLASSIC if classic else Rules.NEW)
+    records = [each for item in read_segment(path) if isinstance(item, BatchRead) for each in item.records]
+    for end, kafkas in zip(at, oracle.load(version, path, at, classic=classic), strict=True):
+        said: list[Change] = []
+        while records and records[0].log_offset < end:
+            said.extend(coordinator.replay(decode(records.pop(0))))
+        refusals = [each for each in said if each.kind is ChangeKind.ANOMALY and REFUSES in (each.note or "")]
+        yield Moment(end, of_ours(coordinator.state), kafkas, refusals)
+
+
+def shown(sight: Sight, version: str) -> Sight:
+    """Without what the release does not keep.
+
+    The classic coordinator knows the offset of a commit's batch, and forgets in a restart a group of which all was aborted.
+    """
+    classic = READERS[version].classic
+    unknown = NOT_YET.get(version, {"topic_id", "record_offset"} if classic else set())
+
+    def cut(commits: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
+        return {
+            at: {name: field for name, field in each.items() if name not in unknown}
+            for at, each in commits.items()
+        }
+
+    used = {at[0] for at in sight.offsets} | {at[1] for at in sight.pending}
+    groups = {
+        name: group
+        for name, group in sight.groups.items()
+        if not (classic and group["kind"] == "simple" and name not in used)
+    }
+    return sight._replace(offsets=cut(sight.offsets), pending=cut(sight.pending), groups=groups)
+
+
+def differences(moment: Moment, version: str) -> dict[str, Any]:
+    """What is believed differently, as (ours, Kafka's)."""
+    ours, kafkas = shown(moment.ours, version), shown(of_kafka(moment.kafkas), version)
+    found = {}
+    for name, mine, theirs in zip(Sight._fields, ours, common(ours, kafkas), strict=True):
+        for at in mine.keys() | theirs.keys():
+            if mine.get(at) != theirs.get(at):
+                found[f"{name} {at}"] = (mine.get(at), theirs.get(at))
+    return found
+
+
+@pytest.mark.parametrize("disorder", [0.0, 0.01])
+@pytest.mark.parametrize("version", [version for version, reader in READERS.items() if not reader.classic])
+def test_the_new_coordinator(version: str, disorder: float, oracle: Oracle, tmp_path: Path) -> None:
+    compared = 0
+    for seed in SEEDS:
+        for placed in logs(seed, READERS[version], disorder):
+            for moment in moments(oracle, version, placed, tmp_path):
+                assert bool(moment.refusals) == (moment.kafkas.error is not None), (seed, moment)
+                if moment.kafkas.error is not None:
+                    assert disorder
+                    break
+                assert differences(moment, version) == {}, (seed, moment.end)
+                compared += 1
+    assert compared > 30 * len(SEEDS)
+
+
+@pytest.mark.parametrize("disorder", [0.0, 0.02])
+@pytest.mark.parametrize("version", [version for version, reader in READERS.items() if reader.classic])
+def test_the_classic_coordinator(version: str, disorder: float, oracle: Oracle, tmp_path: Path) -> None:
+    """It refuses one thing only, and only where a log ends: a deleted group that has nothing but pending commits."""
+    compared = 0
+    for seed in SEEDS:
+        for placed in logs(seed, READERS[version], disorder):
+            for moment in moments(oracle, version, placed, tmp_path):
+                if moment.kafkas.error is not None:
+                    assert "Unexpected unload of active group" in (moment.kafkas.error.message or "")
+                    continue
+                assert differences(moment, version) == {}, (seed, moment.end)
+                compared += 1
+    assert compared > 50 * len(SEEDS)
