@@ -11,7 +11,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
 from tests.replay.picture import as_told, picture
 from tests.replay.stories import STORIES
-from tests.replay.story import LOG_PARTITION, Story, events_of
+from tests.replay.story import LOG_PARTITION, Story, believed, events_of
 
 each_story = pytest.mark.parametrize("story", STORIES, ids=str)
 TOLD = [pytest.param(story, rules, id=f"{story}-{rules}") for story in STORIES for rules in story.rules]
@@ -55,8 +55,20 @@ def test_a_story_cut_in_two_ends_the_same(story: Story, rules: Rules, tmp_path: 
 
 @each_telling
 def test_changes_alone_rebuild_the_state(story: Story, rules: Rules, tmp_path: Path) -> None:
+    check_changes(events_of(story, tmp_path), rules)
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["forwards", "backwards"])
+@pytest.mark.parametrize("rules", [*Rules, None])
+def test_all_stories_are_one_log(step: int, rules: Rules | None, tmp_path: Path) -> None:
+    """Nothing raises, whatever follows on what: they tell of the same few groups."""
+    told = tuple(event for story in STORIES for event in story.events)[::step]
+    check_changes(events_of(Story(name="all", events=told, new=believed()), tmp_path), rules)
+
+
+def check_changes(events: list[Event], rules: Rules | None) -> None:
     """The newest `after` of every subject is the state, and `before` is what was there."""
-    whole, changes = replayed(events_of(story, tmp_path), rules)
+    whole, changes = replayed(events, rules)
     rebuilt = State()
     for change in changes:
         assert rebuilt.get(change.subject) == change.before
