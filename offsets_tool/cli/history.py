@@ -165,7 +165,12 @@ def _table_row(told: Happening) -> Row:
     if told.topic is not None:
         about = f"{told.topic}-{told.partition}"
     moved = f" (+{len(told.joined)} -{len(told.left)})" if told.joined or told.left else ""
-    by = told.instance_id or told.client_id or told.member_id
+    by = (
+        told.instance_id
+        or told.client_id
+        or told.member_id
+        or ("unknown" if told.owner_known is False else None)
+    )
     return {
         "AT": time_text(told.timestamp),
         "LOG": f"{told.log_partition}:{told.log_offset}",

@@ -93,8 +93,13 @@ class OffsetHistoryRow(NamedTuple):
         Int32 | None, "Epoch of the group when it was committed; null for classic and simple groups."
     ]
     member_epoch: Annotated[Int32 | None, "Epoch of the owner; null without one and in classic groups."]
+    owner_known: Annotated[
+        bool,
+        "Whether the log tells who owned the partition; false if it may be a member whose topics have ids without names.",
+    ]
     member_id: Annotated[
-        String | None, "Member that owned the partition when it was committed; null if nobody did."
+        String | None,
+        "Member that owned the partition when it was committed; null if nobody did or it is not known.",
     ]
     instance_id: InstanceId
     client_id: ClientId

@@ -59,6 +59,7 @@ def offset_row(
         generation=owner.generation,
         group_epoch=owner.group_epoch,
         member_epoch=owner.member_epoch,
+        owner_known=owner.is_known,
         member_id=owner.member_id,
         instance_id=owner.client.instance_id,
         client_id=owner.client.client_id,

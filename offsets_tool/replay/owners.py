@@ -1,11 +1,12 @@
 """Who owns a partition at each moment, going by the assignments in the log: follows Changes, answers for a commit.
 
 A classic group's assignment is that of its latest generation; other kinds', what each member says that it holds. Refuses to guess:
-a partition that nobody was assigned has no owner, whoever committed.
+a partition that nobody was assigned has no owner, whoever committed, and one that may be hidden behind a topic id without a name
+has none that is known.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.replay.changes import (
@@ -20,6 +21,8 @@ from offsets_tool.replay.changes import (
 from offsets_tool.replay.members import member_epoch
 from offsets_tool.replay.membership import NOBODY, Client, Owned, client_of, owned
 from offsets_tool.replay.state import State
+from offsets_tool.wire.json import uuid_text
+from offsets_tool.wire.schema import ZERO_UUID
 
 NameOf = Callable[[UUID], str]
 """From topic id to name, or to something that is no name where there is none (TopicNames.name)."""
@@ -28,7 +31,8 @@ NameOf = Callable[[UUID], str]
 class Owner(NamedTuple):
     """Who owned a partition, under what. All None where no group or no owner is known.
 
-    `generation` is a classic group's; `group_epoch` that of other kinds, `member_epoch` the owner's.
+    `is_known` is False where a member holds this partition of a topic of which only the id is known, or a task of which the topics
+    are not: it may be the owner. `generation` is a classic group's; `group_epoch` that of other kinds, `member_epoch` the owner's.
     """
 
     kind: GroupKind | None = None
@@ -37,6 +41,11 @@ class Owner(NamedTuple):
     member_epoch: int | None = None
     member_id: str | None = None
     client: Client = NOBODY
+    is_known: bool = True
+
+
+_UNNAMED: Final = ZERO_UUID
+"""In the place of any topic whose name is not known."""
 
 
 class Owners:
@@ -66,11 +75,13 @@ class Owners:
         holders = self._holders.get(group)
         if holders is None:
             holders = self._holders[group] = self._find_holders(known)
-        member_id = holders.get(at)
-        if member_id is None and topic_id is not None:
-            member_id = holders.get((topic_id, at.partition))
+        # Where both say the id, the name does not count: a topic that was made anew has its old one.
+        by_id = topic_id if known.kind is GroupKind.CONSUMER else None
+        member_id = holders.get(at if by_id is None else (by_id, at.partition))
         owner = Owner(known.kind, known.generation, known.epoch)
-        return owner if member_id is None else self._with_member(owner, group, member_id)
+        if member_id is not None:
+            return self._with_member(owner, group, member_id)
+        return owner._replace(is_known=by_id is not None or (_UNNAMED, at.partition) not in holders)
 
     def _with_member(self, owner: Owner, group: str, member_id: str) -> Owner:
         member = self._state.members[group][member_id]
@@ -89,16 +100,22 @@ class Owners:
     def _places(self, group: Group, part: Owned) -> Iterator[Owned]:
         """A partition by all that it may be asked for: id and name; a streams task, by the topics that it reads."""
         of, partition = part
-        if group.kind is GroupKind.STREAMS and isinstance(of, str):
-            yield from ((topic, partition) for topic in _source_topics(group, of))
-            return
-        yield part
         if isinstance(of, UUID):
-            yield self._name_of(of), partition
+            name = self._name_of(of)
+            yield part
+            yield _UNNAMED if name == uuid_text(of) else name, partition
+        elif group.kind is GroupKind.STREAMS:
+            yield from ((topic, partition) for topic in _source_topics(group, of))
+        else:
+            yield part
 
 
-def _source_topics(group: Group, subtopology_id: str) -> Iterator[str]:
-    for subtopology in group.topology.data.subtopologies if group.topology else ():
-        if subtopology.subtopology_id == subtopology_id:
-            yield from subtopology.source_topics
-            yield from (topic.name for topic in subtopology.repartition_source_topics)
+def _source_topics(group: Group, subtopology_id: str) -> Iterator[str | UUID]:
+    """Of which some are unnamed, where the topology is not there or asks by regular expression."""
+    subtopologies = group.topology.data.subtopologies if group.topology else ()
+    found = [each for each in subtopologies if each.subtopology_id == subtopology_id]
+    for subtopology in found:
+        yield from subtopology.source_topics
+        yield from (topic.name for topic in subtopology.repartition_source_topics)
+    if not found or any(each.source_topic_regex for each in found):
+        yield _UNNAMED

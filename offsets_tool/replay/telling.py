@@ -31,7 +31,8 @@ class HappeningKind(StrEnum):
 
 
 class Happening(NamedTuple):
-    """One line of history. `member_id` and what follows it say who owned the partition of an offset, or who the member is.
+    """One line of history. `member_id` and what follows it say who owned the partition of an offset, or who the member is;
+    `owner_known` is of offsets alone.
 
     `before` and `after` have what is different (all there is, where one of them is None); `timestamp` is the record's, epoch ms.
     """
@@ -51,6 +52,7 @@ class Happening(NamedTuple):
     generation: int | None = None
     group_epoch: int | None = None
     member_epoch: int | None = None
+    owner_known: bool | None = None
     member_id: str | None = None
     instance_id: str | None = None
     client_id: str | None = None
@@ -176,7 +178,7 @@ _TELLERS = {
         HappeningKind.OFFSETS,
         offset_what,
         ("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "counted"),
-        (*_CLIENT, "topic", "partition", "delta", "producer_id", "group_epoch"),
+        (*_CLIENT, "topic", "partition", "delta", "producer_id", "group_epoch", "owner_known"),
     ),
     GroupHistoryRow: _Teller(
         HappeningKind.GROUPS,

@@ -1,13 +1,22 @@
 """Who owned a partition when it was committed: by what the clients themselves said in each fixture's story."""
 
 import json
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from offsets_tool.records import consumer, streams
+from offsets_tool.replay.history import History
 from offsets_tool.replay.history_rows import OffsetHistoryRow
+from offsets_tool.replay.owners import NameOf
+from offsets_tool.replay.rules import Rules
+from offsets_tool.wire.json import uuid_text
 from tests.cases import FIXTURES
-from tests.replay.rebuilt import PARTITIONS, rows_of
+from tests.replay import story
+from tests.replay.rebuilt import PARTITIONS, changes_of, folded, rows_of
+from tests.replay.story import Telling
 
 CLOCKS_MS = 1500
 """How far a client's note of its commit may lie from the broker's."""
@@ -77,3 +86,123 @@ def test_streams_tasks_own_the_partitions_of_their_topics() -> None:
     assert rows
     assert all(row.member_id and row.member_epoch and row.client_id for row in rows)
     assert len({row.member_id for row in rows}) > 1
+
+
+# ---- what an id without a name hides
+
+ORDERS, AGAIN = UUID(int=7), UUID(int=8)
+KEYS = {"group_id": "g", "member_id": "m"}
+
+
+def owned_by_consumer(
+    folder: Path, name_of: NameOf, *commits: Telling, **assigned: Any
+) -> list[OffsetHistoryRow]:
+    """Commits while member `m` of a consumer group holds partitions by topic id."""
+    value = consumer.ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=4,
+        previous_member_epoch=3,
+        state=1,
+        **({"assigned_partitions": (), "partitions_pending_revocation": ()} | assigned),
+    )
+    key = consumer.ConsumerGroupCurrentMemberAssignmentKey(**KEYS)
+    told = story.Story(name="", events=(story.told(key, value), *commits), new=story.believed())
+    changes = changes_of(story.events_of(told, folder), story.LOG_PARTITION, Rules.NEW)
+    return [row for row in folded(changes, History(name_of)) if isinstance(row, OffsetHistoryRow)]
+
+
+def held(topic_id: UUID, *partitions: int) -> consumer.TopicPartitions:
+    return consumer.TopicPartitions(topic_id=topic_id, partitions=partitions)
+
+
+def test_an_id_without_a_name_may_be_the_owners(tmp_path: Path) -> None:
+    commits = (
+        story.commit("g", "orders", 0, 1),
+        story.commit("g", "orders", 1, 1),
+        story.commit("g", "orders", 2, 1, topic_id=ORDERS),
+        story.commit("g", "other", 2, 1, topic_id=AGAIN),
+    )
+    by_id = owned_by_consumer(tmp_path, uuid_text, *commits, assigned_partitions=(held(ORDERS, 0, 2),))
+    assert [(row.member_id, row.owner_known) for row in by_id] == [
+        (None, False),
+        (None, True),
+        ("m", True),
+        (None, True),
+    ]
+    by_name = owned_by_consumer(
+        tmp_path, lambda _: "orders", *commits[:2], assigned_partitions=(held(ORDERS, 0, 2),)
+    )
+    assert [(row.member_id, row.member_epoch, row.owner_known) for row in by_name] == [
+        ("m", 4, True),
+        (None, None, True),
+    ]
+
+
+def test_what_is_to_be_given_up_is_still_owned(tmp_path: Path) -> None:
+    (row,) = owned_by_consumer(
+        tmp_path,
+        lambda _: "orders",
+        story.commit("g", "orders", 3, 1),
+        partitions_pending_revocation=(held(ORDERS, 3),),
+    )
+    assert (row.group_kind, row.group_epoch, row.member_id) == ("consumer", 0, "m")
+
+
+def test_a_topic_made_anew_is_told_by_its_id(tmp_path: Path) -> None:
+    """Two ids of one name: who holds the old one does not own what was committed for the new one."""
+    value = {"assigned_partitions": (held(ORDERS, 0),)}
+    commits = (
+        story.commit("g", "orders", 0, 1, topic_id=AGAIN),
+        story.commit("g", "orders", 0, 1, topic_id=ORDERS),
+    )
+    rows = owned_by_consumer(tmp_path, lambda _: "orders", *commits, **value)
+    assert [row.member_id for row in rows] == [None, "m"]
+
+
+@pytest.mark.parametrize(("regex", "known"), [((), True), (("orders.*",), False)])
+def test_a_task_owns_the_topics_of_its_subtopology(
+    tmp_path: Path, regex: tuple[str, ...], known: bool
+) -> None:
+    repartition = streams.InternalTopicInfo(
+        name="again", partitions=2, replication_factor=1, topic_configs=()
+    )
+    subtopology = streams.Subtopology(
+        subtopology_id="0",
+        source_topics=("orders",),
+        source_topic_regex=regex,
+        state_changelog_topics=(),
+        repartition_sink_topics=(),
+        repartition_source_topics=(repartition,),
+        copartition_groups=(),
+    )
+    topology = streams.StreamsGroupTopologyValue(epoch=1, subtopologies=(subtopology,))
+    none = dict.fromkeys(
+        (
+            "standby_tasks",
+            "warmup_tasks",
+            "active_tasks_pending_revocation",
+            "standby_tasks_pending_revocation",
+            "warmup_tasks_pending_revocation",
+        ),
+        (),
+    )
+    current = streams.StreamsGroupCurrentMemberAssignmentValue(
+        member_epoch=2,
+        previous_member_epoch=1,
+        state=1,
+        active_tasks=(streams.TaskIds(subtopology_id="0", partitions=(1,)),),
+        **none,
+    )
+    told = story.Story(
+        name="",
+        events=(
+            story.told(streams.StreamsGroupTopologyKey(group_id="g"), topology),
+            story.told(streams.StreamsGroupCurrentMemberAssignmentKey(**KEYS), current),
+            story.commit("g", "orders", 1, 1),
+            story.commit("g", "again", 1, 1),
+            story.commit("g", "elsewhere", 1, 1),
+        ),
+        new=story.believed(),
+    )
+    rows = folded(changes_of(story.events_of(told, tmp_path), 0, Rules.NEW))
+    found = [(row.topic, row.member_id, row.owner_known) for row in rows if isinstance(row, OffsetHistoryRow)]
+    assert found == [("orders", "m", True), ("again", "m", True), ("elsewhere", None, known)]
