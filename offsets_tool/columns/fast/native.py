@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -70,8 +71,10 @@ class Compiled:
         }
         path = self._path()
         staged = path.with_suffix(f".{os.getpid()}")
-        staged.write_bytes(json.dumps(said).encode() + b"\n" + code.content)
-        staged.replace(path)
+        # Where it cannot be kept, on a full disk say, it still runs.
+        with suppress(OSError):
+            staged.write_bytes(json.dumps(said).encode() + b"\n" + code.content)
+            staged.replace(path)
         return code
 
     def _path(self) -> Path:
@@ -118,10 +121,7 @@ def cache_folder() -> Path:
 
     RuntimeError where none of them may be written to.
     """
-    said = os.environ.get("NUMBA_CACHE_DIR")
-    own = Path(__file__).parent / "__pycache__"
-    users = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "offsets-tool"
-    for folder in [Path(said)] if said else [own, users]:
+    for folder in _cache_folders():
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
@@ -129,6 +129,15 @@ def cache_folder() -> Path:
         if os.access(folder, os.W_OK | os.X_OK):
             return folder
     raise RuntimeError("there is no folder to keep compiled code in")
+
+
+def _cache_folders() -> Iterator[Path]:
+    if said := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(said)
+        return
+    yield Path(__file__).parent / "__pycache__"
+    # Not everybody has a home: RuntimeError then.
+    yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "offsets-tool"
 
 
 @cache
