@@ -35,11 +35,8 @@ class Assembler:
     """Makes rows of chunks; keeps what repeats from one chunk to the next, across files."""
 
     def __init__(self) -> None:
-        self._names = {name: Names() for name in _DICTIONARY}
-        self._names["control"] = Names(*_MARKERS)
-        self._names["layout"] = Names(COMMIT_LAYOUT)
         self._json = JsonWriter()
-        self._of(Interned())
+        self._of(Interned(keys=1, arena=1, topic_ids=1))
 
     def rows(
         self, chunk: Chunk, origin: Origin, *, log: bool = True
@@ -57,7 +54,10 @@ class Assembler:
         return raw, _batch(EventRow, both | decoded.columns())
 
     def _of(self, interned: Interned) -> None:
-        """From here on chunks are of these tables."""
+        """From here on chunks are of these tables. Names begin anew too, so that memory stays flat when all are new."""
+        self._names = {name: Names() for name in _DICTIONARY}
+        self._names["control"] = Names(*_MARKERS)
+        self._names["layout"] = Names(COMMIT_LAYOUT)
         self._keys = KeyColumns(interned, self._names)
         self._topic_ids = TopicIds(interned, self._names["topic_id"])
 

@@ -1,6 +1,6 @@
 """Compiled: the table of what distinct keys say, filled from their bytes, and columns of rows picked from it.
 
-Reads keys of offset commits and of classic groups that are exactly one, in faultless UTF-8. Others are the reference decoder's.
+Reads keys that are exactly texts, in faultless UTF-8, and perhaps a partition. Others are the reference decoder's.
 """
 
 from enum import IntEnum
@@ -13,6 +13,7 @@ from offsets_tool.columns.fast.machine import (
     big_i32,
     compiled,
     load_i32,
+    load_i64,
     load_u8,
     step,
     store_i32,
@@ -46,14 +47,13 @@ class Flag(IntEnum):
 ENTRY: Final = 4 * len(K)
 """Bytes of a key in the table."""
 
+SHAPE: Final = 4
+"""int64 that tell how the keys of a record type are read: its name's number, and up to three fields in their order, then -1."""
+
 # Compiled code takes plain integers.
 _RECORD_TYPE: Final = 4 * int(K.RECORD_TYPE)
-_PARTITION: Final = 4 * int(K.PARTITION)
+_PARTITION: Final = int(K.PARTITION)
 _RECORD_NAME: Final = 4 * int(K.RECORD_NAME)
-_GROUP: Final = 4 * int(K.GROUP)
-_TOPIC: Final = 4 * int(K.TOPIC)
-_MEMBER_ID: Final = 4 * int(K.MEMBER_ID)
-_REGULAR_EXPRESSION: Final = 4 * int(K.REGULAR_EXPRESSION)
 _CLEAN: Final = int(Flag.CLEAN)
 _HAS_PARTITION: Final = int(Flag.PARTITION)
 _KEY: Final = int(R.KEY)
@@ -64,52 +64,67 @@ _MARKER: Final = int(Kind.MARKER)
 _COMMIT_IN_UTF8: Final = int(Kind.COMMIT_IN_UTF8)
 
 _NONE: Final = -1
-_CLASSIC_GROUP: Final = 2
 
 
 @compiled
-def read_keys(
-    keys: int, first: int, last: int, table: int, record_names: int, groups: int, topics: int
-) -> Any:
+def read_keys(keys: int, first: int, last: int, table: int, shapes: int, types: int, names: int) -> Any:
     """Fills `table` for the interned `keys` from `first` to `last`; returns the one it stopped before, and why.
 
-    That is FULL when a table of names has no more room, else a key that is not read here, which is left with no flag set.
-    `record_names` has the numbers of the record types' names, int32.
+    That is FULL - field when a field's table of names has no more room, else a key that is not read here, which is left with no
+    flag set.
+    `shapes` tells of each of so many record types its SHAPE fields, and `names` of each field its table, int64.
     """
     for number in range(first, last):
         entry = table + number * ENTRY
-        found = _read_key(key_at(keys, number), key_size(keys, number), entry, record_names, groups, topics)
+        found = _read_key(key_at(keys, number), key_size(keys, number), entry, shapes, types, names)
         if found != _CLEAN:
             return number, found
     return last, _CLEAN
 
 
 @step
-def _read_key(at: int, size: int, entry: int, record_names: int, groups: int, topics: int) -> int:
-    """CLEAN if the key is read, 0 if it is not, FULL if there is no room for a name."""
+def _read_key(at: int, size: int, entry: int, shapes: int, types: int, names: int) -> int:
+    """CLEAN if the key is read, 0 if it is not, below FULL if there is no room for a name."""
     _forget(entry)
-    record_type = big_i16(at) if size >= 4 else _NONE
-    if record_type < 0 or record_type > _CLASSIC_GROUP:
+    record_type = big_i16(at) if size >= 2 else _NONE
+    if record_type < 0 or record_type >= types:
         return 0
-    end, after = at + size, _text_end(at + 2, at + size)
-    is_commit = record_type < _CLASSIC_GROUP
-    group_end = after
-    if is_commit and after:
-        after = _text_end(after, end - 4)
-        after = after + 4 if after else 0
-    if after != end:
+    shape = shapes + 8 * SHAPE * record_type
+    if not _is_whole(at + 2, at + size, shape):
         return 0
-    group = key_number(groups, at + 4, group_end - at - 4)
-    topic = key_number(topics, group_end + 2, end - 4 - group_end - 2) if is_commit else _NONE
-    if group == FULL or (is_commit and topic == FULL):
-        return FULL
     store_i32(entry + _RECORD_TYPE, record_type)
-    store_i32(entry + _PARTITION, big_i32(end - 4) if is_commit else _NONE)
-    store_i32(entry + _RECORD_NAME, load_i32(record_names + 4 * record_type))
-    store_i32(entry + _GROUP, group)
-    store_i32(entry + _TOPIC, topic)
-    store_i32(entry, _CLEAN | _HAS_PARTITION if is_commit else _CLEAN)
+    store_i32(entry + _RECORD_NAME, load_i64(shape))
+    flags, at = _CLEAN, at + 2
+    for place in range(1, SHAPE):
+        field = load_i64(shape + 8 * place)
+        if field == _PARTITION:
+            store_i32(entry + 4 * field, big_i32(at))
+            flags |= _HAS_PARTITION
+        elif field != _NONE:
+            text_size = big_i16(at)
+            number = key_number(load_i64(names + 8 * field), at + 2, text_size)
+            if number == FULL:
+                return FULL - field  # type: ignore[no-any-return]
+            store_i32(entry + 4 * field, number)
+            at += 2 + text_size
+    store_i32(entry, flags)
     return _CLEAN
+
+
+@step
+def _is_whole(at: int, end: int, shape: int) -> bool:
+    """Whether the bytes are exactly the fields of this shape; a shape without fields has none."""
+    if load_i64(shape + 8) == _NONE:
+        return False
+    for place in range(1, SHAPE):
+        field = load_i64(shape + 8 * place)
+        if field == _PARTITION:
+            at += 4
+        elif field != _NONE:
+            at = _text_end(at, end)
+            if at == 0:
+                return False
+    return at == end
 
 
 @step

@@ -7,12 +7,13 @@ import pyarrow as pa
 
 from offsets_tool.columns.fast.building import texts
 from offsets_tool.columns.fast.interned import FULL, Interned
-from offsets_tool.columns.fast.key_table import Flag, K, read_keys
+from offsets_tool.columns.fast.key_table import SHAPE, Flag, K, read_keys
 from offsets_tool.columns.fast.machine import address
 from offsets_tool.columns.fast.names import NULL, Names
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
 from offsets_tool.records import RECORD_TYPES
+from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of
 from offsets_tool.wire.text import java_text
 
 Array = np.ndarray[Any, Any]
@@ -27,6 +28,26 @@ TEXTS: Final = {
 """Columns of `events` that come from the key and are texts."""
 
 _FIRST_ROOM: Final = 1 << 12
+_FIELDS: Final = {"group_id": K.GROUP, "partition": K.PARTITION} | TEXTS
+"""Where the fields of keys go, by their declared names."""
+
+
+def _shape(type_id: int, names: dict[str, Names]) -> list[int]:
+    """How keys of a record type are read: fields K in their order; none if they are more than texts and a last partition."""
+    record_type = RECORD_TYPES.get(type_id)
+    if record_type is None:
+        return [NULL] * SHAPE
+    declared = schema_of(record_type.key)
+    fields = [_FIELDS[spec.name] for spec in declared.fields if _is_readable(spec)]
+    plain = 0 not in declared.flexible and len(fields) == len(declared.fields) < SHAPE
+    if not plain or K.PARTITION in fields[:-1]:
+        fields = []
+    return [names["record_name"].number(record_type.name), *fields, *[NULL] * (SHAPE - 1 - len(fields))]
+
+
+def _is_readable(spec: FieldSpec) -> bool:
+    kind = Primitive.INT32 if spec.name == "partition" else Primitive.STRING
+    return spec.name in _FIELDS and spec.shape == Shape(kind) and spec.tag is None
 
 
 class KeyColumns:
@@ -36,8 +57,8 @@ class KeyColumns:
         self._interned = interned
         self._names = names
         self._known = 0
-        self._record_names = np.array(
-            [names["record_name"].number(RECORD_TYPES[type_id].name) for type_id in range(3)], np.int32
+        self._shapes = np.array(
+            [_shape(type_id, names) for type_id in range(max(RECORD_TYPES) + 1)], np.int64
         )
         self.table: Array = np.full((_FIRST_ROOM, len(K)), NULL, np.int32)
         self._raw_column: pa.Array | None = None
@@ -64,25 +85,33 @@ class KeyColumns:
             more = np.full((max(2 * len(self.table), count) - len(self.table), len(K)), NULL, np.int32)
             self.table = np.concatenate((self.table, more))
         while self._known < count:
+            name_tables = self._name_tables()
             self._known, why = read_keys(
                 self._interned.address,
                 self._known,
                 count,
                 address(self.table),
-                address(self._record_names),
-                self._names["group"].table.address,
-                self._names["topic"].table.address,
+                address(self._shapes),
+                len(self._shapes),
+                address(name_tables),
             )
-            if why == FULL:
-                self._make_room()
+            if why < FULL:
+                self._make_room(FULL - why)
             elif self._known < count:
                 self._decode(self._known)
                 self._known += 1
 
-    def _make_room(self) -> None:
-        size = len(self._interned.key(self._known))
-        for name in ("group", "topic"):
-            self._names[name].table.grow(size)
+    def _name_tables(self) -> Array:
+        """Addresses of the tables of names, by field."""
+        tables = np.zeros(len(K), np.int64)
+        for name, field in TEXTS.items():
+            tables[field] = self._names[name].table.address
+        return tables
+
+    def _make_room(self, field: int) -> None:
+        """For the names of a field."""
+        (name,) = [name for name, place in TEXTS.items() if place == field]
+        self._names[name].table.grow(len(self._interned.key(self._known)))
 
     def _decode(self, number: int) -> None:
         """A key that compiled code does not read."""

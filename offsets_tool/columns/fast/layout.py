@@ -13,7 +13,7 @@ from offsets_tool.columns.fast.machine import load_cell, store_cell
 
 Array = np.ndarray[Any, Any]
 
-CAPACITY: Final = 1 << 14
+CAPACITY: Final = 1 << 15
 """Batches or records of one chunk. A batch of more records is the reference's."""
 
 _LINE: Final = CAPACITY + 40
