@@ -106,7 +106,7 @@ def _write_jsonl(out: BinaryIO, rows: Iterable[Row]) -> None:
 
 def _write_csv(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...], *, header: bool) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline="", write_through=True)
-    writer = csv.writer(text)
+    writer = csv.writer(text, lineterminator="\n")
     if header:
         writer.writerow(columns)
     writer.writerows([_plain(row.get(column)) for column in columns] for row in rows)
