@@ -7,7 +7,7 @@ from offsets_tool.replay.rules import Rules
 from tests.oracle.loaded import Assigned, LoadedGroup, LoadedMember, LoadedOffset, LoadedState
 from tests.replay.story import At, Picture, believed
 
-_FIRST_JOIN = "classic Empty 0 /"
+_FIRST_JOIN = "classic Empty 0 -/-"
 """A group that nobody has joined yet is to Kafka as one that only has offsets."""
 
 
@@ -63,8 +63,9 @@ def _group(group: LoadedGroup) -> str:
     if group.kind == "simple":
         return f"{group.kind} {group.state}"
     if group.kind == "classic":
-        protocols = f"{group.protocol_type or ''}/{group.protocol or ''}"
-        return f"{group.kind} {group.state} {group.generation} {protocols} {group.leader or ''}".strip()
+        named = ["-" if name is None else name for name in (group.protocol_type, group.protocol)]
+        words = [group.kind, group.state, str(group.generation), "/".join(named), group.leader]
+        return " ".join(word for word in words if word is not None)
     words = [f"{group.kind} {group.state} {group.epoch}/{group.assignment_epoch}"]
     words += ["shares"] if group.share_topics else []
     words += [] if group.topology_epoch is None else [f"topology {group.topology_epoch}"]

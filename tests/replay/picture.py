@@ -72,8 +72,9 @@ def group_words(group: Group) -> str:
     if group.kind == "simple":
         return f"{group.kind} {group.state}"
     if group.kind == "classic":
-        protocols = f"{group.protocol_type or ''}/{group.protocol or ''}"
-        return f"{group.kind} {group.state} {group.generation} {protocols} {group.leader or ''}".strip()
+        named = ["-" if name is None else name for name in (group.protocol_type, group.protocol)]
+        words = [group.kind, group.state, str(group.generation), "/".join(named), group.leader]
+        return " ".join(word for word in words if word is not None)
     words = [f"{group.kind} {group.state} {group.epoch}/{group.assignment_epoch}"]
     words += ["topics"] * (group.topics is not None) + ["shares"] * (group.share_partitions is not None)
     words += [f"topology {group.topology.data.epoch}"] if group.topology else []

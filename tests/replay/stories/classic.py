@@ -121,7 +121,7 @@ SCALA = (
     Story(
         name="GroupMetadataManagerTest.testLoadEmptyConsumerGroup",
         events=(group_metadata("foo", 27),),
-        new=believed(groups={"foo": "classic Empty 27 consumer/"}),
+        new=believed(groups={"foo": "classic Empty 27 consumer/-"}),
     ),
     Story(
         name="GroupMetadataManagerTest.testLoadConsumerGroupWithFaultyConsumerProtocol",
@@ -174,7 +174,7 @@ KAFKAS = (
     Story(
         name="GroupCoordinatorShardTest.testReplayGroupMetadata",
         events=(group_metadata("goo", 0, protocol_type=""),),
-        new=believed(groups={"goo": "classic Empty 0 /"}),
+        new=believed(groups={"goo": "classic Empty 0 -/-"}),
     ),
     Story(
         name="GroupCoordinatorShardTest.testReplayGroupMetadataWithNullValue",
@@ -203,20 +203,20 @@ OURS = (
     Story(
         name="the last member leaves: Empty, one generation on, the protocol type stays",
         events=(WITH_MEMBER, group_metadata("foo", 936)),
-        new=believed(groups={"foo": "classic Empty 936 consumer/"}),
+        new=believed(groups={"foo": "classic Empty 936 consumer/-"}),
     ),
     Story(
         name="a generation goes back",
         events=(WITH_MEMBER, group_metadata("foo", 2)),
         new=believed(
-            groups={"foo": "classic Empty 2 consumer/"},
+            groups={"foo": "classic Empty 2 consumer/-"},
             anomalies=(Anomaly(1, GroupOf("foo"), "generation goes back from 935 to 2"),),
         ),
     ),
     Story(
         name="a deleted group may begin again at any generation",
         events=(WITH_MEMBER, group_gone("foo"), group_metadata("foo", 1)),
-        new=believed(groups={"foo": "classic Empty 1 consumer/"}),
+        new=believed(groups={"foo": "classic Empty 1 consumer/-"}),
     ),
     Story(
         name="a group's tombstone leaves its offsets: orphans, or a simple group",
@@ -232,7 +232,7 @@ OURS = (
     Story(
         name="a classic group keeps its place with its last offset deleted",
         events=(commit(*FOO0, 1), group_metadata("foo", 2), tombstone(*FOO0)),
-        new=believed(groups={"foo": "classic Empty 2 consumer/"}),
+        new=believed(groups={"foo": "classic Empty 2 consumer/-"}),
     ),
     # The classic loader refuses a log that ends so, and takes it again when the transaction has ended.
     Story(

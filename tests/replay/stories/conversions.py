@@ -52,7 +52,7 @@ CONVERSIONS = (
         epoch("foo", 1),
         target_epoch("foo", 1),
         (*deleted("foo"), group_metadata("foo", 0, protocol_type="")),
-        groups={"foo": "classic Empty 0 /"},
+        groups={"foo": "classic Empty 0 -/-"},
     ),
     new_only(
         "classic to consumer to classic is one group, and its offsets stay",

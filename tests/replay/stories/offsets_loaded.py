@@ -38,7 +38,7 @@ STORIES = (
         events=((*COMMITTED, group_metadata("foo", 15)),),
         new=believed(
             offsets={FOO0: At(23, 0), FOO1: At(455, 1), BAR0: At(8992, 2)},
-            groups={"foo": "classic Empty 15 consumer/"},
+            groups={"foo": "classic Empty 15 consumer/-"},
         ),
     ),
     Story(
@@ -122,21 +122,21 @@ STORIES = (
         events=((), (*COMMITTED, group_metadata("foo", 15))),
         new=believed(
             offsets={FOO0: At(23, 1), FOO1: At(455, 2), BAR0: At(8992, 3)},
-            groups={"foo": "classic Empty 15 consumer/"},
+            groups={"foo": "classic Empty 15 consumer/-"},
         ),
     ),
     Story(
         name="GroupMetadataManagerTest.testLoadOffsetFromOldCommit",
         events=((commit(*FOO0, 23, expire_timestamp=100), group_metadata("foo", 935, version=1)),),
         new=believed(
-            offsets={FOO0: At(23, 0, expire_timestamp=100)}, groups={"foo": "classic Empty 935 consumer/"}
+            offsets={FOO0: At(23, 0, expire_timestamp=100)}, groups={"foo": "classic Empty 935 consumer/-"}
         ),
     ),
     Story(
         name="GroupMetadataManagerTest.testLoadOffsetWithExplicitRetention",
         events=((commit(*FOO0, 23, expire_timestamp=100), group_metadata("foo", 935)),),
         new=believed(
-            offsets={FOO0: At(23, 0, expire_timestamp=100)}, groups={"foo": "classic Empty 935 consumer/"}
+            offsets={FOO0: At(23, 0, expire_timestamp=100)}, groups={"foo": "classic Empty 935 consumer/-"}
         ),
     ),
 )

@@ -135,7 +135,7 @@ KINDS = (
         "GroupMetadataManagerTest.testClassicGroupJoinWithEmptyStreamsGroup",
         *(epoch(3), target_epoch(3)),
         (gone(TARGET_EPOCH), gone(EPOCH), gone(TOPOLOGY), group_metadata("foo", 0, protocol_type="")),
-        groups={"foo": "classic Empty 0 /"},
+        groups={"foo": "classic Empty 0 -/-"},
     ),
     new_only(
         "a streams group's record for a classic group with members",
