@@ -17,6 +17,7 @@ from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
     from offsets_tool.columns.fast.text.reading import ChunkText
+    from offsets_tool.columns.reading import RowReader, RowsRead
     from offsets_tool.columns.survey import ChunkSurveyed
 
     Read = ChunkText | ChunkSurveyed | BatchRead | Unreadable
@@ -98,6 +99,29 @@ class Reading:
                 yield from item.pieces
                 self._progress.advance(item.size)
         self.ledgers.append(self._ledger.entry())
+
+    def rows(self, part: Part, reader: "RowReader", *, counted: bool = True) -> "Iterator[RowsRead]":
+        """What a segment holds as rows; counted unless it is read once more."""
+        from offsets_tool.columns.origin import Origin  # noqa: PLC0415 - with Arrow, where it pays
+        from offsets_tool.columns.reading import RowsRead  # noqa: PLC0415
+
+        assert part.segment is not None
+        ledger = self._ledger_of(part)
+        origin = Origin("", part.source, part.log_partition, 0)
+        for item in part.or_lost(reader.read(part.segment, origin, ledger=ledger), ledger):
+            if isinstance(item, RowsRead):
+                if counted:
+                    self._count_rows(item)
+                yield item
+        if counted:
+            self.ledgers.append(ledger.entry())
+            for unreadable in self.ledgers[-1].unreadable:
+                self._unread(unreadable)
+
+    def _count_rows(self, read: "RowsRead") -> None:
+        self._progress.advance(read.end - read.start)
+        if read.events is not None:
+            self.problems += read.events.num_rows - read.events.column("problem").null_count
 
     def _ledger_of(self, part: Part) -> Ledger:
         ledger = part.ledger()

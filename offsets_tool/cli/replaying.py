@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -17,6 +17,7 @@ from offsets_tool.cli.filters import Filters, parse_bound
 from offsets_tool.cli.moment_notes import moment_notes
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, note
+from offsets_tool.cli.row_route import RowRoute, rows_pay
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import Event, decode
 from offsets_tool.log.discover import find_topics
@@ -27,6 +28,9 @@ from offsets_tool.replay.moment import Moment, PartitionMoment, Watch
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topics import TopicNames
 from offsets_tool.rows import BatchRead, LogRecord
+
+if TYPE_CHECKING:
+    from offsets_tool.columns.reading import RowsRead
 
 F = TypeVar("F", bound=Callable[..., Any])
 WatchOf = Callable[[int | None], Watch]
@@ -146,17 +150,22 @@ def replay_evidence(reading: Reading, moment: Moment, watch_of: WatchOf | None =
 
     UsageError when a partition is there twice.
     """
+    by_rows = RowRoute(reading) if watch_of is None and rows_pay(reading.parts) else None
     logs = _by_partition(reading, _counted(reading))
     for log in logs.values():
-        _replay(moment, log, watch_of)
+        _replay(moment, log, watch_of, by_rows)
     if again := moment.to_replay_again():
+        by_rows = by_rows and by_rows.again()
         logs = _by_partition(reading, _uncounted)
         for number in again:
-            _replay(moment, logs[number], watch_of)
+            _replay(moment, logs[number], watch_of, by_rows)
 
 
-def _replay(moment: Moment, log: "_Log", watch_of: WatchOf | None) -> None:
-    """The one place where events meet the coordinator."""
+def _replay(moment: Moment, log: "_Log", watch_of: WatchOf | None, by_rows: RowRoute | None) -> None:
+    """The one place where events, or rows where nobody watches, meet the coordinator."""
+    if by_rows is not None:
+        by_rows.replay(moment, log.log_partition, log.begins, log.rows(by_rows.rows))
+        return
     watch = watch_of(log.log_partition) if watch_of else None
     moment.replay(log.log_partition, log.events(), begins=log.begins, watch=watch)
 
@@ -201,7 +210,8 @@ class _Run(NamedTuple):
     begins: int
     """The offset that it is ordered by: a segment's base offset, or that of an archive's first row."""
     events: Callable[[], Iterator[Event]]
-    is_segment: bool = False
+    part: Part | None = None
+    """The segment, or live partition, that it is."""
 
 
 def _segment_run(part: Part, events_of: _Events) -> _Run:
@@ -210,7 +220,7 @@ def _segment_run(part: Part, events_of: _Events) -> _Run:
         # Not named by its base offset: its first record has to say it.
         first = next(_uncounted(part), None)
         begins = first.record.log_offset if first else 0
-    return _Run(part.source, begins, partial(events_of, part), part.segment is not None)
+    return _Run(part.source, begins, partial(events_of, part), part)
 
 
 class _Log(NamedTuple):
@@ -222,7 +232,8 @@ class _Log(NamedTuple):
     @property
     def begins(self) -> int:
         """Where its segments begin; 0 where that is not known."""
-        return self.runs[0].begins if self.runs[0].is_segment else 0
+        part = self.runs[0].part
+        return self.runs[0].begins if part is not None and part.segment is not None else 0
 
     def events(self) -> Iterator[Event]:
         """In the order of their offsets; UsageError where two runs have the same."""
@@ -234,6 +245,21 @@ class _Log(NamedTuple):
                     raise self._twice(run, event.record.log_offset, before)
                 end = max(end, event.record.log_offset)
                 yield event
+            before = run.source
+
+    def rows(self, rows_of: "Callable[[Part], Iterator[RowsRead]]") -> "Iterator[RowsRead]":
+        """The same as rows, where all runs are segments."""
+        end, before = -1, ""
+        for run in self.runs:
+            assert run.part is not None
+            last = end
+            for read in rows_of(run.part):
+                if read.events is not None:
+                    offsets = read.events.column("log_offset").to_numpy()
+                    if offsets.min() <= last:
+                        raise self._twice(run, int(offsets[offsets <= last][0]), before)
+                    end = max(end, int(offsets.max()))
+                yield read
             before = run.source
 
     def _twice(self, run: _Run, log_offset: int, before: str) -> UsageError:

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from offsets_tool.columns.held_commits import uuid_of
 from offsets_tool.columns.plain_commits import are_plain, numbers
-from offsets_tool.columns.replay import ColumnCoordinator
+from offsets_tool.columns.reading import RowsRead
+from offsets_tool.columns.replay import ColumnCoordinator, with_raw
 from offsets_tool.columns.row_events import RowEvents, encoded
 from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_classic
@@ -24,6 +25,15 @@ Array = np.ndarray[Any, Any]
 _MAGIC: Final = 2
 _NO_TIME: Final = int(np.iinfo(np.int64).min)
 """Instead of a time where there is none: it is never past."""
+
+
+def replay_read(
+    moment: Moment, log_partition: int | None, reads: Iterable[RowsRead], *, begins: int = 0
+) -> None:
+    """As Moment.replay: all that a RowReader with `log` gives of one partition, in the order of its offsets."""
+    both = ((read.log, read.events) for read in reads)
+    rows = (with_raw(log, events) for log, events in both if log is not None and events is not None)
+    replay_rows(moment, log_partition, rows, begins=begins)
 
 
 def replay_rows(

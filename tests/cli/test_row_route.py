@@ -1,0 +1,63 @@
+"""What shows a state says the same by rows as event by event: output, notes and exit code, at any moment."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from offsets_tool.cli import main, row_route
+from offsets_tool.cli.evidence import Evidence
+from offsets_tool.columns.fast.availability import why_not
+from tests.cases import FIXTURES
+
+LOGS = sorted(
+    folder
+    for name in ("3.9.2-compaction", "4.3.1-txn", "0.8.2.2-to-0.11.0.3-upgrade", "4.3.1-kip848")
+    for folder in (FIXTURES / "corpora" / name).glob("segments")
+)
+ASKED = (
+    ["offsets"],
+    ["groups"],
+    ["offsets", "--as-of", "0:40", "--as-of", "1:200"],
+    ["offsets", "--as-of", "2020-01-01T00:00:00Z"],
+    ["groups", "--coordinator", "new", "--strict"],
+)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=" ".join)
+@pytest.mark.parametrize("log", LOGS, ids=lambda path: path.parent.name)
+def test_same_answer(log: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    plainly = run(*asked, str(log))
+    monkeypatch.setattr(row_route, "ROWS_FROM", 0)
+    by_rows = run(*asked, str(log))
+    assert (by_rows.stdout, by_rows.stderr, by_rows.exit_code) == (
+        plainly.stdout,
+        plainly.stderr,
+        plainly.exit_code,
+    )
+
+
+def test_a_partition_that_is_there_twice_is_refused_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [log, *_] = sorted((FIXTURES / "corpora" / "4.3.1-txn").glob("segments/__consumer_offsets-*/*.log"))
+    for name in ("00000000000000000000.log", "00000000000000000007.log"):
+        folder = tmp_path / "__consumer_offsets-3"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_bytes(log.read_bytes())
+    plainly = run("offsets", str(tmp_path))
+    monkeypatch.setattr(row_route, "ROWS_FROM", 0)
+    by_rows = run("offsets", str(tmp_path))
+    assert plainly.exit_code == 2 and "is here twice" in plainly.stderr
+    assert (by_rows.stderr, by_rows.exit_code) == (plainly.stderr, plainly.exit_code)
+
+
+def test_rows_are_for_many_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = Evidence(paths=(str(LOGS[0]),)).parts()
+    assert not row_route.rows_pay(parts)
+    monkeypatch.setattr(row_route, "ROWS_FROM", sum(part.size for part in parts))
+    assert row_route.rows_pay(parts) == (why_not() is None)
