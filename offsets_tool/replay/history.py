@@ -33,6 +33,7 @@ from offsets_tool.replay.history_rows import (
 )
 from offsets_tool.replay.history_values import anomaly_row, group_row, member_row, offset_row
 from offsets_tool.replay.owners import NameOf, Owners
+from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.json import uuid_text
 
 
@@ -72,7 +73,7 @@ class History:
     def turns(self, change: Change) -> tuple[Turn, ...]:
         """As `fold`: what each change of the batch before ended and began."""
         done: tuple[Turn, ...] = ()
-        if self._batch and self._batch[0].batch_offset != change.batch_offset:
+        if self._batch and not _is_one_write(self._batch[-1], change):
             done = self.flush_turns()
         self._batch.append(change)
         return done
@@ -140,6 +141,17 @@ class History:
         at = TopicPartition(offset.topic, offset.partition)
         owner = self._owners.of(offset.group, at, commit.topic_id)
         return offset_row(change, offset, commit, owner, delta)
+
+
+def _is_one_write(last: Change, change: Change) -> bool:
+    """Whether Kafka wrote both at once: in one batch, or, as far as groups and deletions go, in one millisecond.
+
+    Archives keep no batches, formats before v2 have one for each record, and the time of a write is that of all its records.
+    """
+    if last.batch_offset == change.batch_offset:
+        return True
+    tells = last.after is None or isinstance(last.subject, GroupOf | MemberOf)
+    return tells and last.timestamp == change.timestamp != NO_TIMESTAMP
 
 
 def _from(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:

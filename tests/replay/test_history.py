@@ -1,5 +1,6 @@
 """Rows of history: how they begin, follow each other and end, in stories and in what brokers wrote."""
 
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from offsets_tool.replay.history_rows import (
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from tests.replay import story
-from tests.replay.rebuilt import PARTITIONS, changes_of, folded, rows_of
+from tests.replay.rebuilt import PARTITIONS, changes_of, events_of, folded, rows_of
 from tests.replay.story import LOG_PARTITION, Telling, Told, believed
 
 ROWS = get_args(HistoryRow)
@@ -139,6 +140,26 @@ def test_a_simple_group_that_ends_with_its_last_offset_was_not_deleted() -> None
     found = rows(story.commit("g", "t", 0, 1), story.tombstone("g", "t", 0), rules=Rules.CLASSIC)
     assert offsets(found) == [(1, True, 0, 1, "commit", "deleted")]
     assert groups(found) == [("simple", 0, 1, None, "deleted")]
+
+
+def test_without_batches_the_time_tells_what_was_written_at_once() -> None:
+    """As archives have it, and formats before v2: each record for itself."""
+    ends: set[Any] = set()
+    for log_partition, events in events_of("4.3.1-kip848").items():
+        bare = [replace(event, record=replace(event.record, batch=None)) for event in events]
+        expected = folded(changes_of(events, log_partition, Rules.NEW))
+        assert folded(changes_of(bare, log_partition, Rules.NEW)) == expected
+        ends |= {row.ended for row in expected if not isinstance(row, AnomalyRow)}
+    assert {"converted", "group deleted", "replaced"} <= ends
+
+
+def test_a_gap_of_time_is_another_write() -> None:
+    found = rows(
+        story.group_metadata("g", 1),
+        story.group_gone("g"),
+        story.told(ConsumerGroupMetadataKey(group_id="g"), ConsumerGroupMetadataValue(epoch=3)),
+    )
+    assert groups(found) == [("classic", 0, 1, None, "deleted"), ("consumer", 2, None, None, None)]
 
 
 # ---- groups and members
