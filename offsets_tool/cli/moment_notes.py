@@ -5,6 +5,7 @@ Each note is one sentence, and most logs need none.
 
 from collections.abc import Iterable, Iterator
 
+from offsets_tool.cli.event_json import time_text
 from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.rules import Rules
 
@@ -14,10 +15,22 @@ NAMED = 10
 
 def moment_notes(moment: Moment) -> Iterator[str]:
     """Notes for every command that shows a moment."""
+    yield from _outside(moment)
     yield from _positions(moment)
     yield from _late(moment)
     yield from _gone(moment)
     yield from _begins_late(moment)
+
+
+def _outside(moment: Moment) -> Iterator[str]:
+    """A time that the log does not reach, at either side."""
+    newest = moment.newest_timestamp
+    if moment.as_of.time is None:
+        return
+    if newest is None:
+        yield "--as-of: no record of this evidence is from that time or before"
+    elif moment.as_of.time > newest and all(p.cut.end is None for p in moment):
+        yield f"--as-of: the newest record here is of {time_text(newest)}; what came between it and that time is not here"
 
 
 def _positions(moment: Moment) -> Iterator[str]:

@@ -55,7 +55,8 @@ def transactions_command(
         rows = transaction_rows(moment, ended, wanted)
         with output(output_path, replay.reading.files) as out:
             write_rows(out, rows if chosen == "jsonl" else map(_table_row, rows), chosen, COLUMNS)
-    for held in blocked(moment):
+    shown = {row["log_partition"] for row in rows}
+    for held in (held for held in blocked(moment) if held.log_partition in shown):
         note(
             f"partition {held.log_partition}: the last stable offset is {held.last_stable_offset}, where producer "
             f"{held.producer_id} has a transaction open: readers of committed data and compaction do not get past it, "

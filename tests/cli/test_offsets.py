@@ -75,6 +75,14 @@ def test_a_time_is_inclusive_and_a_position_exclusive(tmp_path: Path, as_of: str
     assert committed(tmp_path, "--as-of", as_of).get(0) == offset
 
 
+def test_a_time_that_the_log_does_not_reach_is_said(tmp_path: Path) -> None:
+    write_log(tmp_path, commits(1, 2))
+    assert "no record of this evidence is from that time or before" in invoke(tmp_path, "--as-of", 999).stderr
+    later = invoke(tmp_path, "--as-of", 2_001)
+    assert "the newest record here is of 1970-01-01T00:00:02.000Z" in later.stderr
+    assert invoke(tmp_path, "--as-of", 1_500).stderr == "" == invoke(tmp_path, "--as-of", 2_000).stderr
+
+
 def test_ties_are_all_in(tmp_path: Path) -> None:
     write_log(tmp_path, [at._replace(timestamp=1_000) for at in commits(1, 2, 3)])
     assert committed(tmp_path, "--as-of", 1_000) == {0: 3}
