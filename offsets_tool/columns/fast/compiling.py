@@ -17,8 +17,7 @@ _NO_DOOR: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper
 
 def compile_function(entry: Compiled) -> Code:
     """TypeError if it gives what a compiled function cannot give."""
-    dispatcher = _dispatcher(entry, {})
-    dispatcher.compile((types.int64,) * entry.function.__code__.co_argcount)
+    dispatcher = _dispatcher(entry)
     (made,) = dispatcher.overloads.values()
     symbol = made.fndesc.llvm_func_name
     module = llvm.parse_assembly(made.library.get_llvm_str())
@@ -40,18 +39,29 @@ def _results(given: Any) -> int:
     raise TypeError(f"a compiled function cannot give {given}")
 
 
-def _dispatcher(of: Compiled, known: dict[Compiled | Instruction, Any]) -> Any:
+_known: Final[dict[Compiled | Instruction, Any]] = {}
+"""What has been given to Numba: a step that several functions call is compiled once."""
+
+
+def _dispatcher(of: Compiled) -> Any:
     """The function as Numba's, and so all that it calls."""
-    if of not in known:
+    if of not in _known:
         names = of.function.__globals__.copy()
         for name, value in of.used().items():
             if isinstance(value, Compiled):
-                names[name] = _dispatcher(value, known)
+                names[name] = _dispatcher(value)
             elif isinstance(value, Instruction):
-                names[name] = known.setdefault(value, _intrinsic(value))
+                names[name] = _known.setdefault(value, _intrinsic(value))
         function = FunctionType(of.function.__code__, names, of.function.__name__)
-        known[of] = numba.njit(function, **_NO_DOOR)
-    return known[of]
+        _known[of] = numba.njit(_signature(of.function), **_NO_DOOR)(function)
+    return _known[of]
+
+
+def _signature(function: FunctionType) -> tuple[Any, ...]:
+    """Arguments as they are annotated; told beforehand, lest each constant that is given makes another version."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    return tuple(types.boolean if function.__annotations__[name] is bool else types.int64 for name in names)
 
 
 def _intrinsic(of: Instruction) -> Any:
