@@ -13,6 +13,7 @@ from bench.lakes import lakes_table
 from bench.machine import described
 from bench.memory import memory_table
 from bench.one_core import codecs_table, commits_table, mixes_table, one_core
+from bench.replay import replay_table
 from bench.table import Table, quoted
 from offsets_tool.errors import OffsetsToolError
 from spark.jars import cache
@@ -47,6 +48,7 @@ def _tables() -> Iterator[Table]:
             yield commits_table(oracle)
             yield mixes_table(oracle)
             yield codecs_table(oracle)
+            yield replay_table(oracle)
         yield commands_table()
     with TemporaryDirectory(dir=kept) as folder:
         yield lakes_table(Path(folder))

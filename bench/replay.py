@@ -1,0 +1,125 @@
+"""Replay of a segment to the coordinator's state, and to its history, against Kafka's own coordinator doing the former."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from bench.inputs import Input
+from bench.pace import Entry, race, timed
+from bench.table import Table, number
+from bench.tally import Tally, agreed
+from offsets_tool.columns.moment import replay_read
+from offsets_tool.columns.origin import Origin
+from offsets_tool.columns.reading import RowReader, RowsRead
+from offsets_tool.events import Event, decode
+from offsets_tool.log.segment import read_segment
+from offsets_tool.replay.as_of import AsOf
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.history import History
+from offsets_tool.replay.moment import Moment
+from offsets_tool.replay.state import State
+from offsets_tool.replay.topics import TopicNames
+from offsets_tool.rows import BatchRead
+from tests.oracle.client import Oracle
+from tests.oracle.jars import NEWEST
+
+_MIXES: Final = {
+    "commits": "commits",
+    "transactions, tombstones, metadata": "rich",
+    "20 % classic group metadata": "rebalances",
+    "20 % KIP-848 records": "consumer-groups",
+}
+_SHARE: Final = 0.2
+_ONE_BY_ONE: Final = 30_000
+"""Events that are enough where each takes its time."""
+_ROUNDS: Final = 5
+
+
+def replay_table(oracle: Oracle) -> Table:
+    """A column for each mix; its readers agree on the state before their time counts."""
+    by_mix = [_rates(oracle, Input(mix, _SHARE).path()) for mix in _MIXES.values()]
+    rows = [(name, *(number(rates[name]) for rates in by_mix)) for name in by_mix[0]]
+    return Table(
+        "Replay of a segment, reading and decoding included, one core, M records/s:", ("", *_MIXES), rows
+    )
+
+
+def _rates(oracle: Oracle, path: Path) -> dict[str, float]:
+    events = sum(1 for _ in _events(path))
+    few = min(events, _ONE_BY_ONE)
+    agreed(path.parent.parent.name, tallies(oracle, path))
+    ran = race([
+        Entry("Kafka's coordinator in a warm JVM: state", _kafka(oracle, path), events, _ROUNDS),
+        Entry("**ours**, one event at a time: state", timed(lambda: one_at_a_time(path, few)), few, _ROUNDS, False),
+        Entry("**ours**, one event at a time: history", timed(lambda: history(path, few)), few, _ROUNDS, False),
+        Entry("**ours**, by column: state", timed(lambda: by_column(path)), events, _ROUNDS),
+    ])  # fmt: skip
+    return {name: row.rate for name, row in ran.items()}
+
+
+def tallies(oracle: Oracle, path: Path) -> dict[str, Tally]:
+    """The state at the end, by everybody who replays."""
+    return {
+        "Kafka": kafka_tally(oracle, path),
+        "one at a time": state_tally(one_at_a_time(path)),
+        "by column": state_tally(by_column(path)),
+    }
+
+
+def _events(path: Path, most: int | None = None) -> Iterator[Event]:
+    reads = (item for item in read_segment(path, log_partition=0) if isinstance(item, BatchRead))
+    return islice((decode(record) for read in reads for record in read.records), most)
+
+
+def one_at_a_time(path: Path, most: int | None = None) -> State:
+    """By Coordinator.replay, up to so many events."""
+    coordinator = Coordinator(0)
+    for event in _events(path, most):
+        coordinator.replay(event)
+    return coordinator.state
+
+
+def history(path: Path, most: int | None = None) -> None:
+    """The same, its changes folded into rows, which are dropped."""
+    coordinator, folded = Coordinator(0), History()
+    for event in _events(path, most):
+        for change in coordinator.replay(event):
+            folded.fold(change)
+
+
+def by_column(path: Path) -> State:
+    """By rows, as `offsets-tool offsets` reads large segments."""
+    moment = Moment(AsOf(), TopicNames())
+    reads = RowReader().read(path, Origin("", "", 0, 0))
+    replay_read(moment, 0, (read for read in reads if isinstance(read, RowsRead)))
+    [partition] = moment
+    return partition.state
+
+
+def state_tally(state: State) -> Tally:
+    """Pending commits, committed offsets, their sum, and the groups: what a state holds, in the shape of a segment's tally."""
+    offsets = [commit for offsets in state.offsets.values() for commit in offsets.values()]
+    pending = sum(map(len, state.pending.values()))
+    return Tally(pending, len(offsets), sum(commit.committed_offset for commit in offsets), len(state.groups))
+
+
+def kafka_tally(oracle: Oracle, path: Path) -> Tally:
+    """The same of what Kafka's coordinator holds after it has loaded the segment."""
+    [loaded] = oracle.load(NEWEST, path)
+    offsets = loaded.offsets.values()
+    pending = sum(map(len, loaded.pending.values()))
+    return Tally(
+        pending, len(offsets), sum(commit.committed_offset for commit in offsets), len(loaded.groups)
+    )
+
+
+def _kafka(oracle: Oracle, path: Path) -> Callable[[], float]:
+    """By the CPU time of the whole JVM."""
+
+    def run() -> float:
+        began = oracle.cpu_seconds()
+        oracle.load(NEWEST, path)
+        return oracle.cpu_seconds() - began
+
+    return run

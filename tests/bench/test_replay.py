@@ -1,0 +1,20 @@
+"""Before replay is timed, Kafka's coordinator and ours agree on the state that each mix leads to."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.mixes import MIXES
+from bench.replay import history, tallies
+from bench.tally import agreed
+from tests.bench.test_readers import made
+from tests.oracle.client import Oracle
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("mix", sorted(MIXES))
+def test_the_same_state(mix: str, oracle: Oracle, tmp_path: Path) -> None:
+    path = made(mix, tmp_path)
+    told = agreed(mix, tallies(oracle, path))
+    assert told.commits > 100 and told.groups > 10
+    history(path, 100)
