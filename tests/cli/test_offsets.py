@@ -297,6 +297,26 @@ def test_an_archive_in_any_order_with_repeated_rows(tmp_path: Path) -> None:
     assert result.exit_code == 2 and "different records for offset 1 of partition 3" in result.stderr
 
 
+@pytest.mark.parametrize("corpus", ["4.3.1-txn", "3.3.2-mix", "4.3.1-newgroups"])
+def test_an_archive_of_a_log_has_the_offsets_of_the_log(tmp_path: Path, corpus: str) -> None:
+    """But for what only batches tell: whose coordinator a 4.x log without newer records is of."""
+    segments = FIXTURES / "corpora" / corpus / "segments"
+    decoded = CliRunner().invoke(main, ["decode", str(segments), "--raw"]).stdout.splitlines()
+    archive = tmp_path / "archive.jsonl"
+    with archive.open("w") as out:
+        for row in map(json.loads, decoded):
+            batch = row["batch"]
+            line = {name: row[name] for name in ("partition", "offset", "timestamp")}
+            line |= {
+                "key": row["key_bytes"],
+                "value": row["value_bytes"],
+                "producer_id": batch["producer_id"],
+            }
+            line |= {name: batch[name] for name in ("is_transactional", "is_control")}
+            out.write(json.dumps(line) + "\n")
+    assert rows(archive) == rows(segments)
+
+
 def test_tars_and_compressed_copies(tmp_path: Path) -> None:
     folder = write_log(tmp_path, commits(1, 2))
     with tarfile.open(tmp_path / "copy.tar.gz", "w:gz") as tar:
