@@ -10,10 +10,12 @@ from typing import Any, Final
 
 from offsets_tool.events import Event
 from offsets_tool.replay import classic, consumer, offsets, share, streams
-from offsets_tool.replay.changes import Change
-from offsets_tool.replay.rules import Rules, proves_new
+from offsets_tool.replay.changes import Change, GroupOf
+from offsets_tool.replay.rules import GROUP_METADATA, Rules, proves_new
 from offsets_tool.replay.state import State
 from offsets_tool.replay.step import Step
+
+_PASSED_OVER: Final = "a record of the new coordinator, which the classic one passes over"
 
 Replay = Callable[[Step, Any, Event], None]
 
@@ -50,7 +52,10 @@ class Coordinator:
             offsets.replay_marker(step, event.control)
         elif event.key is not None and event.kept_raw is None:
             offsets.replay_transaction(step, event)
-            REPLAYS[event.key.type.id](step, event.key.data, event)
+            if step.is_new or event.key.type.id <= GROUP_METADATA:
+                REPLAYS[event.key.type.id](step, event.key.data, event)
+            else:
+                step.anomaly(GroupOf(event.key.data.group_id), _PASSED_OVER)
         elif not event.record.is_control:
             step.lost(event)
         if step.differs and self.differed_at is None and self.proved_at is None:

@@ -16,7 +16,17 @@ from tests.replay.stories.consumer_records import (
     target_key,
     wants,
 )
-from tests.replay.story import Anomaly, At, commit, gone, group_gone, group_metadata, member
+from tests.replay.story import (
+    Anomaly,
+    At,
+    Story,
+    believed,
+    commit,
+    gone,
+    group_gone,
+    group_metadata,
+    member,
+)
 
 REFUSED = "Kafka refuses to load it"
 CLASSIC_M1 = group_metadata("foo", 3, member("m1"))
@@ -64,12 +74,15 @@ CONVERSIONS = (
         groups={"foo": "classic Stable 4 consumer/range m1"},
         members={"foo": {"m1": "client/host"}},
     ),
-    new_only(
-        "a group that only has offsets becomes a consumer group",
-        commit("foo", "bar", 0, 5),
-        epoch("foo", 1),
-        offsets=OFFSET,
-        groups={"foo": "consumer Empty 1/0"},
+    Story(
+        name="a group that only has offsets becomes a consumer group; the classic coordinator passes over it",
+        events=(commit("foo", "bar", 0, 5), epoch("foo", 1)),
+        new=believed(offsets=OFFSET, groups={"foo": "consumer Empty 1/0"}),
+        classic=believed(
+            offsets=OFFSET,
+            groups={"foo": "simple Empty"},
+            anomalies=(Anomaly(1, GroupOf("foo"), "which the classic one passes over"),),
+        ),
     ),
     new_only(
         "a classic group of no protocol type and no members gives way as well",

@@ -149,6 +149,24 @@ STORIES = (
         ),
     ),
     Story(
+        name="CoordinatorLoaderImplTest.testUnknownRecordTypeAreIgnored",
+        events=((Told(b"\x00\x63key", b"value"), commit(*FOO0, 10)),),
+        new=believed(
+            offsets={FOO0: At(10, 1)},
+            groups=SIMPLE,
+            anomalies=(Anomaly(0, LogOf(LOG_PARTITION), "unknown record type 99"),),
+        ),
+    ),
+    Story(
+        name="CoordinatorLoaderImplTest.testDeserializationErrorFailsTheLoading",
+        events=((commit(*FOO0, 10), Told(b"\x00\x01\x00", b"value")),),
+        new=believed(
+            offsets={FOO0: At(10, 0)},
+            groups=SIMPLE,
+            anomalies=(Anomaly(1, LogOf(LOG_PARTITION), "cannot be read"),),
+        ),
+    ),
+    Story(
         name="bytes after a value's end change nothing",
         events=(commit(*FOO0, 10)._replace(value=(commit(*FOO0, 10).value or b"") + b"more"),),
         new=believed(offsets={FOO0: At(10, 0)}, groups=SIMPLE),
