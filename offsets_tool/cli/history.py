@@ -13,6 +13,7 @@ from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, coordinator_option, open_replay
 from offsets_tool.errors import UsageError
+from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.history import History
 from offsets_tool.replay.owners import NameOf
@@ -144,15 +145,17 @@ def _parse_asked(options: Row) -> Asked:
 
 def happenings(replay: Replaying) -> Iterator[Happening]:
     """Everything that happened, partition by partition."""
-    for _, changes in replay.once_more():
-        yield from _told(changes, replay.moment.names.name)
+    for _, replayed in replay.once_more():
+        yield from _told(replayed, replay.moment.names.name)
 
 
-def _told(changes: Iterator[Change], name_of: NameOf) -> Iterator[Happening]:
+def _told(replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: NameOf) -> Iterator[Happening]:
     history = History(name_of)
-    for change in changes:
-        if turns := history.turns(change):
-            yield from tell(turns)
+    for event, changes in replayed:
+        history.see_record(event.record.log_offset)
+        for change in changes:
+            if turns := history.turns(change):
+                yield from tell(turns)
     yield from tell(history.flush_turns())
 
 

@@ -131,18 +131,20 @@ class Replaying:
             note(text)
         return self.moment
 
-    def once_more(self) -> Iterator[tuple[PartitionMoment, Iterator[Change]]]:
-        """After `run`: the same changes again, partition by partition, by the rules that `run` found to hold."""
+    def once_more(self) -> Iterator[tuple[PartitionMoment, Iterator[tuple[Event, tuple[Change, ...]]]]]:
+        """After `run`: the same events again, partition by partition, with their changes by the rules that `run` found to hold."""
         logs = _by_partition(self.reading, _uncounted)
         for partition in self.moment:
             yield partition, _changes(partition, logs[partition.log_partition].events())
 
 
-def _changes(partition: PartitionMoment, events: Iterator[Event]) -> Iterator[Change]:
+def _changes(
+    partition: PartitionMoment, events: Iterator[Event]
+) -> Iterator[tuple[Event, tuple[Change, ...]]]:
     found = partition.coordinator
     coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
     for event in filter(partition.cut.holds, events):
-        yield from coordinator.replay(event)
+        yield event, coordinator.replay(event)
 
 
 def replay_evidence(reading: Reading, moment: Moment, watch_of: WatchOf | None = None) -> None:

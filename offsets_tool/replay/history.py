@@ -56,7 +56,19 @@ class History:
         self._open: dict[Subject, LastingRow] = {}
         self._batch: list[Change] = []
         self._made: dict[OffsetOf, OffsetHistoryRow] = {}
-        """Pending rows that a marker counts just now: they know who committed."""
+        """Pending rows that a marker counts just now: they know who owned the partition."""
+        self._next_offset = 0
+        self._after_gap: int | None = None
+
+    def see_record(self, log_offset: int) -> None:
+        """Tells of a record before its changes. Behind a missing one, nobody is known not to have been an owner.
+
+        Who tells of no record says that the log is whole from offset 0 on. What is found is right even so: the cleaner takes the
+        oldest record of a key first.
+        """
+        if log_offset != self._next_offset and self._after_gap is None:
+            self._after_gap = log_offset
+        self._next_offset = log_offset + 1
 
     def fold(self, change: Change) -> tuple[HistoryRow, ...]:
         """The rows that ended with the batch before this change's."""
@@ -140,6 +152,8 @@ class History:
         """A commit's row, with whoever owns the partition now."""
         at = TopicPartition(offset.topic, offset.partition)
         owner = self._owners.of(offset.group, at, commit.topic_id)
+        if owner.member_id is None and self._after_gap is not None and commit.log_offset >= self._after_gap:
+            owner = owner._replace(is_known=False)
         return offset_row(change, offset, commit, owner, delta)
 
 

@@ -95,7 +95,7 @@ class OffsetHistoryRow(NamedTuple):
     member_epoch: Annotated[Int32 | None, "Epoch of the owner; null without one and in classic groups."]
     owner_known: Annotated[
         bool,
-        "Whether the log tells who owned the partition; false if it may be a member whose topics have ids without names.",
+        "Whether the log tells who owned the partition; false if records are missing, or a topic id has no name.",
     ]
     member_id: Annotated[
         String | None,

@@ -118,6 +118,9 @@ def test_what_compaction_took_is_said() -> None:
     assert result.exit_code == 0
     assert "are gone (compaction), and what they changed with them" in result.stderr
     assert invoke(TRANSACTIONS).stderr == ""
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    unknown = [row for row in told if row["kind"] == "offsets" and row["member_id"] is None]
+    assert False in {row["owner_known"] for row in unknown}
 
 
 def test_a_table_and_csv_for_people() -> None:

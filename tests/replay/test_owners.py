@@ -7,17 +7,25 @@ from uuid import UUID
 
 import pytest
 
-from offsets_tool.records import consumer, streams
+from offsets_tool.records import consumer, embedded, streams
+from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.history import History
 from offsets_tool.replay.history_rows import OffsetHistoryRow
 from offsets_tool.replay.owners import NameOf
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.json import uuid_text
+from offsets_tool.wire.walk import encode
 from tests.cases import FIXTURES
 from tests.replay import story
 from tests.replay.rebuilt import PARTITIONS, changes_of, folded, rows_of
 from tests.replay.story import Telling
 
+ASSIGNED = b"\0\0" + encode(
+    embedded.ConsumerProtocolAssignment(
+        assigned_partitions=(embedded.TopicPartitionNames(topic="t", partitions=(0,)),), user_data=None
+    ),
+    0,
+)
 CLOCKS_MS = 1500
 """How far a client's note of its commit may lie from the broker's."""
 
@@ -70,10 +78,37 @@ def test_nobody_owned_what_was_committed_without_an_assignment() -> None:
     assert all((row.member_id, row.client_id, row.member_epoch) == (None, None, None) for row in simple)
 
 
-def test_a_compacted_generation_leaves_no_owner() -> None:
-    rows = [row for row in rows_of("3.7.2-compaction") if isinstance(row, OffsetHistoryRow)]
-    (warm,) = {row.member_id for row in rows if row.group == "metrics-warm-5"}
-    assert warm is None
+def test_behind_a_gap_nobody_is_known_not_to_be_the_owner(tmp_path: Path) -> None:
+    """The generation of that time may be what is missing; a generation that is there is the latest before."""
+    told = story.Story(
+        name="",
+        events=(
+            story.commit("g", "t", 0, 1),
+            story.commit("g", "t", 0, 2),
+            story.group_metadata("g", 1, story.member("m", assignment=ASSIGNED)),
+            story.commit("g", "t", 0, 3),
+            story.commit("g", "t", 1, 3),
+        ),
+        new=story.believed(),
+    )
+    events = story.events_of(told, tmp_path)
+    for missing, known in (
+        (None, [True, True, True, True]),
+        (0, [False, True, False]),
+        (2, [True, True, False, False]),
+    ):
+        coordinator, history = Coordinator(0), History()
+        rows: list[Any] = []
+        for event in events:
+            if event.record.log_offset != missing:
+                history.see_record(event.record.log_offset)
+                rows += [row for change in coordinator.replay(event) for row in history.fold(change)]
+        rows += [*history.flush(), *history.open_rows()]
+        commits = sorted(
+            (row for row in rows if isinstance(row, OffsetHistoryRow)), key=lambda row: row.from_offset
+        )
+        assert [row.owner_known for row in commits] == known, missing
+        assert [row.member_id for row in commits][-2] == (None if missing == 2 else "m")
 
 
 def test_streams_tasks_own_the_partitions_of_their_topics() -> None:
