@@ -11,12 +11,12 @@ from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import parse_wanted
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
-from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.cli.replaying import Replaying, moment_options, open_replay
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.placement import DEFAULT_PARTITIONS, partition_for
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.views_describe import Deletions, appears_later, described_offsets, described_states
+from offsets_tool.replay.views_describe import appears_later, described_offsets, described_states
 from offsets_tool.replay.views_groups import Row, group_rows
 from offsets_tool.replay.views_members import member_rows
 from offsets_tool.replay.wanted import Wanted
@@ -73,16 +73,15 @@ def describe_command(
     """
     chosen = format_ or default_format(output_path)
     wanted = parse_wanted(options)
-    deletions = Deletions(wanted)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        moment = replay.run(deletions.watch)
+        moment = replay.run()
         rows = _VIEWS[view].rows(moment, wanted)
         layout = _VIEWS[view].layout
         with output(output_path, replay.reading.files) as out:
             shown = rows if chosen == "jsonl" else [layout.row(row) for row in rows]
             write_rows(out, shown, chosen, layout.columns)
-    _say_what_is_not_shown(moment, wanted, view, rows)
-    _refuse_missing(moment, wanted, deletions, partitions)
+        _say_what_is_not_shown(moment, wanted, view, rows)
+        _refuse_missing(replay, wanted, partitions)
     replay.reading.finish()
 
 
@@ -100,18 +99,23 @@ def _say_what_is_not_shown(moment: Moment, wanted: Wanted, view: str, rows: list
             note(f"group {group!r} has no {'members' if view == 'members' else 'committed offsets'}")
 
 
-def _refuse_missing(moment: Moment, wanted: Wanted, deletions: Deletions, partitions: int) -> None:
-    there = {row["group"] for row in group_rows(moment, wanted)}
+def _refuse_missing(replay: Replaying, wanted: Wanted, partitions: int) -> None:
+    there = {row["group"] for row in group_rows(replay.moment, wanted)}
     missing = sorted(wanted.groups - there)
-    if missing:
-        raise OffsetsToolError("; ".join(_why(moment, group, deletions, partitions) for group in missing))
+    if not missing:
+        return
+    changes = (change for _, told in replay.once_more() for _, made in told for change in made)
+    deletions = find_deletions(changes, Wanted(frozenset(missing)))
+    raise OffsetsToolError(
+        "; ".join(_why(replay.moment, group, deletions.get(group), partitions) for group in missing)
+    )
 
 
-def _why(moment: Moment, group: str, deletions: Deletions, partitions: int) -> str:
+def _why(moment: Moment, group: str, gone: Deletion | None, partitions: int) -> str:
     """What the log knows of a group that is not there."""
     when = "at the end of this log" if moment.as_of.is_end else "at that moment"
     absent = f"group {group!r} is not there {when}"
-    gone, later = deletions.of(group), appears_later(moment, group)
+    later = appears_later(moment, group)
     if gone is not None:
         at = time_text(gone.timestamp) or "no timestamp"
         return f"{absent}: it was deleted at {gone.log_partition}:{gone.log_offset} ({at}); choose an earlier --as-of"

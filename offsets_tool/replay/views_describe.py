@@ -4,11 +4,12 @@ Knows no end offsets, so no lag. Of a group that is not there, `absence` says wh
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from offsets_tool.replay.changes import ChangeKind, GroupKind, GroupOf, OffsetOf
+from offsets_tool.replay.changes import Change, ChangeKind, GroupKind, GroupOf, OffsetOf
 from offsets_tool.replay.membership import assigned, client_of
-from offsets_tool.replay.moment import Moment, PartitionMoment, Watch
+from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.views_groups import group_rows
 from offsets_tool.replay.views_members import member_rows, named
 from offsets_tool.replay.views_offsets import empty_offset_row, offset_rows
@@ -69,31 +70,18 @@ class Deletion(NamedTuple):
     timestamp: int
 
 
-class Deletions:
-    """Remembers the last deletion of each group that is wanted."""
-
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
-        self._found: dict[str, Deletion] = {}
-
-    def watch(self, log_partition: int | None) -> Watch:
-        """For the replay of one partition."""
-
-        def see(_event: object, changes: tuple[Any, ...]) -> None:
-            for change in changes:
-                subject = change.subject
-                if (
-                    change.kind is ChangeKind.DELETED
-                    and isinstance(subject, GroupOf)
-                    and self._wanted.has_group(subject.group)
-                ):
-                    self._found[subject.group] = Deletion(log_partition, change.log_offset, change.timestamp)
-
-        return see
-
-    def of(self, group: str) -> Deletion | None:
-        """The group's last deletion; None if there is none in the log up to the moment."""
-        return self._found.get(group)
+def find_deletions(changes: Iterable[Change], wanted: Wanted) -> dict[str, Deletion]:
+    """The last deletion of each group that is wanted, up to where the changes go."""
+    found: dict[str, Deletion] = {}
+    for change in changes:
+        subject = change.subject
+        if (
+            change.kind is ChangeKind.DELETED
+            and isinstance(subject, GroupOf)
+            and wanted.has_group(subject.group)
+        ):
+            found[subject.group] = Deletion(change.log_partition, change.log_offset, change.timestamp)
+    return found
 
 
 def appears_later(moment: Moment, group: str) -> tuple[int | None, int] | None:
