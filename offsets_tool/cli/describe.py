@@ -16,7 +16,13 @@ from offsets_tool.errors import OffsetsToolError
 from offsets_tool.placement import DEFAULT_PARTITIONS, partition_for
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.views_describe import appears_later, described_offsets, described_states
+from offsets_tool.replay.views_describe import (
+    Deletion,
+    appears_later,
+    described_offsets,
+    described_states,
+    find_deletions,
+)
 from offsets_tool.replay.views_groups import Row, group_rows
 from offsets_tool.replay.views_members import member_rows
 from offsets_tool.replay.wanted import Wanted
