@@ -40,7 +40,9 @@ class ClassicLife:
     def joined(self, *members: str) -> list[Write]:
         """These members come in, and the generation with them."""
         for member in members:
-            self.members[member] = self._random.choice((None, f"instance-of-{member}"))
+            instance = self._random.choice((None, f"instance-of-{member}"))
+            # Kafka refuses two members with one instance id.
+            self.members[member] = None if instance in self.members.values() else instance
         return self._next_generation()
 
     def end(self) -> list[Write]:

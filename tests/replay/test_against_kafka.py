@@ -129,7 +129,7 @@ def test_the_new_coordinator(version: str, disorder: float, oracle: Oracle, tmp_
 @pytest.mark.parametrize("disorder", [0.0, 0.02])
 @pytest.mark.parametrize("version", [version for version, reader in READERS.items() if reader.classic])
 def test_the_classic_coordinator(version: str, disorder: float, oracle: Oracle, tmp_path: Path) -> None:
-    """It refuses one thing only, and only where a log ends: a deleted group that has nothing but pending commits."""
+    """Of these logs it refuses one kind, and only where they end: a deleted group that has nothing but pending commits."""
     compared = 0
     for seed in SEEDS:
         for placed in logs(seed, READERS[version], disorder):
