@@ -57,7 +57,7 @@ def _late(moment: Moment) -> Iterator[str]:
         if late is not None:
             yield (
                 f"partition {p.log_partition}: {late.records} record(s) from {p.cut.end} on have timestamps up to that time, "
-                f"the oldest {late.back_ms} ms older than the newest before them, and are left out; "
+                f"the oldest {late.back_ms} ms older than the record at {p.cut.end}, and are left out; "
                 f"--as-of {p.log_partition}:{late.until} has them too"
             )
 

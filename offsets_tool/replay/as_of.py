@@ -34,7 +34,7 @@ class AsOf(NamedTuple):
 
 
 class Late(NamedTuple):
-    """Records behind the cut whose timestamps lie before it; the oldest of them is `back_ms` older than the newest that is in."""
+    """Records behind the cut whose timestamps are not; the oldest of them is `back_ms` older than the record that made the cut."""
 
     records: int
     back_ms: int
@@ -50,6 +50,7 @@ class Cut:
         self.newest_timestamp: int | None = None
         self.late: Late | None = None
         self.time = time
+        self._cut_by = 0
 
     def holds(self, event: Event) -> bool:
         """Whether the event counts; events in the order of their offsets."""
@@ -67,13 +68,12 @@ class Cut:
             return log_offset >= self.end
         if self.time is None or timestamp is None or timestamp <= self.time:
             return False
-        self.end = log_offset
+        self.end, self._cut_by = log_offset, timestamp
         return True
 
     def _add_late(self, log_offset: int, timestamp: int) -> None:
-        newest = timestamp if self.newest_timestamp is None else self.newest_timestamp
         records, back_ms, _ = self.late or Late(0, 0, 0)
-        self.late = Late(records + 1, max(back_ms, newest - timestamp), log_offset + 1)
+        self.late = Late(records + 1, max(back_ms, self._cut_by - timestamp), log_offset + 1)
 
 
 def timestamp_of(event: Event) -> int | None:

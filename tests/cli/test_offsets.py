@@ -96,6 +96,7 @@ def test_a_time_ends_at_the_first_later_record_and_says_what_else_was_earlier(tm
     result = invoke(tmp_path, "--as-of", 4_000)
     assert json.loads(result.stdout)["committed_offset"] == 1
     assert "partition 3: 2 record(s) from 1 on have timestamps up to that time" in result.stderr
+    assert "the oldest 3000 ms older than the record at 1" in result.stderr
     assert "--as-of 3:4 has them too" in result.stderr
     assert committed(tmp_path, "--as-of", "3:4") == {0: 4}
 
