@@ -6,8 +6,9 @@ import click
 
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import group_option, parse_wanted
+from offsets_tool.cli.moment_notes import nothing_found
 from offsets_tool.cli.options import output_options
-from offsets_tool.cli.render import default_format, output, write_rows
+from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.replay.views_groups import Row, group_rows
 
@@ -65,6 +66,8 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
                 write_rows(out, map(_table_row, rows), chosen, COLUMNS)
             else:
                 write_rows(out, rows, chosen, FIELDS)
+    for text in nothing_found(bool(rows), wanted):
+        note(text)
     replay.reading.finish()
 
 

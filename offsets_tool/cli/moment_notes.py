@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.wanted import Wanted
 
 NAMED = 10
 """How many partitions are named before the rest is only counted."""
@@ -107,6 +108,12 @@ def orphans(moment: Moment) -> Iterator[str]:
             f"{total} committed offset(s) are of groups that were deleted: a coordinator of 4.x knows them "
             "and answers nothing for them; they are left out"
         )
+
+
+def nothing_found(found: bool, wanted: Wanted) -> Iterator[str]:
+    """A name that was mistyped gives an empty answer, which says nothing by itself."""
+    if not found and wanted != Wanted():
+        yield "nothing at this moment is of what was asked for; `offsets-tool groups` shows which groups are there"
 
 
 def _orphans_of(p: PartitionMoment) -> int:

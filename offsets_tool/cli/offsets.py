@@ -7,7 +7,7 @@ import click
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import offset_options, parse_wanted
-from offsets_tool.cli.moment_notes import orphans
+from offsets_tool.cli.moment_notes import nothing_found, orphans
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
@@ -57,7 +57,7 @@ def offsets_command(*, format_: str | None, output_path: str | None, strict: boo
             else:
                 shown = rows if chosen == "jsonl" else [_table_row(row) for row in rows]
                 write_rows(out, shown, chosen, COLUMNS)
-    for text in orphans(moment):
+    for text in (*orphans(moment), *nothing_found(bool(rows), wanted)):
         note(text)
     replay.reading.finish()
 
