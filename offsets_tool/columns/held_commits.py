@@ -5,7 +5,7 @@ Knows which commits came last, and nothing of what else a log holds.
 """
 
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -80,14 +80,16 @@ class HeldCommits:
             self._begin_groups(commits.subjects, lambda first: commits.numbers[_LOG_OFFSET, first])
             self._keep(commits.part(self._newest(commits.subjects)))
 
-    def settle(self, groups: Iterable[int] | None = None) -> None:
-        """Gives the state the commits that are held of these groups, or of all."""
-        if groups is None:
-            self._settle(np.flatnonzero(self._waiting))
-            return
-        for group in groups:
-            known = np.array(self._subjects.of_group[group])
-            self._settle(known[self._waiting[known]])
+    def settle(self) -> None:
+        """Gives the state all commits that are held."""
+        self._settle(np.flatnonzero(self._waiting))
+
+    def settle_some(self, group: int, subjects: Sequence[int | None]) -> None:
+        """Gives the state those that are held of these subjects of a group; of the whole group if it would have no others then."""
+        there = self._state.offsets.get(self._subjects.groups[group], ())
+        some = [number for number in subjects if number is not None]
+        known = np.array(some if len(there) > len(subjects) else self._subjects.of_group[group], np.int64)
+        self._settle(known[self._waiting[known]])
 
     def _newest(self, subjects: Array) -> Array:
         """Of each subject, the place of its last."""

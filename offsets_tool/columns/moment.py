@@ -53,7 +53,7 @@ class ColumnMoment:
     def __init__(self, moment: PartitionMoment, names: TopicNames) -> None:
         self._moment = moment
         self._names = names
-        self._coordinator = ColumnCoordinator(moment.coordinator)
+        self._coordinator = ColumnCoordinator(moment.coordinator, state_only=True)
         self._events = RowEvents()
 
     def replay(self, rows: pa.RecordBatch) -> None:

@@ -62,6 +62,10 @@ class Subjects:
         """A group's number, if it has ever committed."""
         return self._group_numbers.get(group)
 
+    def number(self, group: str, at: TopicPartition) -> int | None:
+        """A committed offset's number, if it has ever been committed."""
+        return self._numbers.get((group, at))
+
     def of(self, rows: pa.RecordBatch, places: Array) -> Array:
         """The subjects of the plain commits at these places."""
         keys = encoded(rows.column("key"))

@@ -4,7 +4,7 @@ Plain commits are taken by column; what else there is goes through Coordinator.r
 see have been brought to the state. Only groups that something else happens to need that: all others wait until they are looked at.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.held_commits import Commits, HeldCommits
 from offsets_tool.columns.plain_commits import Subjects, are_plain, numbers
+from offsets_tool.columns.replaced import are_replaced
 from offsets_tool.columns.row_events import RowEvents, plain
 from offsets_tool.events import Event
-from offsets_tool.replay.changes import Change
+from offsets_tool.replay.changes import Change, TopicPartition
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_PRODUCER_ID
@@ -35,6 +36,7 @@ COLUMNS: Final = (
     "is_transactional",
     "is_control",
     "magic",
+    "record_type",
     "group",
     "topic",
     "partition",
@@ -45,6 +47,7 @@ COLUMNS: Final = (
     "commit_timestamp",
     "expire_timestamp",
     "topic_id",
+    "value_json",
     "problem",
     "key",
     "value",
@@ -62,8 +65,10 @@ def with_raw(log: pa.RecordBatch, events: pa.RecordBatch) -> pa.RecordBatch:
 class ColumnCoordinator:
     """A Coordinator that takes rows. Its state is whole after `settle`."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
+    def __init__(self, coordinator: Coordinator, *, state_only: bool = False) -> None:
+        """With `state_only`, classic groups' records that are replaced at once are passed over (columns.replaced)."""
         self.coordinator = coordinator
+        self._state_only = state_only
         self._subjects = Subjects()
         self._held = HeldCommits(self._subjects, coordinator.state)
         self._events = RowEvents()
@@ -79,6 +84,7 @@ class ColumnCoordinator:
             self._held.hold_rows(rows, places, subjects)
             return []
         groups = self._subjects.group_of[subjects]
+        others = self._without_replaced(rows, others)
         looked_at = self._looked_at(rows, others)[groups]
         self._held.hold_rows(rows, places[~looked_at], subjects[~looked_at])
         commits = Commits.of(rows, places[looked_at], subjects[looked_at])
@@ -104,6 +110,12 @@ class ColumnCoordinator:
             plain_rows[np.flatnonzero(proof)[:1]] = False
         return plain_rows
 
+    def _without_replaced(self, rows: pa.RecordBatch, others: Array) -> Array:
+        if not self._state_only:
+            return others
+        proved = not self.coordinator.auto or self.coordinator.proved_at is not None
+        return others[~are_replaced(rows.take(pa.array(others)), proved=proved)]
+
     def _looked_at(self, rows: pa.RecordBatch, others: Array) -> Array:
         """By group number: whether other records than plain commits may be about the group."""
         names = set(pc.unique(plain(rows.column("group").take(pa.array(others)))).to_pylist())
@@ -116,30 +128,41 @@ class ColumnCoordinator:
         return looked_at
 
     def _bring_to_date(self, event: Event, place: int, waiting: "_Waiting") -> None:
-        """Gives the state what this event may look at: whether its group is there, and the offsets if they matter."""
-        sees_offsets = _sees_offsets(event)
-        for name in self._groups_of(event):
+        """Gives the state what this event may look at: whether its group is there, and its offsets if they matter."""
+        there = self.coordinator.state.groups
+        for name, offsets in self._seen_by(event).items():
             group = self._subjects.group_number(name)
-            if group is not None and (sees_offsets or name not in self.coordinator.state.groups):
+            if group is not None and (offsets is not None or name not in there):
                 self._held.hold(waiting.take(group, place))
-                if sees_offsets:
-                    self._held.settle([group])
+            if group is not None and offsets is not None:
+                self._held.settle_some(group, [self._subjects.number(name, at) for at in offsets])
 
-    def _groups_of(self, event: Event) -> Iterable[str]:
+    def _seen_by(self, event: Event) -> dict[str, list[TopicPartition] | None]:
+        """By group: the offsets that the event looks at, beside whether there are others; None if it looks at none.
+
+        A group's own records look at none unless they delete it, nor do commits that only wait for their transaction's end.
+        """
         if event.control is not None:
-            producer = event.record.producer_id
-            pending = {} if producer is None else self.coordinator.state.pending.get(producer, {})
-            return {offset.group for offset in pending}
-        return () if event.group is None else (event.group,)
+            return self._pending_of(event.record.producer_id)
+        if event.group is None or event.key is None:
+            return {}
+        if event.type_id not in _COMMITS:
+            return {event.group: [] if event.value is None else None}
+        record, data = event.record, event.key.data
+        is_pending = bool(record.is_transactional) and record.producer_id not in (None, NO_PRODUCER_ID)
+        if event.value is not None and is_pending:
+            return {event.group: None}
+        return {event.group: [TopicPartition(data.topic, data.partition)]}
 
-
-def _sees_offsets(event: Event) -> bool:
-    """Not so a group's own records unless they are tombstones, nor commits that only wait for their transaction's end."""
-    if event.control is not None or event.value is None:
-        return True
-    record = event.record
-    is_pending = bool(record.is_transactional) and record.producer_id not in (None, NO_PRODUCER_ID)
-    return event.type_id in _COMMITS and not is_pending
+    def _pending_of(self, producer: int | None) -> dict[str, list[TopicPartition] | None]:
+        found: dict[str, list[TopicPartition] | None] = {}
+        for group, topic, partition in self.coordinator.state.pending.get(
+            -1 if producer is None else producer, ()
+        ):
+            offsets = found.setdefault(group, [])
+            assert offsets is not None
+            offsets.append(TopicPartition(topic, partition))
+        return found
 
 
 class _Waiting:

@@ -86,12 +86,12 @@ def logs(draw: st.DrawFn, most: int = 40) -> list[LogRecord]:
         timestamp += draw(st.sampled_from((-50, 0, 1, 100)))
         base = offset
         for key, value, is_control in contents:
-            records.append(_record(writing, base, offset, timestamp, key, value, is_control))
+            records.append(written(writing, base, offset, timestamp, key, value, is_control))
             offset += 1
     return records
 
 
-def _record(
+def written(
     writing: Writing,
     base: int,
     offset: int,
