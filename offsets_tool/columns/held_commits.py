@@ -5,7 +5,7 @@ Knows which commits came last, and nothing of what else a log holds.
 """
 
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -69,15 +69,16 @@ class HeldCommits:
     def hold_rows(self, rows: pa.RecordBatch, places: Array, subjects: Array) -> None:
         """The plain commits at these places, of these subjects; only the newest of each are taken out of their columns."""
         if len(places):
-            log_offsets = rows.column("log_offset").to_numpy()
-            self._begin_groups(subjects, lambda first: log_offsets[places[first]])
+            self._begin_groups(subjects, rows.column("log_offset").to_numpy()[places])
             newest = self._newest(subjects)
             self._keep(Commits.of(rows, places[newest], subjects[newest]))
 
-    def hold(self, commits: Commits) -> None:
-        """These commits."""
+    def hold(self, group: int, commits: Commits) -> None:
+        """These commits of a group."""
         if len(commits.subjects):
-            self._begin_groups(commits.subjects, lambda first: commits.numbers[_LOG_OFFSET, first])
+            name = self._subjects.groups[group]
+            if name not in self._state.groups:
+                self._state.groups[name] = simple_group(name, int(commits.numbers[_LOG_OFFSET, 0]))
             self._keep(commits.part(self._newest(commits.subjects)))
 
     def settle(self) -> None:
@@ -98,14 +99,14 @@ class HeldCommits:
         self._scratch[subjects] = order
         return np.flatnonzero(self._scratch[subjects] == order)
 
-    def _begin_groups(self, subjects: Array, log_offsets: Callable[[Array], Array]) -> None:
+    def _begin_groups(self, subjects: Array, log_offsets: Array) -> None:
         """A group that is not there begins with its first commit (replay.offsets)."""
-        backwards = self._subjects.group_of[subjects][::-1]
-        first = len(subjects) - 1 - self._newest(backwards)
+        numbers = self._subjects.group_of[subjects]
+        first = len(numbers) - 1 - self._newest(numbers[::-1])
         groups, there = self._subjects.groups, self._state.groups
-        names = [groups[number] for number in self._subjects.group_of[subjects[first]].tolist()]
+        names = [groups[number] for number in numbers[first].tolist()]
         if any(name not in there for name in names):
-            for name, log_offset in zip(names, log_offsets(first).tolist(), strict=True):
+            for name, log_offset in zip(names, log_offsets[first].tolist(), strict=True):
                 if name not in there:
                     there[name] = simple_group(name, log_offset)
 

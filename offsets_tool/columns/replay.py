@@ -93,8 +93,8 @@ class ColumnCoordinator:
         for place, event in zip(others.tolist(), self._events.events(rows, others), strict=True):
             self._bring_to_date(event, place, waiting)
             replayed.append((event, self.coordinator.replay(event)))
-        for commits in waiting.rest():
-            self._held.hold(commits)
+        for group, commits in waiting.rest():
+            self._held.hold(group, commits)
         return replayed
 
     def settle(self) -> Coordinator:
@@ -133,7 +133,7 @@ class ColumnCoordinator:
         for name, offsets in self._seen_by(event).items():
             group = self._subjects.group_number(name)
             if group is not None and (offsets is not None or name not in there):
-                self._held.hold(waiting.take(group, place))
+                self._held.hold(group, waiting.take(group, place))
             if group is not None and offsets is not None:
                 self._held.settle_some(group, [self._subjects.number(name, at) for at in offsets])
 
@@ -183,10 +183,10 @@ class _Waiting:
     def take(self, group: int, before: int) -> Commits:
         """What the group committed before this place and was not yet taken."""
         begin, end = self._left.get(group, (0, 0))
-        cut = begin + int(np.searchsorted(self._places[begin:end], before))
+        cut = begin + int(self._places[begin:end].searchsorted(before))
         self._left[group] = cut, end
         return self._commits.part(slice(begin, cut))
 
-    def rest(self) -> Iterator[Commits]:
+    def rest(self) -> Iterator[tuple[int, Commits]]:
         """What is left, group by group."""
-        return (self._commits.part(slice(*left)) for left in self._left.values())
+        return ((group, self._commits.part(slice(*left))) for group, left in self._left.items())
