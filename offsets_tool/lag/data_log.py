@@ -1,0 +1,249 @@
+"""A data topic's partition from its own directory: where the log begins and ends, how the end grew, when a record was written.
+
+Read are names, index files, checkpoints and batch headers: no record is decoded, no checksum computed but the last batch's.
+Times are those that records carry: the clocks of producers, or of the broker where the topic says so. Nothing follows from what
+lies in other brokers' directories. Source: LogSegment, TimeIndex, ProducerStateManager (first unstable offset), LogManager.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from offsets_tool.errors import DecodeError, SourceError
+from offsets_tool.lag.samples import EndMethod, EndSample
+from offsets_tool.lag.time_lag import TimeMethod, Written
+from offsets_tool.log.checkpoints import read_offset_checkpoint
+from offsets_tool.log.crc import Checksums
+from offsets_tool.log.discover import TopicDirectory
+from offsets_tool.log.header import read_header
+from offsets_tool.log.indexes import read_offset_index, read_producer_snapshot, read_time_index
+from offsets_tool.log.mapping import map_file
+from offsets_tool.log.names import SegmentKind, segment_name
+from offsets_tool.rows import Batch, Codec, TimestampType
+
+LOG_START: Final = "log-start-offset-checkpoint"
+HIGH_WATERMARK: Final = "replication-offset-checkpoint"
+_LEGACY: Final = (0, 1)
+
+
+class _Unverified(Checksums):
+    """Computes none: a checksum takes the whole batch, a header its first bytes."""
+
+    def crc32(self, start: int, end: int) -> int:
+        return 0
+
+    def crc32c(self, start: int, end: int) -> int:
+        return 0
+
+
+class _Tail(NamedTuple):
+    """The last segment from where its producers are known, or else from its last index entry."""
+
+    end: int
+    batches: tuple[Batch, ...]
+    last_stable: int | None
+
+
+class DataLog:
+    """One copy of one partition. SourceError when something cannot be read that is needed for what is asked."""
+
+    def __init__(self, directory: TopicDirectory) -> None:
+        self.directory = directory
+        self._folder = Path(directory.path)
+        self._segments = sorted(_segments(self._folder))
+        """Base offset and file of each segment that is in use."""
+
+    @property
+    def end(self) -> int:
+        """Log end offset: what the next record gets. Zeros, a torn batch or one with a wrong checksum at the end do not count."""
+        return self._tail.end
+
+    @property
+    def last_stable(self) -> int | None:
+        """First offset of the oldest open transaction, else the end; None when no snapshot of the producers says it."""
+        return self._tail.last_stable
+
+    @cached_property
+    def log_start(self) -> int:
+        """Log start offset."""
+        return max(self._segments[0][0], self._checkpoint(LOG_START) or 0)
+
+    @cached_property
+    def high_watermark(self) -> int | None:
+        """As checkpointed by the broker, every few seconds and when it stops; None without."""
+        return self._checkpoint(HIGH_WATERMARK)
+
+    def _checkpoint(self, name: str) -> int | None:
+        path = self._folder.parent / name
+        if not path.is_file():
+            return None
+        at = (self.directory.topic, self.directory.partition)
+        return next((entry.offset for entry in read_offset_checkpoint(path) if entry[:2] == at), None)
+
+    @cached_property
+    def modified_at(self) -> int:
+        """When the last segment was written, or copied, in epoch milliseconds."""
+        return int(self._segments[-1][1].stat().st_mtime * 1000)
+
+    def samples(self, until: int | None = None) -> list[EndSample]:
+        """How the end grew, and what it was when the copy was made: `until` then, in epoch milliseconds, else when the file was."""
+        found = []
+        newest = 0
+        for timestamp, end in self._growth():
+            # A clock that went back: the end was there already.
+            newest = max(newest, timestamp)
+            found.append(self._sample(newest, end))
+        closed = max(newest, self.modified_at if until is None else until)
+        found.append(
+            self._sample(closed, self.end)._replace(log_start=self.log_start, last_stable=self.last_stable)
+        )
+        return found
+
+    def _sample(self, at: int, end: int) -> EndSample:
+        place = self.directory
+        return EndSample(
+            place.topic,
+            place.partition,
+            at,
+            end=end,
+            method=EndMethod.INDEX,
+            source=place.path,
+            topic_id=place.topic_id,
+        )
+
+    def _growth(self) -> Iterator[tuple[int, int]]:
+        """Time and end after a record, in the order of offsets."""
+        end = 0
+        for base, path in self._segments:
+            for timestamp, after in _points_of(base, path):
+                if timestamp >= 0 and after > end:
+                    end = after
+                    yield timestamp, after
+        for batch in self._tail.batches:
+            if batch.max_timestamp >= 0 and batch.last_offset >= end:
+                yield batch.max_timestamp, batch.last_offset + 1
+
+    @cached_property
+    def _tail(self) -> _Tail:
+        base, path = self._segments[-1]
+        snapshot = self._snapshot(base)
+        position = _position(path, base, 2**63 if snapshot is None else snapshot[0])
+        batches = _sound(path, position)
+        end = batches[-1].last_offset + 1 if batches else base
+        return _Tail(end, batches, None if snapshot is None else _first_unstable(*snapshot, batches, end))
+
+    def _snapshot(self, base: int) -> tuple[int, dict[int, int]] | None:
+        """The newest that the last segment goes on from: its offset, and the first offset of each producer's open transaction."""
+        paths = [path for path in self._folder.glob("*.snapshot") if path.stem.isdecimal()]
+        newest = max(paths, key=lambda path: int(path.stem), default=None)
+        if newest is None or int(newest.stem) < base:
+            return (base, {}) if base == 0 else None
+        read = read_producer_snapshot(newest)
+        if read.problem is not None:
+            return None
+        first = {p.producer_id: p.current_txn_first_offset for p in read.entries}
+        return read.base_offset, {
+            producer: offset for producer, offset in first.items() if offset is not None
+        }
+
+    def written(self, offset: int) -> Written | None:
+        """When the record at an offset was written, or the next one where compaction took it; None where the log has none."""
+        if not self._segments[0][0] <= offset < self.end:
+            return None
+        first = bisect_right([base for base, _ in self._segments], offset) - 1
+        for base, path in self._segments[first:]:
+            for batch in _headers(path, _position(path, base, offset)):
+                if batch.last_offset >= offset:
+                    return _written_in(batch, offset)
+        return None
+
+
+def _segments(folder: Path) -> Iterator[tuple[int, Path]]:
+    for path in folder.iterdir():
+        name = segment_name(path.name)
+        if name is not None and name.kind is SegmentKind.LOG and name.base_offset is not None:
+            yield name.base_offset, path
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name.split(".")[0] + suffix)
+
+
+def _points_of(base: int, path: Path) -> Iterator[tuple[int, int]]:
+    """A segment's first record, and its time index up to where that is sound."""
+    first = next(_headers(path, 0), None)
+    if first is not None:
+        yield first.base_timestamp, max(base, first.base_offset) + 1
+    index = _beside(path, ".timeindex")
+    if index.is_file():
+        yield from ((entry.timestamp, entry.offset + 1) for entry in read_time_index(index).entries)
+
+
+def _position(path: Path, base: int, offset: int) -> int:
+    """A byte of the segment where a batch begins, not after the one that holds the offset."""
+    index = _beside(path, ".index")
+    if offset <= base or not index.is_file():
+        return 0
+    entries = read_offset_index(index).entries
+    i = bisect_right(entries, offset, key=lambda entry: entry.offset)
+    # An entry has the last offset of the batch that it points to: the one before it begins not after the offset's batch.
+    return entries[i - 1].position if i else 0
+
+
+def _headers(path: Path, position: int) -> Iterator[Batch]:
+    """One after another, to the first bytes that are none: zeros, a torn batch, damage."""
+    data = map_file(path.as_posix()).data
+    unverified = _Unverified(data)
+    with suppress(DecodeError):
+        while position < len(data):
+            batch = read_header(data, position, unverified)
+            yield batch
+            position += batch.size
+
+
+def _sound(path: Path, position: int) -> tuple[Batch, ...]:
+    """Headers to the end, without a last batch whose checksum is wrong."""
+    batches = list(_headers(path, position))
+    data = map_file(path.as_posix()).data
+    while batches and not read_header(data, batches[-1].position).crc_valid:
+        batches.pop()
+    if any(
+        before.last_offset >= after.base_offset for before, after in pairwise(batches) if after.magic == 2
+    ):
+        raise SourceError(path.as_posix(), "its batches are not in the order of their offsets; copy it again")
+    return tuple(batches)
+
+
+def _first_unstable(since: int, open_: dict[int, int], batches: tuple[Batch, ...], end: int) -> int:
+    """The oldest transaction that is open after the batches behind `since`; a marker ends its producer's."""
+    for batch in batches:
+        if batch.base_offset < since or not batch.is_transactional:
+            continue
+        if batch.is_control:
+            open_.pop(batch.producer_id, None)
+        else:
+            open_.setdefault(batch.producer_id, batch.base_offset)
+    return min(open_.values(), default=end)
+
+
+def _written_in(batch: Batch, offset: int) -> Written | None:
+    first, last = batch.base_timestamp, batch.max_timestamp
+    if last < 0:
+        return None
+    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME or (
+        batch.magic in _LEGACY and batch.codec is Codec.NONE
+    ):
+        return Written(last, last, last, TimeMethod.RECORD)
+    if batch.magic in _LEGACY or batch.delete_horizon_ms is not None or first < 0:
+        # Its time is the latest in it, and the first one's is not told.
+        return Written(last, None, last, TimeMethod.RECORD)
+    whole = batch.count == batch.last_offset - batch.base_offset + 1
+    if whole and offset == batch.base_offset:
+        return Written(first, first, first, TimeMethod.RECORD)
+    first = min(first, last)
+    share = (offset - batch.base_offset) / max(1, batch.last_offset - batch.base_offset)
+    return Written(first + round((last - first) * max(0.0, share)), first, last, TimeMethod.RECORD)

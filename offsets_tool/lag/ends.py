@@ -1,0 +1,198 @@
+"""The ends of one partition over time, put together from samples: what the end was at a moment, at least and at most.
+
+Between two samples the end is between theirs; after the last one it is at least that. A topic that was deleted and created again
+begins a new life: its id differs, or the end of one source goes back. Where clocks disagree, who asked the broker is believed.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from offsets_tool.lag.samples import EndMethod, EndSample
+
+_WEIGHT: Final = {EndMethod.INDEX: 1, EndMethod.SAMPLED: 2}
+
+
+class EndAt(NamedTuple):
+    """The end at a moment: not below `low` (None: nothing is known), not above `high` (None: open).
+
+    `methods` are those of the samples around the moment, and of the commit that implies `low`.
+    """
+
+    low: int | None
+    high: int | None
+    estimate: int | None
+    methods: frozenset[EndMethod] = frozenset()
+
+
+class Life:
+    """One partition between the creation of its topic and its deletion. Sequences are in the order of time, offsets never fall."""
+
+    def __init__(self, topic_id: str | None = None) -> None:
+        self.topic_id = topic_id
+        self.begins: int | None = None
+        """Time of the first sample."""
+        self.times: list[int] = []
+        self.ends: list[int] = []
+        self.methods: list[EndMethod] = []
+        self.start_times: list[int] = []
+        self.starts: list[int] = []
+        self.bound_times: list[int] = []
+        self.bounds: list[int] = []
+        """Ends that commits imply, each above all before it."""
+
+    def add(self, sample: EndSample, end: int) -> None:
+        """What was seen; in the order of time."""
+        while self.ends and self.ends[-1] > end:
+            if _WEIGHT[self.methods[-1]] >= _WEIGHT[sample.method]:
+                return
+            self._drop_last()
+        if self.ends[-2:] == [end, end] and set(self.methods[-2:]) == {sample.method}:
+            # Of a run of equal ends its begin and its end tell all.
+            self._drop_last()
+        self.times.append(sample.at)
+        self.ends.append(end)
+        self.methods.append(sample.method)
+
+    def _drop_last(self) -> None:
+        for column in (self.times, self.ends, self.methods):
+            column.pop()
+
+    def add_start(self, at: int, log_start: int) -> None:
+        """A log start; it never goes back."""
+        if not self.starts or log_start >= self.starts[-1]:
+            self.start_times.append(at)
+            self.starts.append(log_start)
+
+    def add_bound(self, at: int, end: int) -> None:
+        """What a commit implies, unless a later sample proves that it was committed beyond the end."""
+        later = bisect_left(self.times, at)
+        if later < len(self.ends) and self.ends[later] < end:
+            return
+        if not self.bounds or end > self.bounds[-1]:
+            self.bound_times.append(at)
+            self.bounds.append(end)
+
+    def log_start_at(self, at: int) -> int | None:
+        """The latest that was seen up to the moment: the true one is not lower."""
+        i = bisect_right(self.start_times, at)
+        return self.starts[i - 1] if i else None
+
+    def first_log_start(self) -> int | None:
+        """The earliest that was seen at all: before, it was not higher."""
+        return self.starts[0] if self.starts else None
+
+    def end_at(self, at: int) -> EndAt:
+        """The end at a moment."""
+        i = bisect_right(self.times, at)
+        if i and self.times[i - 1] == at:
+            end = self.ends[i - 1]
+            return EndAt(end, end, end, frozenset((self.methods[i - 1],)))
+        b = bisect_right(self.bound_times, at)
+        bound = self.bounds[b - 1] if b else None
+        left = self.ends[i - 1] if i else None
+        low = max((end for end in (left, bound) if end is not None), default=None)
+        methods = set(self.methods[max(0, i - 1) : i + 1])
+        if low is not None and low != left:
+            methods.add(EndMethod.COMMITTED)
+        high = self.ends[i] if i < len(self.ends) else None
+        estimate = low if low is None or high is None else max(low, self._between(at, i))
+        return EndAt(low, high, estimate, frozenset(methods))
+
+    def _between(self, at: int, i: int) -> int:
+        """On the straight line between sample i and the one before it; before the first, from the first commit on."""
+        since, low = (self.times[i - 1], self.ends[i - 1]) if i else (self.bound_times[0], self.bounds[0])
+        return low + (self.ends[i] - low) * (at - since) // (self.times[i] - since)
+
+
+class Ends:
+    """All lives of one partition."""
+
+    def __init__(self, lives: tuple[Life, ...]) -> None:
+        self.lives = lives
+
+    @classmethod
+    def of(cls, samples: Iterable[EndSample], *, last_stable: bool = False) -> "Ends":
+        """From samples of one partition in any order. `last_stable`: of the last stable offset in place of the end, of which
+        commits say nothing, as a group may read what is not committed."""
+        if last_stable:
+            samples = (s._replace(end=s.last_stable) for s in samples if s.method is not EndMethod.COMMITTED)
+        builder = _Lives()
+        ordered = sorted(samples, key=_order)
+        builder.learn_finals(ordered)
+        for sample in ordered:
+            builder.add(sample)
+        return cls(builder.finished())
+
+    def number_at(self, at: int) -> int:
+        """Which life it is at a time; before the first, the first. 0 where nothing is known."""
+        return max(sum(life.begins is not None and life.begins <= at for life in self.lives) - 1, 0)
+
+    def life_at(self, at: int) -> Life:
+        """The life at a time; an empty one where nothing is known."""
+        return self.lives[self.number_at(at)] if self.lives else Life()
+
+
+def _order(sample: EndSample) -> tuple[int, int]:
+    return sample.at, -1 if sample.end is None else sample.end
+
+
+class _Lives:
+    """Samples of one partition, in the order of time, divided into lives."""
+
+    def __init__(self) -> None:
+        self._lives: list[Life] = []
+        self._highest: dict[str, int] = {}
+        """By source, in the present life."""
+        self._final: dict[str, int] = {}
+        self._bounds: list[tuple[Life, int, int]] = []
+
+    def learn_finals(self, samples: Iterable[EndSample]) -> None:
+        """What each source said last."""
+        self._final = {s.source: s.end for s in samples if s.end is not None}
+
+    def add(self, sample: EndSample) -> None:
+        life = self._life_of(sample)
+        if sample.method is EndMethod.COMMITTED:
+            if sample.end is not None:
+                self._bounds.append((life, sample.at, sample.end))
+            return
+        if sample.log_start is not None:
+            life.add_start(sample.at, sample.log_start)
+        if sample.end is not None:
+            self._highest[sample.source] = sample.end
+            life.add(sample, sample.end)
+
+    def finished(self) -> tuple[Life, ...]:
+        """Bounds come last: every sample of their life has its say first."""
+        for life, at, end in self._bounds:
+            life.add_bound(at, end)
+        return tuple(self._lives)
+
+    def _life_of(self, sample: EndSample) -> Life:
+        known = next(
+            (life for life in self._lives if sample.topic_id and life.topic_id == sample.topic_id), None
+        )
+        if known is not None and known is not self._lives[-1]:
+            return known
+        if not self._lives or self._is_another(sample):
+            self._lives.append(Life(sample.topic_id))
+            self._highest = {}
+        life = self._lives[-1]
+        life.topic_id = life.topic_id or sample.topic_id
+        life.begins = sample.at if life.begins is None else life.begins
+        return life
+
+    def _is_another(self, sample: EndSample) -> bool:
+        """Whether the topic must have been created anew."""
+        life = self._lives[-1]
+        if sample.topic_id and life.topic_id:
+            return sample.topic_id != life.topic_id
+        if sample.end is None or sample.method is EndMethod.COMMITTED:
+            return False
+        if sample.end < self._highest.get(sample.source, 0):
+            return True
+        if sample.method is EndMethod.INDEX:
+            # A log that never got to where others saw the end is not that log; one that did has another clock.
+            return self._final[sample.source] < max(life.ends, default=0)
+        return life.methods[:1] == [EndMethod.INDEX] and sample.end < life.ends[0]

@@ -1,0 +1,135 @@
+"""Lag of a committed offset at a moment: how many offsets were between it and the end, at least and at most.
+
+Offsets, not records: transaction markers and what compaction took count too, as in Kafka's own tools. Never negative: what a commit
+is beyond the end stands apart. Source: LAG of kafka-consumer-groups, ListOffsets for both isolation levels.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from offsets_tool.lag.ends import EndAt, Ends, Life
+from offsets_tool.lag.samples import CommitAt, EndMethod
+
+
+class LagMethod(StrEnum):
+    """How the end is known."""
+
+    SAMPLED = "sampled"
+    """A broker said so at that time, or the same before and after it."""
+    INDEX = "index"
+    """The topic's own log says so of that time, or the same before and after it."""
+    INTERPOLATED = "interpolated"
+    """On a straight line between what is known before and after the moment."""
+    LOWER_BOUND = "lower bound"
+    """The last that is known: it may have grown since. From then on lag is at least this."""
+    UPPER_BOUND = "upper bound"
+    """Only a later end is known: lag is at most `lag_max`."""
+    NONE = "none"
+    """No end is known."""
+
+
+class Confidence(StrEnum):
+    """How much a number can be relied on."""
+
+    EXACT = "exact"
+    HIGH = "high"
+    """By the times that records carry, close together: clocks of clients may be wrong."""
+    MEDIUM = "medium"
+    """Between two that are known."""
+    LOW = "low"
+    """A bound, or of a topic that has been created anew since the commit."""
+    NONE = "none"
+
+
+class CountedFrom(StrEnum):
+    """Where lag begins."""
+
+    COMMITTED = "committed offset"
+    LOG_START = "log start"
+    """Nothing is committed: a group that begins at the earliest offset has all of the log before it."""
+
+
+class Lag(NamedTuple):
+    """Offsets between `counted_from` and `end_offset`; None is what cannot be known.
+
+    `data_lost`: so many offsets below the log start were gone before the group had read them (compaction is not counted).
+    `beyond_end`: so many offsets the commit is beyond the end, at least: a wrong commit, or a log that lost its tail.
+    """
+
+    lag: int | None
+    end_offset: int | None
+    lag_min: int
+    lag_max: int | None
+    method: LagMethod
+    confidence: Confidence
+    counted_from: CountedFrom
+    log_start: int | None
+    data_lost: int | None
+    beyond_end: int
+    topic_recreated: bool
+
+
+def lag_at(committed: CommitAt | None, ends: Ends, at: int) -> Lag:
+    """Lag at a moment (epoch ms) of the commit that counted then; None: of a group that has committed nothing.
+
+    With `Ends.of(..., last_stable=True)` it is that of a consumer which reads committed data only.
+    """
+    life = ends.life_at(at)
+    log_start = life.log_start_at(at)
+    recreated = committed is not None and is_of_another_life(committed, ends, at)
+    base = committed.committed_offset if committed is not None else _earliest(life, log_start)
+    end = life.end_at(at)
+    method = _method(end)
+    lag_min, lag_max = _above(end.low, base) or 0, _above(end.high, base or 0)
+    settled = base is not None and lag_min == lag_max
+    return Lag(
+        lag=_above(end.estimate, base),
+        end_offset=end.estimate,
+        lag_min=lag_min,
+        lag_max=lag_max,
+        method=method,
+        confidence=Confidence.NONE if base is None else _confidence(end, settled=settled, doubtful=recreated),
+        counted_from=CountedFrom.LOG_START if committed is None else CountedFrom.COMMITTED,
+        log_start=log_start,
+        data_lost=None if committed is None or recreated else _above(log_start, base),
+        beyond_end=_above(base, end.high) or 0,
+        topic_recreated=recreated,
+    )
+
+
+def is_of_another_life(committed: CommitAt, ends: Ends, at: int) -> bool:
+    """Whether the topic that was committed for is not the one of that name at the moment."""
+    life = ends.life_at(at)
+    if committed.topic_id and life.topic_id:
+        return committed.topic_id != life.topic_id
+    return ends.number_at(committed.at) != ends.number_at(at)
+
+
+def _earliest(life: Life, log_start: int | None) -> int | None:
+    return life.first_log_start() if log_start is None else log_start
+
+
+def _above(end: int | None, base: int | None) -> int | None:
+    return None if end is None or base is None else max(0, end - base)
+
+
+def _method(end: EndAt) -> LagMethod:
+    if end.low is None:
+        return LagMethod.NONE if end.high is None else LagMethod.UPPER_BOUND
+    if end.high is None:
+        return LagMethod.LOWER_BOUND
+    if end.low < end.high:
+        return LagMethod.INTERPOLATED
+    return LagMethod.INDEX if EndMethod.INDEX in end.methods else LagMethod.SAMPLED
+
+
+def _confidence(end: EndAt, *, settled: bool, doubtful: bool) -> Confidence:
+    if end.estimate is None:
+        return Confidence.NONE
+    if doubtful or end.high is None:
+        return Confidence.LOW
+    if EndMethod.INDEX in end.methods and (settled or end.methods == {EndMethod.INDEX}):
+        return Confidence.HIGH
+    if settled:
+        return Confidence.EXACT
+    return Confidence.MEDIUM

@@ -1,0 +1,126 @@
+"""A row of the table `lag`, declared once, and how it is made: at each commit, and on a grid of times.
+
+One group and one partition of a topic at a time, its commits in the order of time. Null means what the column's sentence says.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, NamedTuple
+
+from offsets_tool.lag.ends import Ends
+from offsets_tool.lag.lag import lag_at
+from offsets_tool.lag.samples import CommitAt
+from offsets_tool.lag.time_lag import Written, time_lag_at
+from offsets_tool.replay.changes import OffsetOf
+from offsets_tool.wire.schema import Int32, Int64, String
+
+WrittenOf = Callable[[int], Written | None]
+"""When the record at an offset was written, where its log is there; None where that does not say it."""
+
+
+class LagRow(NamedTuple):
+    """How far behind a group was in one partition at a moment, in offsets and in time, and how that is known."""
+
+    group: Annotated[String, "The group."]
+    topic: Annotated[String, "Topic of the committed offset."]
+    partition: Annotated[Int32, "Partition of that topic."]
+    at: Annotated[Int64, "The moment, epoch milliseconds."]
+    committed_offset: Annotated[
+        Int64 | None, "The committed position at that moment; null if nothing was committed."
+    ]
+    end_offset: Annotated[Int64 | None, "End of the partition, as method says; null if it is not known."]
+    lag: Annotated[Int64 | None, "Offsets left to read, never negative; null if it cannot be told."]
+    lag_min: Annotated[Int64, "What lag was at least."]
+    lag_max: Annotated[Int64 | None, "What lag was at most; null if that is open."]
+    time_lag_ms: Annotated[
+        Int64 | None,
+        "How long ago the record at the committed offset was written, milliseconds; 0 if none is left; null if unknown.",
+    ]
+    time_lag_min_ms: Annotated[Int64, "What that was at least."]
+    time_lag_max_ms: Annotated[Int64 | None, "What that was at most; null if that is open."]
+    method: Annotated[
+        String, "How the end is known: sampled, index, interpolated, lower bound, upper bound or none."
+    ]
+    confidence: Annotated[String, "How sure lag is: exact, high, medium, low or none."]
+    time_method: Annotated[
+        String,
+        "How the time is known: record, interpolated, extrapolated, bound, caught up or none.",
+    ]
+    time_confidence: Annotated[String, "How sure time_lag_ms is: exact, high, medium, low or none."]
+    counted_from: Annotated[String, "committed offset, or log start where nothing was committed."]
+    log_start: Annotated[
+        Int64 | None, "Latest log start seen up to that moment; null if none was. It may have been higher."
+    ]
+    data_lost: Annotated[
+        Int64 | None,
+        "Offsets that retention deleted before the group had read them, at least; null if log_start is.",
+    ]
+    beyond_end: Annotated[
+        Int64,
+        "Offsets that the commit is beyond the end: a wrong commit, or a log that lost its tail; else 0.",
+    ]
+    topic_recreated: Annotated[bool, "Whether the topic was created anew between the commit and that moment."]
+
+
+class Held(NamedTuple):
+    """A committed offset from when it counted until it did not (None: it still counts), epoch ms."""
+
+    commit: CommitAt
+    since: int
+    until: int | None = None
+
+
+def lag_row(
+    of: OffsetOf,
+    commit: CommitAt | None,
+    ends: Ends,
+    at: int,
+    written_of: WrittenOf | None = None,
+) -> LagRow:
+    """Lag at a moment."""
+    written = written_of(commit.committed_offset) if written_of and commit else None
+    found = lag_at(commit, ends, at)
+    time_lag = time_lag_at(commit, ends, at, written)
+    return LagRow(
+        **of._asdict(),
+        at=at,
+        committed_offset=commit.committed_offset if commit else None,
+        time_method=time_lag.method.value,
+        time_confidence=time_lag.confidence.value,
+        time_lag_ms=time_lag.time_lag_ms,
+        time_lag_min_ms=time_lag.time_lag_min_ms,
+        time_lag_max_ms=time_lag.time_lag_max_ms,
+        **found._asdict()
+        | {
+            "method": found.method.value,
+            "confidence": found.confidence.value,
+            "counted_from": found.counted_from.value,
+        },
+    )
+
+
+def lag_at_commits(
+    of: OffsetOf,
+    held: Iterable[Held],
+    ends: Ends,
+    written_of: WrittenOf | None = None,
+) -> Iterator[LagRow]:
+    """Lag at the moment of each commit."""
+    for one in held:
+        yield lag_row(of, one.commit, ends, one.since, written_of)
+
+
+def lag_on_grid(
+    of: OffsetOf,
+    held: Iterable[Held],
+    ends: Ends,
+    grid: Iterable[int],
+    written_of: WrittenOf | None = None,
+) -> Iterator[LagRow]:
+    """Lag at each time of a rising grid at which a committed offset counted. At the very moment of a commit it is that commit's."""
+    rest = iter(held)
+    present, following = None, next(rest, None)
+    for at in grid:
+        while following is not None and following.since <= at:
+            present, following = following, next(rest, None)
+        if present is not None and (present.until is None or at < present.until):
+            yield lag_row(of, present.commit, ends, at, written_of)

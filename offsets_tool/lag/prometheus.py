@@ -1,0 +1,105 @@
+"""End offsets in Prometheus' forms: the text that an exporter shows, and the JSON that the query API answers.
+
+By the metrics of kafka_exporter, kminion (and kafka-minion before it) and kafka-lag-exporter. All other metrics are passed over.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from offsets_tool.errors import SourceError
+from offsets_tool.lag.samples import EndSample
+
+_ENDS: Final = frozenset(
+    {
+        "kafka_topic_partition_current_offset",
+        "kminion_kafka_topic_partition_high_water_mark",
+        "kafka_minion_topic_partition_high_water_mark",
+        "kafka_partition_latest_offset",
+    }
+)
+_STARTS: Final = frozenset(
+    {
+        "kafka_topic_partition_oldest_offset",
+        "kminion_kafka_topic_partition_low_water_mark",
+        "kafka_minion_topic_partition_low_water_mark",
+        "kafka_partition_earliest_offset",
+    }
+)
+_LINE: Final = re.compile(
+    r"(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)\s*\{(?P<labels>.*)\}\s*(?P<value>\S+)(?:\s+(?P<at>-?\d+))?"
+)
+_LABEL: Final = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
+_ESCAPED: Final = {r"\n": "\n", r"\"": '"', r"\\": "\\"}
+
+
+class _Seen(NamedTuple):
+    name: str
+    labels: Mapping[str, str]
+    at: int
+    value: str
+
+
+def samples_of_text(text: str, source: str, at: int) -> Iterator[EndSample]:
+    """The text format; `at` (epoch ms) is when it was fetched, for lines without their own time."""
+    try:
+        yield from _samples(_lines(text, at), source)
+    except ValueError as error:
+        raise SourceError(source, f"a metric has no number ({error}); fetch it again") from error
+
+
+def samples_of_answer(answer: Mapping[str, Any], source: str) -> Iterator[EndSample]:
+    """`/api/v1/query` or `query_range`: a vector or a matrix."""
+    try:
+        yield from _samples(_series(answer), source)
+    except (KeyError, TypeError, ValueError) as error:
+        raise SourceError(
+            source,
+            f"is not an answer of Prometheus' query API ({error!r}); save /api/v1/query_range?query=...",
+        ) from error
+
+
+def _lines(text: str, at: int) -> Iterator[_Seen]:
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line.strip())
+        if match is not None:
+            labels = {name: _unescaped(value) for name, value in _LABEL.findall(match["labels"])}
+            yield _Seen(match["name"], labels, int(match["at"] or at), match["value"])
+
+
+def _unescaped(value: str) -> str:
+    return re.sub(r"\\[n\"\\]", lambda found: _ESCAPED[found[0]], value)
+
+
+def _series(answer: Mapping[str, Any]) -> Iterator[_Seen]:
+    if answer.get("status", "success") != "success":
+        raise ValueError(answer.get("error", "status is not success"))
+    for series in answer["data"]["result"]:
+        labels = series["metric"]
+        for at, value in series.get("values") or [series["value"]]:
+            yield _Seen(labels.get("__name__", ""), labels, round(float(at) * 1000), value)
+
+
+def _samples(seen: Iterable[_Seen], source: str) -> Iterator[EndSample]:
+    """Begin and end that one exporter saw at one time are one sample."""
+    found: dict[tuple[str, str, int, int], EndSample] = {}
+    for one in seen:
+        offset = _offset(one.value) if one.name in _ENDS or one.name in _STARTS else None
+        if offset is None:
+            continue
+        topic = one.labels.get("topic", one.labels.get("topic_name", ""))
+        partition = int(one.labels.get("partition", one.labels.get("partition_id", "-1")))
+        instance = one.labels.get("instance")
+        asked = f"{source}#{instance}" if instance else source
+        if topic and partition >= 0:
+            key = (asked, topic, partition, one.at)
+            sample = found.get(key) or EndSample(topic, partition, one.at, source=asked)
+            is_end = one.name in _ENDS
+            found[key] = sample._replace(end=offset) if is_end else sample._replace(log_start=offset)
+    yield from found.values()
+
+
+def _offset(value: str) -> int | None:
+    """Prometheus has floating-point numbers only; NaN and negative ones stand for what is not known."""
+    number = float(value)
+    return int(number) if number >= 0 and number != float("inf") else None

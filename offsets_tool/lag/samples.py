@@ -1,0 +1,121 @@
+"""An end offset as somebody saw it: EndSample, what its fields are called in tables, and what commits say about the end.
+
+An end that was not seen is None, never a guess. Times are epoch milliseconds. Knows no files.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+
+class EndMethod(StrEnum):
+    """Who says so."""
+
+    SAMPLED = "sampled"
+    """A broker, asked at that time."""
+    INDEX = "index"
+    """The topic's own log: its time index, the headers of its batches."""
+    COMMITTED = "committed"
+    """A group that committed it: the end was not lower."""
+
+
+class EndSample(NamedTuple):
+    """Where a partition's log began and ended at a time; None is what was not asked.
+
+    `end` is the offset that the next record gets (the high watermark, from a broker), `last_stable` the first offset of the oldest
+    open transaction. `source` tells apart those who were asked: what one of them sees can only grow, but for a new topic of the
+    same name. `topic_id` is in Kafka's base64.
+    """
+
+    topic: str
+    partition: int
+    at: int
+    log_start: int | None = None
+    last_stable: int | None = None
+    end: int | None = None
+    method: EndMethod = EndMethod.SAMPLED
+    source: str = ""
+    topic_id: str | None = None
+
+
+class CommitAt(NamedTuple):
+    """An offset that a group committed, and when (epoch ms)."""
+
+    at: int
+    committed_offset: int
+    topic_id: str | None = None
+
+
+OFFSETS: Final[Mapping[str, str]] = {
+    "end": "end",
+    "offset": "end",
+    "end_offset": "end",
+    "log_end_offset": "end",
+    "log_start": "log_start",
+    "log_start_offset": "log_start",
+    "last_stable": "last_stable",
+    "last_stable_offset": "last_stable",
+}
+"""Names under which tables have these offsets, and EndSample's own."""
+
+
+def sample_of(fields: Mapping[str, Any], source: str = "", at: int | None = None) -> EndSample:
+    """A row of a table: topic, partition, at (epoch ms or ISO 8601), and any of OFFSETS; empty and negative mean not known.
+
+    `at` is for a row that has none. Raises ValueError, with a sentence, for a row that lacks something.
+    """
+    if not fields.get("topic") or fields.get("partition") in (None, ""):
+        raise ValueError("a row needs `topic` and `partition`")
+    when = fields.get("at", fields.get("timestamp"))
+    moment = at if when in (None, "") else _time(when)
+    if moment is None:
+        raise ValueError("a row needs `at`: epoch milliseconds or ISO 8601")
+    known = {OFFSETS[name]: _offset(fields[name]) for name in fields if name in OFFSETS}
+    if all(offset is None for offset in known.values()):
+        raise ValueError(f"a row needs one of {', '.join(sorted(OFFSETS))}")
+    return EndSample(
+        str(fields["topic"]),
+        int(fields["partition"]),
+        moment,
+        known.get("log_start"),
+        known.get("last_stable"),
+        known.get("end"),
+        source=source,
+        topic_id=fields.get("topic_id") or None,
+    )
+
+
+def _offset(value: Any) -> int | None:
+    if value is None or value == "":
+        return None
+    offset = int(value)
+    return offset if offset >= 0 else None
+
+
+def _time(value: Any) -> int:
+    if isinstance(value, int) or str(value).lstrip("-").isdecimal():
+        return int(value)
+    at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return round(at.timestamp() * 1000)
+
+
+def committed_ends(topic: str, partition: int, commits: Iterable[CommitAt]) -> Iterator[EndSample]:
+    """What commits of all groups for one partition, in the order of time, say of its end: where one goes beyond all before it.
+
+    A client may commit what it likes: no broker holds a commit against the log. Ends weighs these against what was seen.
+    """
+    highest: dict[str | None, int] = {}
+    for commit in commits:
+        if commit.committed_offset > highest.get(commit.topic_id, -1):
+            highest[commit.topic_id] = commit.committed_offset
+            yield EndSample(
+                topic,
+                partition,
+                commit.at,
+                end=commit.committed_offset,
+                method=EndMethod.COMMITTED,
+                source="commits",
+                topic_id=commit.topic_id,
+            )

@@ -1,0 +1,122 @@
+"""Time lag: how long ago the record at the committed offset was written, which is the oldest that the group has not read.
+
+By interpolation over samples of the end, or from the record itself where its log is there. Outside of what was sampled there are
+bounds and, where the end grew, an estimate of low confidence; never an infinity, never NaN. 0 when nothing is left to read.
+"""
+
+from bisect import bisect_right
+from enum import StrEnum
+from typing import NamedTuple
+
+from offsets_tool.lag.ends import Ends, Life
+from offsets_tool.lag.lag import Confidence, is_of_another_life
+from offsets_tool.lag.samples import CommitAt
+
+
+class TimeMethod(StrEnum):
+    """How the time is known."""
+
+    RECORD = "record"
+    """From the record, or its batch."""
+    INTERPOLATED = "interpolated"
+    """On a straight line between the last end that had not the record and the first that had it."""
+    EXTRAPOLATED = "extrapolated"
+    """As if the end had always grown as it did between the first sample and the last."""
+    BOUND = "bound"
+    """Not before `earliest`, not after `latest`, and no more is known."""
+    CAUGHT_UP = "caught up"
+    """There is nothing left to read."""
+    NONE = "none"
+
+
+class Written(NamedTuple):
+    """When a record was written, in epoch milliseconds; a bound that is None is open."""
+
+    at: int | None
+    earliest: int | None
+    latest: int | None
+    method: TimeMethod
+
+
+class TimeLag(NamedTuple):
+    """Milliseconds; `time_lag_max_ms` None is open, `time_lag_ms` None not known."""
+
+    time_lag_ms: int | None
+    time_lag_min_ms: int
+    time_lag_max_ms: int | None
+    method: TimeMethod
+    confidence: Confidence
+
+
+_NOTHING_LEFT = TimeLag(0, 0, 0, TimeMethod.CAUGHT_UP, Confidence.EXACT)
+_UNKNOWN = TimeLag(None, 0, None, TimeMethod.NONE, Confidence.NONE)
+
+
+def written_at(offset: int, life: Life) -> Written:
+    """When the record at an offset was written, going by the ends of its partition.
+
+    An offset that is the last end that was seen has no record yet, as far as is known: a bound.
+    """
+    i = bisect_right(life.ends, offset)
+    earliest = life.times[i - 1] if i else None
+    b = bisect_right(life.bounds, offset)
+    implied = life.bound_times[b] if b < len(life.bounds) else None
+    latest = life.times[i] if i < len(life.ends) else None
+    if implied is not None and (latest is None or implied < latest):
+        latest = implied
+    if earliest is not None and i < len(life.ends):
+        method, at = TimeMethod.INTERPOLATED, _between(offset, life, i - 1, i)
+    elif len(life.ends) > 1 and life.ends[0] < life.ends[-1] and life.ends[-1] != offset:
+        method, at = TimeMethod.EXTRAPOLATED, _between(offset, life, 0, -1)
+    else:
+        return Written(
+            None, earliest, latest, TimeMethod.NONE if earliest is latest is None else TimeMethod.BOUND
+        )
+    return Written(_clipped(at, earliest, latest), earliest, latest, method)
+
+
+def _between(offset: int, life: Life, first: int, last: int) -> int:
+    """On the straight line through two samples."""
+    grown = life.ends[last] - life.ends[first]
+    took = life.times[last] - life.times[first]
+    return life.times[last] - round((life.ends[last] - offset) * took / grown)
+
+
+def _clipped(at: int, low: int | None, high: int | None) -> int:
+    if high is not None and at > high:
+        return high
+    return low if low is not None and at < low else at
+
+
+def time_lag_at(committed: CommitAt | None, ends: Ends, at: int, written: Written | None = None) -> TimeLag:
+    """Time lag at a moment (epoch ms) of the commit that counted then.
+
+    `written` is when the record at the committed offset was written, if its log says it; else it is estimated from the ends.
+    """
+    if committed is None or is_of_another_life(committed, ends, at):
+        return _UNKNOWN
+    life, offset = ends.life_at(at), committed.committed_offset
+    end = life.end_at(at)
+    if end.high is not None and offset >= end.high:
+        return _NOTHING_LEFT
+    known = written_at(offset, life) if written is None else written
+    lag = _since(known, at)
+    may_be_caught_up = end.high is None and end.low is not None and offset >= end.low
+    if known.method is TimeMethod.RECORD:
+        return lag._replace(
+            confidence=Confidence.EXACT if known.earliest == known.latest else Confidence.HIGH
+        )
+    if known.method is TimeMethod.NONE:
+        return _UNKNOWN
+    if known.at is None or may_be_caught_up:
+        return lag._replace(time_lag_ms=lag.time_lag_min_ms, method=TimeMethod.BOUND)
+    sure = known.method is TimeMethod.INTERPOLATED
+    return lag._replace(confidence=Confidence.MEDIUM) if sure else lag
+
+
+def _since(written: Written, at: int) -> TimeLag:
+    """Of low confidence; a record that may have come after the moment, or did, is not behind at all."""
+    low = 0 if written.latest is None else max(0, at - written.latest)
+    high = None if written.earliest is None else max(0, at - written.earliest)
+    lag = None if written.at is None else _clipped(max(0, at - written.at), low, high)
+    return TimeLag(lag, low, high, written.method, Confidence.LOW)

@@ -1,0 +1,55 @@
+"""A partition whose truth is known, and what can be seen of it: samples of its end at some times, commits at some others."""
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from offsets_tool.lag.ends import Ends
+from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample
+
+LATEST = 1_000
+
+
+class Log(NamedTuple):
+    """When each record was written: the record at offset i at `written[i]`."""
+
+    written: tuple[int, ...]
+
+    def end(self, at: int) -> int:
+        """After all that was written up to a time."""
+        return bisect_right(self.written, at)
+
+    def time_lag(self, offset: int, at: int) -> int:
+        """0 where the record was not there yet."""
+        return at - self.written[offset] if offset < self.end(at) else 0
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> Log:
+    """Up to thirty records."""
+    return Log(tuple(sorted(draw(st.lists(st.integers(1, LATEST), max_size=30)))))
+
+
+def some(log: Log, data: st.DataObject) -> list[EndSample]:
+    """What was seen of it: by a broker, and by commits, which are never beyond the end."""
+    found = [
+        EndSample("t", 0, at, end=log.end(at), source="broker")
+        for at in data.draw(st.lists(st.integers(0, LATEST), max_size=6, unique=True))
+    ]
+    for at in data.draw(st.lists(st.integers(0, LATEST), max_size=4)):
+        end = data.draw(st.integers(0, log.end(at)))
+        found.append(EndSample("t", 0, at, end=end, method=EndMethod.COMMITTED, source="commits"))
+    return found
+
+
+def commits(log: Log, data: st.DataObject) -> tuple[CommitAt, int]:
+    """A commit, and a moment not before it."""
+    at = data.draw(st.integers(0, LATEST))
+    moment = data.draw(st.integers(at, LATEST))
+    return CommitAt(at, data.draw(st.integers(0, log.end(at)))), moment
+
+
+def ends_of(*points: tuple[int, int], source: str = "broker") -> Ends:
+    """From (time, end) that a broker said."""
+    return Ends.of(EndSample("t", 0, at, end=end, source=source) for at, end in points)

@@ -1,0 +1,218 @@
+"""Lag in offsets: what is seen, interpolated, bounded; log start, loss, topics created anew, committed data only."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.lag.ends import Ends
+from offsets_tool.lag.lag import Confidence, CountedFrom, LagMethod, lag_at
+from offsets_tool.lag.lag_rows import Held, lag_at_commits, lag_on_grid
+from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample, committed_ends
+from offsets_tool.replay.changes import OffsetOf
+from tests.lag.logs import LATEST, Log, commits, ends_of, logs, some
+
+OF = OffsetOf("g", "t", 0)
+GROWING = ((100, 10), (200, 30))
+
+
+@pytest.mark.parametrize(
+    ("points", "at", "lag", "least", "most", "method", "confidence"),
+    [
+        (GROWING, 100, 5, 5, 5, LagMethod.SAMPLED, Confidence.EXACT),
+        (GROWING, 150, 15, 5, 25, LagMethod.INTERPOLATED, Confidence.MEDIUM),
+        (GROWING, 200, 25, 25, 25, LagMethod.SAMPLED, Confidence.EXACT),
+        (GROWING, 900, 25, 25, None, LagMethod.LOWER_BOUND, Confidence.LOW),
+        (GROWING, 50, None, 0, 5, LagMethod.UPPER_BOUND, Confidence.NONE),
+        (((100, 10), (200, 10)), 150, 5, 5, 5, LagMethod.SAMPLED, Confidence.EXACT),
+        ((), 150, None, 0, None, LagMethod.NONE, Confidence.NONE),
+    ],
+)
+def test_lag_says_how_it_is_known(
+    points: tuple[tuple[int, int], ...],
+    at: int,
+    lag: int | None,
+    least: int,
+    most: int | None,
+    method: LagMethod,
+    confidence: Confidence,
+) -> None:
+    found = lag_at(CommitAt(40, 5), ends_of(*points), at)
+    assert (found.lag, found.lag_min, found.lag_max) == (lag, least, most)
+    assert (found.method, found.confidence) == (method, confidence)
+
+
+def test_lag_is_never_negative_and_says_how_far_a_commit_is_beyond_the_end() -> None:
+    found = lag_at(CommitAt(40, 50), ends_of(*GROWING), 200)
+    assert (found.lag, found.lag_min, found.lag_max, found.beyond_end) == (0, 0, 0, 20)
+
+
+def test_the_highest_commit_of_any_group_is_a_lower_bound() -> None:
+    seen = [CommitAt(10, 7), CommitAt(20, 3), CommitAt(30, 12)]
+    ends = Ends.of(committed_ends("t", 0, seen))
+    found = [lag_at(CommitAt(20, 3), ends, at) for at in (10, 20, 30, 99)]
+    assert [(one.lag, one.end_offset, one.lag_max) for one in found] == [
+        (4, 7, None),
+        (4, 7, None),
+        (9, 12, None),
+        (9, 12, None),
+    ]
+    assert {one.method for one in found} == {LagMethod.LOWER_BOUND}
+
+
+def test_commits_lift_the_line_between_samples_and_never_bend_it_down() -> None:
+    def between(offset: int, at: int) -> int | None:
+        bound = EndSample("t", 0, 120, end=offset, method=EndMethod.COMMITTED, source="commits")
+        seen = [EndSample("t", 0, 100, end=10), EndSample("t", 0, 200, end=30), bound]
+        return lag_at(CommitAt(40, 0), Ends.of(seen), at).end_offset
+
+    assert [between(25, at) for at in (110, 120, 150, 190)] == [12, 25, 25, 28]
+    assert [between(11, at) for at in (110, 120, 150, 190)] == [12, 14, 20, 28]
+
+
+def test_a_commit_beyond_what_was_seen_later_is_no_bound() -> None:
+    bound = EndSample("t", 0, 120, end=5_000, method=EndMethod.COMMITTED, source="commits")
+    seen = [EndSample("t", 0, 100, end=10), EndSample("t", 0, 200, end=30), bound]
+    assert lag_at(CommitAt(40, 0), Ends.of(seen), 200).end_offset == 30
+    assert lag_at(CommitAt(40, 0), Ends.of(seen), 150).end_offset == 20
+
+
+def test_what_was_gone_before_it_was_read_is_data_lost() -> None:
+    ends = Ends.of(
+        [EndSample("t", 0, 100, log_start=8, end=30), EndSample("t", 0, 200, log_start=20, end=30)]
+    )
+    found = [lag_at(CommitAt(40, 5), ends, at) for at in (99, 100, 199, 200)]
+    assert [(one.log_start, one.data_lost) for one in found] == [(None, None), (8, 3), (8, 3), (20, 15)]
+    assert lag_at(CommitAt(40, 25), ends, 200).data_lost == 0
+
+
+def test_a_group_without_a_commit_has_all_of_the_log_before_it() -> None:
+    ends = Ends.of([EndSample("t", 0, 100, log_start=8, end=30)])
+    found = lag_at(None, ends, 100)
+    assert (found.lag, found.counted_from, found.confidence) == (22, CountedFrom.LOG_START, Confidence.EXACT)
+    assert found.data_lost is None
+    unknown = lag_at(None, ends_of(*GROWING), 100)
+    assert (unknown.lag, unknown.lag_max, unknown.confidence) == (None, 10, Confidence.NONE)
+
+
+def test_an_end_that_goes_back_is_a_topic_created_anew() -> None:
+    ends = ends_of((100, 1_000), (200, 2_000), (300, 10), (400, 20))
+    assert lag_at(CommitAt(150, 1_400), ends, 200).lag == 600
+    # Nobody knows how far the old one got, and no line leads from the one to the other.
+    assert lag_at(CommitAt(150, 1_400), ends, 250).lag_max is None
+    later = lag_at(CommitAt(150, 1_400), ends, 400)
+    assert (later.topic_recreated, later.confidence, later.lag, later.data_lost) == (
+        True,
+        Confidence.LOW,
+        0,
+        None,
+    )
+    fresh = lag_at(CommitAt(350, 12), ends, 400)
+    assert (fresh.topic_recreated, fresh.lag) == (False, 8)
+
+
+def test_another_topic_id_is_another_topic() -> None:
+    def sample(at: int, end: int, topic_id: str) -> EndSample:
+        return EndSample("t", 0, at, end=end, topic_id=topic_id)
+
+    ends = Ends.of([sample(100, 10, "A"), sample(200, 50, "B"), sample(300, 60, "B")])
+    assert len(ends.lives) == 2
+    assert lag_at(CommitAt(250, 55, "A"), ends, 300).topic_recreated
+    assert not lag_at(CommitAt(250, 55, "B"), ends, 300).topic_recreated
+    assert lag_at(CommitAt(250, 55), ends, 300).lag == 5
+
+
+def test_two_exporters_that_differ_a_little_are_one_topic() -> None:
+    seen = [
+        EndSample("t", 0, 100, end=50, source="a"),
+        EndSample("t", 0, 101, end=49, source="b"),
+        EndSample("t", 0, 200, end=60, source="b"),
+    ]
+    ends = Ends.of(seen)
+    assert len(ends.lives) == 1
+    assert ends.life_at(0).ends == [50, 60]
+
+
+def index(at: int, end: int) -> EndSample:
+    return EndSample("t", 0, at, end=end, method=EndMethod.INDEX, source="dir")
+
+
+def test_who_asked_the_broker_is_believed_before_the_clocks_of_producers() -> None:
+    ends = Ends.of([index(90, 40), index(100, 50), EndSample("t", 0, 101, end=45), index(200, 70)])
+    assert [life.ends for life in ends.lives] == [[40, 45, 70]]
+    ends = Ends.of([index(90, 40), EndSample("t", 0, 95, end=60), index(100, 55), index(200, 70)])
+    assert [life.ends for life in ends.lives] == [[40, 60, 70]]
+
+
+def test_a_log_that_never_came_so_far_is_of_another_topic() -> None:
+    ends = Ends.of([EndSample("t", 0, 95, end=60), index(100, 1), index(200, 20)])
+    assert [life.ends for life in ends.lives] == [[60], [1, 20]]
+
+
+def test_lag_by_the_index_is_not_called_exact() -> None:
+    found = lag_at(CommitAt(90, 40), Ends.of([index(100, 50), index(200, 50)]), 150)
+    assert (found.lag, found.method, found.confidence) == (10, LagMethod.INDEX, Confidence.HIGH)
+
+
+def test_who_reads_committed_data_only_lags_behind_the_last_stable_offset() -> None:
+    seen = [
+        EndSample("t", 0, 100, last_stable=10, end=30),
+        EndSample("t", 0, 150, end=40),
+        EndSample("t", 0, 120, end=22, method=EndMethod.COMMITTED, source="commits"),
+        EndSample("t", 0, 200, last_stable=20, end=50),
+    ]
+    ends = Ends.of(seen, last_stable=True)
+    assert lag_at(CommitAt(90, 5), ends, 150).end_offset == 15
+    assert lag_at(CommitAt(90, 5), Ends.of(seen), 200).lag == 45
+    assert lag_at(CommitAt(90, 5), ends, 200).lag == 15
+
+
+@given(logs(), st.data())
+def test_the_truth_lies_within_the_bounds_and_lag_is_never_negative(log: Log, data: st.DataObject) -> None:
+    commit, at = commits(log, data)
+    found = lag_at(commit, Ends.of(some(log, data)), at)
+    truth = log.end(at) - commit.committed_offset
+    assert 0 <= found.lag_min <= truth
+    assert found.lag_max is None or truth <= found.lag_max
+    if found.lag is not None:
+        assert found.lag_min <= found.lag
+        assert found.lag_max is None or found.lag <= found.lag_max
+    if found.confidence is Confidence.EXACT:
+        assert found.lag == truth
+
+
+@given(logs(), st.data())
+def test_more_samples_never_widen_the_bounds(log: Log, data: st.DataObject) -> None:
+    few, more = some(log, data), some(log, data)
+    commit, at = commits(log, data)
+    one, both = (lag_at(commit, Ends.of(found), at) for found in (few, few + more))
+    assert one.lag_min <= both.lag_min
+    if one.lag_max is not None:
+        assert both.lag_max is not None
+        assert both.lag_max <= one.lag_max
+
+
+@given(logs(), st.data())
+def test_the_end_never_falls_within_a_life(log: Log, data: st.DataObject) -> None:
+    (life,) = Ends.of(some(log, data)).lives or (None,)
+    if life is not None:
+        ends = [estimate for at in range(LATEST + 2) if (estimate := life.end_at(at).estimate) is not None]
+        assert ends == sorted(ends)
+
+
+@given(logs(), st.data())
+def test_a_grid_at_the_times_of_commits_gives_the_lag_of_the_commits(log: Log, data: st.DataObject) -> None:
+    times = sorted(data.draw(st.sets(st.integers(0, LATEST), min_size=1, max_size=5)))
+    held = [
+        Held(CommitAt(at, data.draw(st.integers(0, log.end(at)))), at, until)
+        for at, until in zip(times, [*times[1:], None], strict=True)
+    ]
+    ends = Ends.of(some(log, data))
+    at_commits = list(lag_at_commits(OF, held, ends))
+    assert list(lag_on_grid(OF, held, ends, times)) == at_commits
+    assert [row.at for row in at_commits] == times
+
+
+def test_a_grid_leaves_out_when_nothing_was_committed() -> None:
+    held = [Held(CommitAt(10, 1), 10, 30), Held(CommitAt(50, 3), 50)]
+    rows = lag_on_grid(OF, held, ends_of(*GROWING), range(0, 81, 20))
+    assert [(row.at, row.committed_offset) for row in rows] == [(20, 1), (60, 3), (80, 3)]
