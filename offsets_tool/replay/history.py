@@ -1,6 +1,6 @@
 """Changes of one log partition folded into rows that hold from one record to another: offsets, groups, members; and anomalies.
 
-Pure over Changes, from the partition's first record on (or from a pickled History). What Kafka writes at once is understood at
+Pure over Changes, from the first record of the partition on, or from a saved History. What Kafka writes at once is understood at
 once: a batch is taken when the next one begins, or by `flush`. The rows that hold at a position are the state at that position.
 """
 
@@ -33,6 +33,7 @@ from offsets_tool.replay.history_rows import (
 )
 from offsets_tool.replay.history_values import anomaly_row, group_row, member_row, offset_row
 from offsets_tool.replay.owners import NameOf, Owners
+from offsets_tool.replay.state import State
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.json import uuid_text
 
@@ -46,19 +47,41 @@ class Turn(NamedTuple):
     anomaly: AnomalyRow | None = None
 
 
+class Memory(NamedTuple):
+    """All that a History knows, to go on from (replay.checkpoint)."""
+
+    open: dict[Subject, LastingRow]
+    batch: list[Change]
+    made: dict[OffsetOf, OffsetHistoryRow]
+    next_offset: int
+    after_gap: int | None
+    owners: State
+
+
 class History:
     """The rows of one partition of `__consumer_offsets`."""
 
-    def __init__(self, name_of: NameOf = uuid_text) -> None:
-        """`name_of` gives the names of topic ids: TopicNames.name."""
+    def __init__(self, name_of: NameOf = uuid_text, memory: Memory | None = None) -> None:
+        """`name_of` gives the names of topic ids: TopicNames.name. With `memory`, goes on from there."""
+        known = memory or Memory({}, [], {}, 0, None, State())
         self._name_of = name_of
-        self._owners = Owners(name_of)
-        self._open: dict[Subject, LastingRow] = {}
-        self._batch: list[Change] = []
-        self._made: dict[OffsetOf, OffsetHistoryRow] = {}
+        self._owners = Owners(name_of, known.owners)
+        self._open = known.open
+        self._batch = known.batch
+        self._made = known.made
         """Pending rows that a marker counts just now: they know who owned the partition."""
-        self._next_offset = 0
-        self._after_gap: int | None = None
+        self._next_offset = known.next_offset
+        self._after_gap = known.after_gap
+
+    def memory(self) -> Memory:
+        """What it knows at this moment; what it goes on to learn is not in there, if it is saved at once."""
+        owners = self._owners.state
+        return Memory(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)
+
+    @property
+    def settled(self) -> int:
+        """From this offset on, rows that ended may still be told otherwise: the batch may go on."""
+        return self._batch[0].log_offset if self._batch else self._next_offset
 
     def see_record(self, log_offset: int) -> None:
         """Tells of a record before its changes. Behind a missing one, nobody is known not to have been an owner.

@@ -51,25 +51,26 @@ _UNNAMED: Final = ZERO_UUID
 class Owners:
     """The groups and members of one log partition, as far as ownership goes."""
 
-    def __init__(self, name_of: NameOf) -> None:
+    def __init__(self, name_of: NameOf, state: State | None = None) -> None:
+        """With `state`, goes on from its groups and members."""
         self._name_of = name_of
-        self._state = State()
+        self.state = state or State()
         self._holders: dict[str, dict[Owned, str]] = {}
 
     def follow(self, change: Change) -> None:
         """Takes what a Change did to a group or a member."""
         subject = change.subject
         if isinstance(subject, GroupOf | MemberOf) and change.kind is not ChangeKind.ANOMALY:
-            self._state.put(subject, change.after)
+            self.state.put(subject, change.after)
             self._holders.pop(subject.group, None)
 
     def group(self, group: str) -> Group | None:
         """The group as it is now."""
-        return self._state.groups.get(group)
+        return self.state.groups.get(group)
 
     def of(self, group: str, at: TopicPartition, topic_id: UUID | None) -> Owner:
         """The owner of a partition now. `topic_id` is that of the commit, if it has one."""
-        known = self._state.groups.get(group)
+        known = self.state.groups.get(group)
         if known is None:
             return Owner()
         holders = self._holders.get(group)
@@ -84,14 +85,14 @@ class Owners:
         return owner._replace(is_known=by_id is not None or (_UNNAMED, at.partition) not in holders)
 
     def _with_member(self, owner: Owner, group: str, member_id: str) -> Owner:
-        member = self._state.members[group][member_id]
+        member = self.state.members[group][member_id]
         epoch = None if owner.kind is GroupKind.CLASSIC else member_epoch(member)
         return owner._replace(member_id=member_id, member_epoch=epoch, client=client_of(member))
 
     def _find_holders(self, group: Group) -> dict[Owned, str]:
         """From partition to member. Of two that hold one, the member that has been there longer."""
         holders: dict[Owned, str] = {}
-        for member_id, member in self._state.members.get(group.group, {}).items():
+        for member_id, member in self.state.members.get(group.group, {}).items():
             for part in owned(member, group.protocol_type):
                 for place in self._places(group, part):
                     holders.setdefault(place, member_id)

@@ -1,7 +1,6 @@
 """What holds for any log, real, random or hostile: nothing raises, the log's halves add up, nothing outlives its tombstone, and
 history has every state that there ever was."""
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.events import Event, decode
-from offsets_tool.replay.changes import ChangeKind, Group, Subject
+from offsets_tool.replay.changes import Change, ChangeKind, Group, Subject
+from offsets_tool.replay.checkpoint import restore, save
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.history import History
+from offsets_tool.replay.history_rows import HistoryRow
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
@@ -172,12 +173,38 @@ def test_hostile_records_raise_nothing(seed: int) -> None:
         check_history(events, 0, rules)
 
 
+def check_left(events: Sequence[Event], rules: Rules | None, stride: int = 1) -> None:
+    """Kept as bytes and folded on, wherever that is, in the middle of a batch too: the rows are the same."""
+    coordinator, history, rows = Coordinator(0, rules), History(), list[HistoryRow]()
+    for number, event in enumerate(events):
+        if number % stride == 0:
+            checkpoint = restore(save(coordinator, event.record.log_offset, history))
+            assert checkpoint.history is not None
+            assert checkpoint.history.settled == history.settled
+            coordinator, history = checkpoint.coordinator, checkpoint.history
+        history.see_record(event.record.log_offset)
+        rows += [row for change in coordinator.replay(event) for row in history.fold(change)]
+    whole = History()
+    expected = []
+    for event, changes in replay_all(events, rules):
+        whole.see_record(event.record.log_offset)
+        expected += [row for change in changes for row in whole.fold(change)]
+    assert [*rows, *history.flush()] == [*expected, *whole.flush()]
+    assert list(history.open_rows()) == list(whole.open_rows())
+
+
+def replay_all(events: Iterable[Event], rules: Rules | None) -> Iterator[tuple[Event, tuple[Change, ...]]]:
+    coordinator = Coordinator(0, rules)
+    for event in events:
+        yield event, coordinator.replay(event)
+
+
 @given(logs(), RULES)
 def test_history_goes_on_where_it_was_left(log: list[LogRecord], rules: Rules | None) -> None:
-    """Kept as bytes and folded on, wherever that is: the rows are the same."""
-    changes = changes_of(map(decode, log), 0, rules)
-    history, rows = History(), []
-    for change in changes:
-        history = pickle.loads(pickle.dumps(history))
-        rows += history.fold(change)
-    assert [*rows, *history.flush(), *history.open_rows()] == folded(changes)
+    check_left([decode(record) for record in log], rules)
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_history_of_real_logs_goes_on_where_it_was_left(corpus: str) -> None:
+    for events in events_of(corpus).values():
+        check_left(events, None, stride=max(1, len(events) // 40))
