@@ -19,7 +19,7 @@ from offsets_tool.lag.time_lag import TimeMethod, Written
 from offsets_tool.log.checkpoints import read_offset_checkpoint
 from offsets_tool.log.crc import Checksums
 from offsets_tool.log.discover import TopicDirectory
-from offsets_tool.log.header import read_header
+from offsets_tool.log.header import MAX_LONG, read_header
 from offsets_tool.log.indexes import read_offset_index, read_producer_snapshot, read_time_index
 from offsets_tool.log.mapping import map_file
 from offsets_tool.log.names import SegmentKind, segment_name
@@ -131,10 +131,13 @@ class DataLog:
     def _tail(self) -> _Tail:
         base, path = self._segments[-1]
         snapshot = self._snapshot(base)
-        position = _position(path, base, 2**63 if snapshot is None else snapshot[0])
-        batches = _sound(path, position)
+        position = _position(path, base, MAX_LONG if snapshot is None else snapshot[0])
+        # What the index points to may be what is torn.
+        batches = _sound(path, position) or _sound(path, 0)
         end = batches[-1].last_offset + 1 if batches else base
-        return _Tail(end, batches, None if snapshot is None else _first_unstable(*snapshot, batches, end))
+        if snapshot is None or snapshot[0] > end:
+            return _Tail(end, batches, None)
+        return _Tail(end, batches, _first_unstable(*snapshot, batches, end))
 
     def _snapshot(self, base: int) -> tuple[int, dict[int, int]] | None:
         """The newest that the last segment goes on from: its offset, and the first offset of each producer's open transaction."""

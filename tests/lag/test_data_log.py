@@ -1,0 +1,175 @@
+"""A data topic's directory, as a broker left it: begin, end, what is stable, and when each record was written."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offsets_tool.lag.data_log import DataLog
+from offsets_tool.lag.ends import Ends
+from offsets_tool.lag.lag import lag_at
+from offsets_tool.lag.samples import CommitAt, EndMethod
+from offsets_tool.lag.time_lag import TimeMethod, Written, written_at
+from offsets_tool.log.discover import find_topics
+from tests.broker import KRaftBroker
+from tests.cases import FIXTURES
+from tests.lag.story import APPENDED, CREATED, DELETED_BEFORE, EVERY_MS, QUIET, RECORDS, STABLE, tell
+
+LAG = FIXTURES / "lag"
+SAID = json.loads((LAG / "said.json").read_text())
+
+
+def data_log(topic: str, folder: Path = LAG / "broker") -> DataLog:
+    (directory,) = (found for found in find_topics([folder]) if found.topic == topic)
+    return DataLog(directory)
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(LAG / "broker", tmp_path / "broker"))
+
+
+def offsets(printed: str) -> dict[str, int]:
+    """What kafka-get-offsets printed, by topic."""
+    return {line.split(":")[0]: int(line.split(":")[2]) for line in printed.splitlines()}
+
+
+@pytest.mark.parametrize("topic", [CREATED, APPENDED, STABLE, QUIET])
+def test_begin_and_end_are_what_the_broker_said(topic: str) -> None:
+    log = data_log(topic)
+    assert log.end == offsets(SAID["latest"])[topic] == log.high_watermark
+    assert log.log_start == offsets(SAID["earliest"])[topic]
+
+
+@pytest.mark.parametrize(("topic", "stable"), [(CREATED, RECORDS), (STABLE, 4), (QUIET, 0)])
+def test_the_last_stable_offset_is_where_the_oldest_open_transaction_begins(topic: str, stable: int) -> None:
+    assert data_log(topic).last_stable == stable
+
+
+def test_the_last_stable_offset_without_a_snapshot_of_the_end_is_found_in_the_headers(copied: Path) -> None:
+    for path in (copied / f"{STABLE}-0").glob("*.snapshot"):
+        path.unlink()
+    assert data_log(STABLE, copied).last_stable == 4
+
+
+def test_the_last_stable_offset_is_unknown_where_no_snapshot_covers_the_last_segment(copied: Path) -> None:
+    for path in (copied / f"{CREATED}-0").glob("*.snapshot"):
+        if int(path.stem) > 300:
+            path.unlink()
+    log = data_log(CREATED, copied)
+    assert (log.last_stable, log.end) == (None, RECORDS)
+
+
+def test_a_torn_end_does_not_count(copied: Path) -> None:
+    last = max((copied / f"{CREATED}-0").glob("*.log"))
+    whole = last.read_bytes()
+    last.write_bytes(whole[:-1])
+    torn = data_log(CREATED, copied)
+    assert RECORDS - 5 <= torn.end < RECORDS
+    assert torn.last_stable is None
+    last.write_bytes(whole[:-1] + b"\xff")
+    assert data_log(CREATED, copied).end == torn.end
+    last.write_bytes(whole + bytes(100))
+    assert data_log(CREATED, copied).end == RECORDS
+
+
+def test_an_empty_last_segment_is_where_the_log_ends(copied: Path) -> None:
+    (copied / f"{CREATED}-0" / f"{RECORDS:020}.log").touch()
+    log = data_log(CREATED, copied)
+    assert (log.end, log.last_stable) == (RECORDS, RECORDS)
+    assert log.samples()[-2].end == RECORDS
+
+
+def created(offset: int) -> int:
+    time: int = SAID["begins"] + offset * EVERY_MS
+    return time
+
+
+def test_when_a_record_was_created_is_told_within_its_batch() -> None:
+    log = data_log(CREATED)
+    found = {offset: log.written(offset) for offset in range(RECORDS)}
+    for offset, told in found.items():
+        assert told is not None
+        assert told.at == created(offset)
+        assert told.earliest is not None and told.latest is not None
+        assert told.earliest <= created(offset) <= told.latest <= told.earliest + 5 * EVERY_MS
+    exact = [told for told in found.values() if told and told.earliest == told.latest]
+    assert len(exact) >= RECORDS // 5
+    assert log.written(RECORDS) is None
+
+
+def test_when_the_broker_wrote_a_record_is_exact() -> None:
+    log = data_log(APPENDED)
+    told = [log.written(offset) for offset in range(6)]
+    assert told == [Written(at, at, at, TimeMethod.RECORD) for at in SAID["appended"]]
+
+
+@pytest.mark.parametrize("without", [".timeindex", ".index", "checkpoint"])
+def test_what_is_missing_costs_precision_only(without: str, copied: Path) -> None:
+    for path in copied.rglob(f"*{without}"):
+        path.unlink()
+    log = data_log(CREATED, copied)
+    told = log.written(333)
+    assert told is not None and told.at == created(333)
+    assert log.end == RECORDS
+    assert log.log_start == (DELETED_BEFORE if without != "checkpoint" else 0)
+
+
+def test_the_time_index_tells_how_the_end_grew() -> None:
+    samples = data_log(CREATED).samples(SAID["at"])
+    (life,) = Ends.of(samples).lives
+    assert {sample.method for sample in samples} == {EndMethod.INDEX}
+    assert all(sample.topic_id for sample in samples)
+    for offset in range(DELETED_BEFORE, RECORDS):
+        told = written_at(offset, life)
+        assert told.at is not None and abs(told.at - created(offset)) <= 10 * EVERY_MS
+    assert offsets(SAID["from_250"])[CREATED] == 250
+    told = life.end_at(created(250)).estimate
+    assert told is not None and abs(told - 250) <= 10
+
+
+def test_until_the_copy_was_made_the_end_stayed() -> None:
+    samples = data_log(CREATED).samples(SAID["at"])
+    assert samples[-1].at == SAID["at"]
+    ends = Ends.of(samples)
+    found = lag_at(CommitAt(SAID["at"] - 5, 100), ends, SAID["at"])
+    assert (found.lag, found.end_offset, found.log_start, found.data_lost) == (
+        300,
+        RECORDS,
+        DELETED_BEFORE,
+        50,
+    )
+
+
+def described(printed: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """LOG-END-OFFSET and LAG by group and topic."""
+    rows = [line.split() for line in printed.splitlines() if line.startswith("lag-")]
+    return {(row[0], row[1]): (int(row[4]), int(row[5])) for row in rows}
+
+
+@pytest.mark.parametrize("of", sorted(described(SAID["described"])))
+def test_lag_is_what_kafka_said(of: tuple[str, str]) -> None:
+    end, lag = described(SAID["described"])[of]
+    ends = Ends.of(data_log(of[1]).samples(SAID["at"]))
+    found = lag_at(CommitAt(SAID["at"] - 5, end - lag), ends, SAID["at"])
+    assert (found.end_offset, found.lag) == (end, lag)
+
+
+@pytest.mark.broker
+def test_the_newest_release_live_and_stopped(tmp_path: Path) -> None:
+    """While it runs its indexes have a preallocated tail, and no snapshot is of the end."""
+    with KRaftBroker() as broker:
+        told: dict[str, Any] = tell(broker, 1 << 20)
+        live = Path(shutil.copytree(broker.data_dir, tmp_path / "live"))
+        broker.stop()
+        for folder in (live, broker.data_dir):
+            for topic, end in offsets(told["latest"]).items():
+                log = data_log(topic, folder)
+                assert log.end == end
+                assert log.last_stable == (4 if topic == STABLE else end)
+                assert log.samples()[-1].end == end
+            record = data_log(CREATED, folder).written(333)
+            assert record is not None and record.at == told["begins"] + 333 * EVERY_MS
+        assert data_log(CREATED, broker.data_dir).log_start == DELETED_BEFORE
