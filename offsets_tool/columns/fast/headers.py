@@ -3,10 +3,10 @@
 Stops before the first batch that it leaves to the reference.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.columns.fast.crc import crc32c
-from offsets_tool.columns.fast.layout import CAPACITY, B, put
+from offsets_tool.columns.fast.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B, put
 from offsets_tool.columns.fast.machine import big_i16, big_i32, big_i64, big_u32, compiled, load_u8, step
 
 HEADER: Final = 61
@@ -33,14 +33,14 @@ _BODY_END: Final = int(B.BODY_END)
 
 
 @compiled
-def read_headers(data: int, size: int, position: int, end: int, batches: int) -> Any:
-    """Fills `batches` from `position` (of `size` bytes at address `data`); returns how many, and where the next begins.
+def read_headers(data: int, size: int, position: int, end: int, batches: int) -> int:
+    """Fills `batches` from `position` (of `size` bytes at address `data`); returns how many.
 
-    Stops at `end`, when batches or their records would be more than a table holds, and before a batch that the lane does
-    not read: that is the case when it returns no batch at all.
+    Stops at `end`, when they are enough for a chunk, or their records more than a table holds, and before a batch that the
+    lane does not read: that is the case when it returns 0.
     """
-    number, rows = 0, 0
-    while position < end and number < CAPACITY:
+    number, rows, enough = 0, 0, position + CHUNK_BYTES
+    while position < end and position < enough and number < CAPACITY:
         length = _sound_size(data + position, size - position)
         rows += big_i32(data + position + 57) if length else 0
         if length == 0 or rows > CAPACITY:
@@ -48,7 +48,7 @@ def read_headers(data: int, size: int, position: int, end: int, batches: int) ->
         _fill(data + position, position, length, batches, number)
         number += 1
         position += length
-    return number, position
+    return number
 
 
 @step
@@ -57,7 +57,7 @@ def _sound_size(at: int, left: int) -> int:
     if left < HEADER or load_u8(at + 16) != 2:
         return 0
     size = big_i32(at + 8) + 12
-    if size < HEADER or size > left:
+    if size < HEADER or size > left or size > LONGEST_BATCH:
         return 0
     base_offset, last_delta, count = big_i64(at), big_i32(at + 23), big_i32(at + 57)
     if base_offset < 0 or last_delta < 0 or base_offset > _MAX_OFFSET - last_delta:

@@ -94,6 +94,11 @@ class Interned:
         return int(self._directory[_KEYS // 8])
 
     @property
+    def key_bytes(self) -> int:
+        """How many bytes the keys have together."""
+        return int(self._directory[_ARENA_USED // 8])
+
+    @property
     def topic_id_count(self) -> int:
         return int(self._directory[_TOPIC_ID_COUNT // 8])
 
@@ -106,7 +111,7 @@ class Interned:
         """Where each key begins, with the end of the last, int64, and the bytes: keys lie there one after another by number."""
         starts = np.empty(len(self) + 1, np.int64)
         starts[:-1] = self._entries[: len(self), _START // 8]
-        starts[-1] = self._directory[_ARENA_USED // 8]
+        starts[-1] = self.key_bytes
         return starts, self._arena[: starts[-1]]
 
     def topic_id(self, number: int) -> bytes:
@@ -114,15 +119,19 @@ class Interned:
         return bytes(self._topic_ids[number].astype(">i8").tobytes())
 
     def grow(self, needed: int) -> None:
-        """More room everywhere, and for at least `needed` more bytes of keys."""
-        count, entries, arena, topic_ids = len(self), self._entries, self._arena, self._topic_ids
-        self._slots = np.full(4 * len(self._slots), _FREE, np.int32)
-        self._entries = np.zeros((4 * len(entries), _WORDS), np.int64)
-        self._entries[:count] = entries[:count]
-        self._arena = np.concatenate((arena, np.empty(len(arena) + needed, np.uint8)))
-        self._topic_ids = np.concatenate((topic_ids, np.zeros((3 * len(topic_ids), 2), np.int64)))
+        """More room where there is none left, and for at least `needed` more bytes of keys."""
+        if self.key_bytes + needed > len(self._arena):
+            self._arena = np.concatenate((self._arena, np.empty(len(self._arena) + needed, np.uint8)))
+        if self.topic_id_count == len(self._topic_ids):
+            more = np.zeros((3 * len(self._topic_ids), 2), np.int64)
+            self._topic_ids = np.concatenate((self._topic_ids, more))
+        is_full = len(self) == len(self._entries)
+        if is_full:
+            self._slots = np.full(4 * len(self._slots), _FREE, np.int32)
+            self._entries = np.concatenate((self._entries, np.zeros((3 * len(self), _WORDS), np.int64)))
         self._point()
-        _rehash(self.address)
+        if is_full:
+            _rehash(self.address)
 
 
 @compiled

@@ -11,7 +11,7 @@ import numpy as np
 
 from offsets_tool.columns.fast.headers import read_headers
 from offsets_tool.columns.fast.interned import Interned
-from offsets_tool.columns.fast.layout import B, R, new_table
+from offsets_tool.columns.fast.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B, R, new_table
 from offsets_tool.columns.fast.machine import address
 from offsets_tool.columns.fast.records import TABLES_FULL, read_records
 from offsets_tool.errors import DecodeError
@@ -23,11 +23,14 @@ from offsets_tool.rows import Batch, BatchRead, Unreadable
 
 Array = np.ndarray[Any, Any]
 
-_INFLATED_AT_ONCE: Final = 32 << 20
-"""Bytes of decompressed content held for one chunk."""
-
-_KEYS_KEPT: Final = 1 << 20
+_KEYS_KEPT: Final = (1 << 20) - CAPACITY
 """Distinct keys after which the tables begin anew: what keeps memory flat when every key is new."""
+
+_KEY_BYTES_KEPT: Final = 64 << 20
+"""And their bytes, where keys are long."""
+
+_TOPIC_IDS_KEPT: Final = 1 << 16
+"""And topic ids: they are looked for one by one."""
 
 _CODEC: Final = 7
 
@@ -91,11 +94,9 @@ class Lane:
         """The batches that begin from `start`, where one begins, to `end`; by default all."""
         position, end = start, len(self._view) if end is None else end
         while position < end:
-            if len(self.interned) > _KEYS_KEPT:
+            if self._know_too_much():
                 self.interned = Interned()
-            count, _after = read_headers(
-                address(self._data), len(self._data), position, end, address(self._batches)
-            )
+            count = read_headers(address(self._data), len(self._data), position, end, address(self._batches))
             if count:
                 count = self._of_one_kind(count)
                 position = int(self._batches[B.POSITION, count - 1] + self._batches[B.SIZE, count - 1])
@@ -108,6 +109,14 @@ class Lane:
                     position = item.position + item.size
                     if self._may_be_ours(position):
                         break
+
+    def _know_too_much(self) -> bool:
+        known = self.interned
+        return (
+            len(known) > _KEYS_KEPT
+            or known.key_bytes > _KEY_BYTES_KEPT
+            or known.topic_id_count > _TOPIC_IDS_KEPT
+        )
 
     def _may_be_ours(self, position: int) -> bool:
         return position + MAGIC_AT < len(self._view) and self._view[position + MAGIC_AT] == 2
@@ -143,7 +152,7 @@ class Lane:
         """Content of the batches from `first` on, as many as may be held at once, and the batch after the last of them."""
         parts: list[bytes] = []
         held, number = 0, first
-        while number < count and held < _INFLATED_AT_ONCE:
+        while number < count and held < CHUNK_BYTES:
             content = self._content(number)
             self._batches[B.BODY_START, number] = held
             held += len(content)
@@ -153,7 +162,7 @@ class Lane:
         return np.frombuffer(b"".join(parts) or b"\0", np.uint8), number
 
     def _content(self, number: int) -> bytes:
-        """A batch's decompressed records; nothing where that fails, and then the batch is the reference's by its count."""
+        """A batch's decompressed records; nothing where the batch is the reference's, which it then is by its count."""
         start, end = (int(self._batches[field, number]) for field in (B.BODY_START, B.BODY_END))
         if start == end:
             return b""
@@ -162,8 +171,9 @@ class Lane:
             content = inflate(codec, self._view[start:end], self._limit)
         except DecodeError:
             content = b""
-        if not content:
+        if not content or len(content) > LONGEST_BATCH:
             # An empty batch with content, or one that cannot be inflated: one record more than there is declines it.
+            content = b""
             self._batches[B.COUNT, number] = max(1, self._batches[B.COUNT, number])
         return content
 

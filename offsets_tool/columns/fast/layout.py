@@ -16,6 +16,14 @@ Array = np.ndarray[Any, Any]
 CAPACITY: Final = 1 << 15
 """Batches or records of one chunk. A batch of more records is the reference's."""
 
+CHUNK_BYTES: Final = 8 << 20
+"""Batches of one chunk are no more once they have so many bytes, as they lie in the file and decompressed: memory stays flat
+where values are large."""
+
+LONGEST_BATCH: Final = 64 << 20
+"""A batch of more bytes, in the file or decompressed, is the reference's: so no column of a chunk goes beyond Arrow's 2 GiB, though
+JSON may take twenty times the bytes of its value."""
+
 _LINE: Final = CAPACITY + 40
 """Cells from one field to the next. Not a power of two: then the same column of all fields would compete for one place in the
 caches."""

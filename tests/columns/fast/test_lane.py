@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from offsets_tool.columns.fast.interned import Interned
 from offsets_tool.columns.fast.lane import Chunk, Lane
-from offsets_tool.columns.fast.layout import CAPACITY
+from offsets_tool.columns.fast.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B
 from offsets_tool.events import Key, encode_key
 from offsets_tool.log.walk import Walker
 from offsets_tool.records import RECORD_TYPES
+from offsets_tool.rows import BatchRead
 from offsets_tool.wire import walk
 from tests.cases import CASES, commit
 from tests.columns.fast.lanes import SEGMENTS, assert_same, by_lane, by_reference
@@ -150,6 +151,27 @@ def test_batches_too_long_for_a_chunk_are_the_references() -> None:
     long = batch([(key, None)] * (CAPACITY + 1))
     lane = assert_same(batch([(key, None)], 0) + long + batch([(key, None)], 2 * CAPACITY))
     assert (lane.declined, lane.rows_in_lane) == (1, 2)
+
+
+@pytest.mark.parametrize("codec", (0, 4))
+def test_chunks_are_cut_where_values_are_large(codec: int) -> None:
+    key, value = encode_key(Key(RECORD_TYPES[2], CASES[13].key)), bytes(1 << 20)
+    data = b"".join(batch([(key, value)], place, codec) for place in range(20))
+    chunks = list(Lane(memoryview(data), "s", 3).read())
+    assert all(isinstance(chunk, Chunk) for chunk in chunks) and len(chunks) >= 2
+    for chunk in chunks:
+        assert isinstance(chunk, Chunk)
+        content = chunk.batches[B.BODY_END] - chunk.batches[B.BODY_START]
+        assert content.sum() < CHUNK_BYTES + 2 * len(value)
+    assert_same(data)
+
+
+@pytest.mark.parametrize("codec", (0, 4))
+def test_batches_of_too_many_bytes_are_the_references(codec: int) -> None:
+    long = batch([(None, bytes(LONGEST_BATCH))], codec=codec)
+    (read,) = Lane(memoryview(long), "s", 3).read()
+    assert isinstance(read, BatchRead) and read.unreadable is None
+    assert len(read.records[0].value or b"") == LONGEST_BATCH
 
 
 def test_ranges_add_up() -> None:
