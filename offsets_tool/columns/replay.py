@@ -76,26 +76,28 @@ class ColumnCoordinator:
     def replay(self, rows: pa.RecordBatch) -> list[tuple[Event, tuple[Change, ...]]]:
         """Replays rows (COLUMNS) of one partition, in the order of their offsets. Returns the events that are no plain commits,
         and what they did."""
+        return list(self.replay_each(rows))
+
+    def replay_each(self, rows: pa.RecordBatch) -> Iterator[tuple[Event, tuple[Change, ...]]]:
+        """The same, where each may be forgotten before the next: the rows are replayed when all have been taken."""
         plain_rows = self._are_plain(rows)
         places, others = np.flatnonzero(plain_rows), np.flatnonzero(~plain_rows)
         subjects = self._subjects.of(rows, places)
         self._held.make_room()
         if not len(others):
             self._held.hold_rows(rows, places, subjects)
-            return []
+            return
         groups = self._subjects.group_of[subjects]
         others = self._without_replaced(rows, others)
         looked_at = self._looked_at(rows, others)[groups]
         self._held.hold_rows(rows, places[~looked_at], subjects[~looked_at])
         commits = Commits.of(rows, places[looked_at], subjects[looked_at])
         waiting = _Waiting(commits, places[looked_at], groups[looked_at])
-        replayed = []
         for place, event in zip(others.tolist(), self._events.events(rows, others), strict=True):
             self._bring_to_date(event, place, waiting)
-            replayed.append((event, self.coordinator.replay(event)))
+            yield event, self.coordinator.replay(event)
         for group, commits in waiting.rest():
             self._held.hold(group, commits)
-        return replayed
 
     def settle(self) -> Coordinator:
         """The coordinator, with everything that was replayed in its state."""
