@@ -234,3 +234,41 @@ class SourceRow(NamedTuple):
     ]
     run: Run
     ingested_at: Annotated[datetime, "When the ingest began."]
+
+
+ReplayRun = Annotated[Int64, "The replay that wrote the row."]
+
+
+class TopicNameRow(NamedTuple):
+    """The name that the records of a cluster prove for a topic's id. An id never changes its name."""
+
+    cluster: Cluster
+    topic_id: Annotated[String, "The id as Kafka writes it."]
+    topic: Annotated[String, "The topic's name."]
+    run: ReplayRun
+
+
+class ReplayRow(NamedTuple):
+    """Up to where a replay has brought one log partition's histories. The latest row of a partition counts; it is written last."""
+
+    cluster: Cluster
+    log_partition: LogPartition
+    position: Annotated[Int64, "The offset after the last record that was replayed."]
+    settled: Annotated[
+        Int64, "What ended before this offset stays as it is; later ends may still be told otherwise."
+    ]
+    ingest_run: Annotated[Int64, "The last ingest whose rows are in."]
+    records: Annotated[Int64, "Records that this replay replayed."]
+    from_start: Annotated[bool, "Whether it began with the partition's first record, not at a checkpoint."]
+    coordinator: Annotated[String, "Whose rules were asked for: auto, classic or new."]
+    rules: Annotated[String, "Whose rules hold at the position: classic or new."]
+    proved_at: Annotated[
+        Int64 | None, "Offset of the first record that proves the new coordinator; null if none does."
+    ]
+    differed_at: Annotated[
+        Int64 | None, "First offset where both rules differ while nothing proved which hold; null if none."
+    ]
+    unnamed: Annotated[tuple[String, ...], "Ids of topics that no record had named."]
+    checkpoint: Annotated[String, "File in the lake's folder _checkpoints to go on from."]
+    replayed_at: Annotated[datetime, "When the replay began."]
+    run: ReplayRun

@@ -5,14 +5,28 @@ written by any Arrow writer belong in them. Knows nothing about writing (spark.c
 """
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from offsets_tool.errors import OffsetsToolError
-from offsets_tool.table_rows import EventRow, LogRow, SourceRow
+from offsets_tool.replay.history_rows import (
+    AnomalyRow,
+    GroupHistoryRow,
+    MemberHistoryRow,
+    OffsetHistoryRow,
+)
+from offsets_tool.table_rows import (
+    Cluster,
+    EventRow,
+    LogRow,
+    ReplayRow,
+    ReplayRun,
+    SourceRow,
+    TopicNameRow,
+)
 from offsets_tool.wire.arrow import arrow_schema
 
 
@@ -42,14 +56,23 @@ class Table:
     """A table: a folder of the lake with its name."""
 
     def __init__(
-        self, name: str, row: type, key: tuple[str, ...], order: tuple[str, ...], checks: tuple[Sum, ...] = ()
+        self,
+        name: str,
+        row: type,
+        key: tuple[str, ...],
+        order: tuple[str, ...],
+        *,
+        checks: tuple[Sum, ...] = (),
+        ends: str | None = None,
     ) -> None:
-        """`order`: the columns that compaction sorts by, those that questions name."""
+        """`order`: the columns that compaction sorts by, those that questions name. `ends`: of a history, the offset in the log
+        up to which a row holds; null while it does."""
         self.name = name
         self.row = row
         self.key = key
         self.order = order
         self.checks = checks
+        self.ends = ends
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -89,7 +112,7 @@ SOURCES = Table(
     SourceRow,
     ("cluster", "source", "log_partition", "range_start"),
     ("cluster", "source"),
-    (
+    checks=(
         Sum("range_adds_up", "range_end", ("range_start", "bytes")),
         Sum("bytes_add_up", "bytes", ("bytes_in_batches", "bytes_unreadable")),
         Sum("records_add_up", "records", ("decoded", "kept_raw", "control")),
@@ -99,10 +122,55 @@ TABLES = (LOG, EVENTS, SOURCES)
 """In the order in which an ingest commits: sources last."""
 
 
+def _in_lake(row: type) -> type:
+    """A row of one log's history, in a lake of many clusters."""
+    columns = [("cluster", Cluster), *get_type_hints(row, include_extras=True).items(), ("run", ReplayRun)]
+    made: type = NamedTuple(row.__name__, columns)  # type: ignore[misc]
+    made.__doc__ = row.__doc__
+    return made
+
+
+_PLACE = ("cluster", "log_partition")
+OFFSET_HISTORY = Table(
+    "offset_history",
+    _in_lake(OffsetHistoryRow),
+    (*_PLACE, "group", "topic", "partition", "counted", "producer_id", "from_offset"),
+    ("group", "topic", "from_timestamp"),
+    ends="to_offset",
+)
+GROUP_HISTORY = Table(
+    "group_history",
+    _in_lake(GroupHistoryRow),
+    (*_PLACE, "group", "from_offset"),
+    ("group", "from_timestamp"),
+    ends="to_offset",
+)
+MEMBER_HISTORY = Table(
+    "member_history",
+    _in_lake(MemberHistoryRow),
+    (*_PLACE, "group", "member_id", "from_offset"),
+    ("group", "member_id", "from_timestamp"),
+    ends="to_offset",
+)
+ANOMALIES = Table(
+    "anomalies",
+    _in_lake(AnomalyRow),
+    (*_PLACE, "log_offset", "group", "about", "note"),
+    ("group", "log_offset"),
+    ends="log_offset",
+)
+TOPIC_NAMES = Table("topic_names", TopicNameRow, ("cluster", "topic_id"), ("cluster", "topic_id"))
+REPLAYS = Table("replays", ReplayRow, (*_PLACE, "run"), _PLACE)
+HISTORIES = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES)
+"""In the order of columns.history.ROWS."""
+REPLAY_TABLES = (*HISTORIES, TOPIC_NAMES, REPLAYS)
+"""In the order in which a replay commits: replays last."""
+
+
 def read_table(session: SparkSession, lake: str, table: Table) -> DataFrame:
-    """A table's rows, without those of a run that was interrupted and waits to be finished."""
+    """A table's rows, without those of an ingest that was interrupted and waits to be finished."""
     rows = session.read.format("delta").load(f"{lake}/{table.name}")
-    if table is SOURCES:
+    if table not in (LOG, EVENTS):
         return rows
     runs = session.read.format("delta").load(f"{lake}/{SOURCES.name}").select("run").distinct()
     return rows.join(runs, "run", "left_semi").select(*table.schema.names)

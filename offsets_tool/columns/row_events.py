@@ -43,7 +43,7 @@ class RowEvents:
         taken = pa.array(places)
         columns = (plain(rows.column(name).take(taken)).to_pylist() for name in _FACTS)
         for facts in zip(*columns, strict=True):
-            yield decode(_record(**dict(zip(_FACTS, facts, strict=True))), self._key_reader)
+            yield decode(log_record(**dict(zip(_FACTS, facts, strict=True))), self._key_reader)
 
 
 def plain(column: pa.Array) -> pa.Array:
@@ -56,7 +56,7 @@ def encoded(column: pa.Array) -> pa.DictionaryArray:
     return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
-def _record(base_offset: int | None, magic: int | None, sequence: int | None, **facts: Any) -> LogRecord:
+def log_record(base_offset: int | None, magic: int | None, sequence: int | None, **facts: Any) -> LogRecord:
     """As far as a row says it, which is all that decoding and replay look at."""
     batch = None
     if base_offset is not None and magic is not None:

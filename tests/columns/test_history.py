@@ -1,0 +1,149 @@
+"""Histories by rows are histories record by record, wherever rows are cut and wherever replay is left and gone on with."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.columns.decode import decode_batches, log_batches
+from offsets_tool.columns.history import HistoryReplay, HistoryRows, Left, Start, replay_batches
+from offsets_tool.columns.history_events import COLUMNS
+from offsets_tool.columns.replay import with_raw
+from offsets_tool.events import decode
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.history import History
+from offsets_tool.replay.history_rows import HistoryRow
+from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import LogRecord
+from offsets_tool.wire.text import java_text
+from tests import plain_rows
+from tests.columns.test_replay import live_segments
+from tests.replay.rebuilt import PARTITIONS
+from tests.replay.sequences import logs
+from tests.replay.test_checkpoint import RULES
+
+RAW = ("magic", "key", "value")
+OF_COMMITS = [name for name in COLUMNS[COLUMNS.index("record_type") :] if name not in RAW]
+
+
+def rows_of(records: Iterable[LogRecord]) -> pa.RecordBatch:
+    """Records as rows: raw bytes only of what is no commit that reads without a problem."""
+    log = list(log_batches(records, cluster="", source="s", run=1))
+    batches = [with_raw(*both) for both in zip(log, decode_batches(log), strict=True)]
+    rows = pa.Table.from_batches(batches).combine_chunks()
+    is_commit = pc.and_(rows["topic"].is_valid(), rows["problem"].is_null())
+    columns = {name: rows[name] for name in COLUMNS}
+    for names, theirs in ((RAW, pc.invert(is_commit)), (OF_COMMITS, is_commit)):
+        for name in names:
+            columns[name] = pc.if_else(theirs, columns[name], pa.scalar(None, columns[name].type))
+    return pa.table(columns).combine_chunks().to_batches()[0]
+
+
+def parts(rows: pa.RecordBatch, cuts: Iterable[int]) -> list[pa.RecordBatch]:
+    places = sorted({0, *(cut for cut in cuts if 0 < cut < rows.num_rows), rows.num_rows})
+    return [rows.slice(start, end - start) for start, end in pairwise(places)]
+
+
+def told(found: Sequence[HistoryRows]) -> list[list[dict[str, Any]]]:
+    """All rows of each history, in an order that does not depend on when they were told."""
+    return [
+        sorted((row for each in found for row in each[kind].to_pylist()), key=repr)
+        for kind in range(len(HistoryRows._fields))
+    ]
+
+
+def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) -> list[list[dict[str, Any]]]:
+    """One at a time."""
+    coordinator, history = Coordinator(partition, rules), History()
+    rows: list[HistoryRow] = []
+    for event in map(decode, records):
+        history.see_record(event.record.log_offset)
+        rows += [row for change in coordinator.replay(event) for row in history.fold(change)]
+    rows += [*history.flush(), *history.open_rows()]
+    kinds = ("OffsetHistoryRow", "GroupHistoryRow", "MemberHistoryRow", "AnomalyRow")
+    plain = [[_plain(row) for row in rows if type(row).__name__ == kind] for kind in kinds]
+    return [sorted(some, key=repr) for some in plain]
+
+
+def _plain(row: HistoryRow) -> dict[str, Any]:
+    return {name: _value(value) for name, value in row._asdict().items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [java_text(str(part)) for part in value]
+    return java_text(str(value)) if isinstance(value, str) else value
+
+
+def in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None, partition: int) -> list[HistoryRows]:
+    """Each batch by a replay of its own that goes on where the one before was left."""
+    found, left = list[HistoryRows](), None
+    for rows in batches:
+        replay = HistoryReplay(Start(partition, {}, rules, left.checkpoint if left else None))
+        found.append(replay.replay(rows))
+        left = replay.leave()
+        assert settles(found[-1], left)
+    assert left is not None
+    return [*found, left.rows]
+
+
+def settles(ended: HistoryRows, left: Left) -> bool:
+    """What was told for good had ended before, what holds or may be told otherwise had not."""
+    firm = [row["to_offset"] for kind in ended[:3] for row in kind.to_pylist()]
+    loose = [row["to_offset"] for kind in left.rows[:3] for row in kind.to_pylist()]
+    return all(end < left.settled for end in firm) and all(
+        end is None or end >= left.settled for end in loose
+    )
+
+
+@given(logs(), st.sampled_from(RULES), st.lists(st.integers(1, 60), max_size=4))
+def test_any_log_however_it_is_cut(log: list[LogRecord], rules: Rules | None, cuts: list[int]) -> None:
+    if not log:
+        return
+    batches = parts(rows_of(log), cuts)
+    assert told(list(replay_batches(Start(0, {}, rules), batches))) == expected(log, rules, 0)
+    assert told(in_turns(batches, rules, 0)) == expected(log, rules, 0)
+
+
+def records_of(partition: Path) -> list[LogRecord]:
+    return list(plain_rows.records(Path(live.path) for live in live_segments(partition)))
+
+
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda path: "/".join(path.parts[-3::2]))
+def test_real_logs(partition: Path) -> None:
+    number = int(partition.name.rpartition("-")[2])
+    records = records_of(partition)
+    if not records:
+        return
+    rows = rows_of(records)
+    many = rows.num_rows
+    assert told(in_turns(parts(rows, [many // 5, many // 2, many - 3]), None, number)) == expected(
+        records, None, number
+    )
+
+
+def test_ids_without_a_name_are_told() -> None:
+    found = [path for path in PARTITIONS if path.parts[-3] == "4.3.1-newgroups"]
+    unnamed: set[str] = set()
+    for partition in found:
+        replay = HistoryReplay(Start(0))
+        replay.replay(rows_of(records_of(partition)))
+        unnamed |= set(replay.leave().unnamed)
+    assert unnamed
+    names = {topic_id: f"named {number}" for number, topic_id in enumerate(sorted(unnamed))}
+    for partition in found:
+        replay = HistoryReplay(Start(0, names))
+        replay.replay(rows_of(records_of(partition)))
+        assert replay.leave().unnamed == ()
+
+
+def test_what_was_learnt_of_the_rules_holds_from_the_checkpoint_on() -> None:
+    left = HistoryReplay(Start(0)).leave()
+    assert (left.rules, left.position, left.settled) == (Rules.CLASSIC, 0, 0)
+    assert HistoryReplay(Start(0, {}, Rules.NEW, left.checkpoint)).leave().rules == Rules.NEW
