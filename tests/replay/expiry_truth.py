@@ -22,7 +22,7 @@ ABORTED, SUPERSEDED = "aborted", "superseded"
 UNSUBSCRIBED_FROM: Final = (2, 4)
 """KIP-496: before it, what a group with members no longer reads was kept."""
 SOON_MS: Final = 4_000
-"""How far a tombstone may stand from the action that asked for it."""
+"""How far a tombstone may stand from the action that asked for it; of several that could have, the nearest did."""
 
 Story = Mapping[str, Any]
 Where = tuple[str, str, int]
@@ -146,21 +146,24 @@ class Truth:
         old = self.release < (0, 9)
         self.commits = [commit for step in story for commit in _commits(step, old)]
         self.presences = [presence for step in story if (presence := _presence(step)) is not None]
-        self.aborted = _ended(story, _ABORTS)
-        self.superseded = _superseded(story)
+        self.aborted = {where for where, at in _ended(story, _ABORTS) if not self._is_taken(where, at)}
+        self.superseded = {where for where, _ in _ended(story, _OVERTAKEN)}
 
     def cause(self, group: str, topic: str, partition: int, at: int | None) -> str:
         """Why an offset got its tombstone at this time (None: the log has no times, and no deed is in its story)."""
         where = (group, topic, partition)
-        causes = {deed.cause for deed in self.deeds if at is not None and deed.takes(where, at)}
-        if causes:
-            (cause,) = causes
-            return cause
+        deeds = [] if at is None else [deed for deed in self.deeds if deed.takes(where, at)]
+        if at is not None and deeds:
+            return min(deeds, key=lambda deed: abs(at - deed.at)).cause
         assert at is not None or not self.deeds
         commits = [each for each in self.commits if each.where == where and (at is None or each.at < at)]
         if commits and (commits[-1].explicit if at is not None else commits[0].explicit):
             return EXPIRE_TIMESTAMP
         return UNSUBSCRIBED if at is not None and self._is_unsubscribed(group, topic, at) else RETENTION
+
+    def _is_taken(self, where: Where, at: int) -> bool:
+        """Whether a deed took what was pending before its abort: the new coordinator's do."""
+        return self.release >= (4, 0) and any(deed.takes(where, at) and deed.at < at for deed in self.deeds)
 
     def _is_unsubscribed(self, group: str, topic: str, at: int) -> bool:
         if self.release < UNSUBSCRIBED_FROM:
@@ -175,6 +178,7 @@ def _minutes(config: Mapping[str, str], release: tuple[int, ...]) -> int:
     return int(config.get("offsets.retention.minutes", default))
 
 
+_OVERTAKEN: Final = (r"commit \S+ after a later plain commit$",)
 _ABORTS: Final = (
     r"abortTransaction$",
     r"abort (\S+)$",
@@ -183,10 +187,10 @@ _ABORTS: Final = (
 )
 
 
-def _ended(story: Iterable[Story], endings: Iterable[str]) -> set[Where]:
-    """Offsets that were sent in a transaction which then ended in one of these ways."""
+def _ended(story: Iterable[Story], endings: Iterable[str]) -> set[tuple[Where, int]]:
+    """Offsets that were sent in a transaction which then ended in one of these ways, and when."""
     open_: dict[str, set[Where]] = {}
-    ended: set[Where] = set()
+    ended: set[tuple[Where, int]] = set()
     for step in story:
         producer = _producer(step)
         if producer is None:
@@ -194,7 +198,7 @@ def _ended(story: Iterable[Story], endings: Iterable[str]) -> set[Where]:
         if step["what"].startswith("sendOffsetsToTransaction"):
             open_.setdefault(producer, set()).update(each.where for each in _commits(step, False))
         elif any(re.match(ending, step["what"]) for ending in endings):
-            ended |= open_.pop(producer, set())
+            ended |= {(where, step["at_ms"]) for where in open_.pop(producer, set())}
         elif re.match(r"commit|end of", step["what"]):
             open_.pop(producer, None)
     return ended
@@ -204,11 +208,6 @@ def _producer(step: Story) -> str | None:
     named = re.search(r"(\S+-tx)\b", step["what"])
     name: str | None = step.get("transactional_id") or (named[1] if named else None)
     return name
-
-
-def _superseded(story: list[Story]) -> set[Where]:
-    """Offsets of transactions that were committed after a later plain commit of the same; the story says so in as many words."""
-    return _ended(story, (r"commit \S+ after a later plain commit$",))
 
 
 def corpora(folder: Path = CORPORA) -> list[Path]:

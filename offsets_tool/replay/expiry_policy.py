@@ -1,0 +1,91 @@
+"""By which release's rules a log's offsets expire, as far as the log proves it, and after how long.
+
+A log names no release. By versions of values, record types and the coordinator's own batches it tells a range, and the newest
+of the range stands for it: they have one rule, unless `inter.broker.protocol.version` was held back. Up to 2.0 the broker's
+retention stands in the values; later it is nowhere, and Kafka's default stands for it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from offsets_tool.events import Event
+from offsets_tool.replay.expiry import KIP_211, Policy, Release, default_retention_ms
+from offsets_tool.replay.rules import proves_new
+
+_LEGACY, _COMMIT, _GROUP = 0, 1, 2
+_STREAMS: Final = frozenset(range(17, 24))
+_NONE: Final = -1
+
+
+class Basis(NamedTuple):
+    """A Policy and what it rests on, in words; `None` for what was given."""
+
+    policy: Policy
+    release_by: str | None
+    retention_by: str | None
+
+
+class _Sign(NamedTuple):
+    """What a log has, and the newest release that would write it and nothing newer."""
+
+    release: Release
+    words: str
+
+
+_NEWEST: Final[Release] = (4, 3)
+_CLASSIC_SIGNS: Final = (
+    (_GROUP, {3, 4}, _Sign((3, 9), "group metadata of version 3: 2.3 to 3.9")),
+    (_GROUP, {2}, _Sign((2, 2), "group metadata of version 2: 2.1 or 2.2")),
+    (_COMMIT, {2, 3}, _Sign((3, 9), "commits of version 2 or 3: 2.1 to 3.9")),
+    (_GROUP, {1}, _Sign((2, 0), "group metadata of version 1: 0.10.1 to 2.0")),
+    (_GROUP, {0}, _Sign((0, 10, 0), "group metadata of version 0: 0.9 to 0.10.0")),
+    (_COMMIT, {1}, _Sign((2, 0), "commits of version 1, no group metadata: 0.9 to 2.0")),
+    (_LEGACY, {0}, _Sign((0, 8, 2), "keys of type 0 alone: 0.8.2")),
+)
+"""The first that holds: type, versions of its values, what they tell."""
+
+
+class Signs:
+    """Told of every event, says by which release and retention offsets expire."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[int, int | None]] = set()
+        self._new = False
+        self._lasting: Counter[int] = Counter()
+
+    def see(self, event: Event) -> None:
+        """One event of the evidence, of any partition, in any order."""
+        if event.type_id is None or event.key is None:
+            return
+        version = event.value.version if event.value else None
+        self._seen.add((event.type_id, version))
+        self._new = self._new or proves_new(event)
+        if event.type_id <= _COMMIT and event.value is not None:
+            data = event.value.data
+            if data.expire_timestamp != _NONE:
+                self._lasting[data.expire_timestamp - data.commit_timestamp] += 1
+
+    def basis(self, release: Release | None, retention_ms: int | None, check_interval_ms: int) -> Basis:
+        """The policy: what is given, else what the log proves, else Kafka's default."""
+        sign = self._sign() if release is None else None
+        rules = release or (sign.release if sign else ())
+        found, words = self._retention(rules) if retention_ms is None else (retention_ms, None)
+        return Basis(Policy(rules, found, check_interval_ms), sign.words if sign else None, words)
+
+    def _retention(self, release: Release) -> tuple[int, str]:
+        if release < KIP_211 and self._lasting:
+            (lasting, _), *_ = self._lasting.most_common(1)
+            return lasting, "as most values say"
+        return default_retention_ms(release), "Kafka's default"
+
+    def _sign(self) -> _Sign:
+        if self._has(_COMMIT, {4}) or any(type_id in _STREAMS for type_id, _ in self._seen):
+            return _Sign(_NEWEST, "commits of version 4 or streams groups: 4.1 or later")
+        if self._new:
+            return _Sign((4, 0), "the new coordinator's records, no commits of version 4: 4.0, or 3.7 to 3.9")
+        found = (sign for type_id, versions, sign in _CLASSIC_SIGNS if self._has(type_id, versions))
+        return next(found, _Sign(_NEWEST, "nothing in the log tells"))
+
+    def _has(self, type_id: int, versions: Iterable[int]) -> bool:
+        return any((type_id, version) in self._seen for version in versions)

@@ -1,0 +1,275 @@
+"""Which offsets went at once: tombstones of one group in one batch (before magic 2: in a run), and what the group was then.
+
+Folds the Changes of one log partition in the order of the log, in memory that grows with what lives; decides nothing about causes
+(deletions.py). A Removal is complete in itself, so that removals of all partitions can be brought together anywhere.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    CommittedOffset,
+    Group,
+    GroupOf,
+    Member,
+    MemberOf,
+    OffsetOf,
+    PendingCommit,
+    PendingOf,
+    TopicPartition,
+)
+from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
+from offsets_tool.replay.state import State
+
+RUN_MS: Final = 1_000
+"""How far tombstones of a run may stand apart where every record is a batch of its own."""
+_NO_TIME: Final = -1
+
+
+class Gone(NamedTuple):
+    """An offset that ended. `producer_id` says that it was pending; `expiry` is by its rule at that moment, None for pending ones.
+
+    `began_at`: since when the group had an offset there, `committed_at`: when this one was written. Epoch ms, None unknown.
+    """
+
+    topic: str
+    partition: int
+    commit: CommittedOffset
+    log_offset: int
+    expiry: Expiry | None
+    subscribed: bool | None
+    began_at: int | None
+    committed_at: int | None
+    producer_id: int | None = None
+
+
+class Removal(NamedTuple):
+    """What one batch took of a group. `at` is its record timestamp, None in magic 0; the group last changed at `changed_at`."""
+
+    log_partition: int | None
+    at: int | None
+    group_id: str
+    group: Group | None
+    is_new: bool
+    """Whether the new coordinator wrote it."""
+    gone: tuple[Gone, ...]
+    group_gone_at: int | None
+    """Log offset of the group's own tombstone in it."""
+    left: int
+    """Offsets that the group still had after it."""
+    left_topics: frozenset[str]
+    next_at: int | None
+    """When the first of those expires; None if none does."""
+    next_base: int | None
+    """The earliest time from which retention counts for one of those."""
+    has_pending: bool
+    changed_at: int | None
+
+
+class Ended(NamedTuple):
+    """A pending commit that its marker dropped: `kind` is `aborted` or `superseded`. `at` as in Removal."""
+
+    log_partition: int | None
+    log_offset: int
+    at: int | None
+    kind: ChangeKind
+    pending: PendingOf
+    commit: CommittedOffset
+
+
+class Alive(NamedTuple):
+    """Of a topic, at the end: since when (epoch milliseconds) some group has had an offset there without a break."""
+
+    topic: str
+    began_at: int
+
+
+class _Lived(NamedTuple):
+    began_at: int | None
+    committed_at: int | None
+    doubtful: bool = False
+    """Whether only a coordinator that loaded this log has it, and not the one that wrote it."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A removal that may go on; group and members as they were when it began."""
+
+    at: int | None
+    group: Group | None
+    members: Mapping[str, Member]
+    changed_at: int | None
+    is_new: bool
+    gone: list[Gone] = field(default_factory=list)
+    group_gone_at: int | None = None
+
+
+class Removals:
+    """Folds one log partition. `new_from` is the log offset from which the new coordinator wrote it; None: it did not."""
+
+    def __init__(self, log_partition: int | None, policy: Policy, new_from: int | None = None) -> None:
+        self._log_partition = log_partition
+        self._policy = policy
+        self._new_from = new_from
+        self._state = State()
+        self._lives: dict[OffsetOf, _Lived] = {}
+        self._doubted: tuple[OffsetOf, int] | None = None
+        self._changed: dict[str, int] = {}
+        self._open: dict[str, _Open] = {}
+        self._place = (-1, -1, -1)
+        """Batch, log offset and timestamp of the last change of what is open."""
+
+    def take(self, change: Change) -> list[Removal | Ended]:
+        """What is complete now that this change came."""
+        done: list[Removal | Ended] = list(self._close()) if self._open and not self._belongs(change) else []
+        if change.kind is ChangeKind.ANOMALY:
+            # About what the same record is going to put there.
+            if isinstance(change.subject, OffsetOf):
+                self._doubted = (change.subject, change.log_offset)
+            return done
+        ended = self._see(change)
+        self._state.put(change.subject, change.after)
+        if self._open:
+            self._place = (change.batch_offset, change.log_offset, change.timestamp)
+        return done if ended is None else [*done, ended]
+
+    def finish(self) -> list[Removal]:
+        """What was still open at the end."""
+        return list(self._close())
+
+    def alive(self) -> Iterator[Alive]:
+        """Of every topic that has offsets now, the longest life."""
+        first: dict[str, int] = {}
+        for offset, lived in self._lives.items():
+            if lived.began_at is not None and not lived.doubtful:
+                first[offset.topic] = min(lived.began_at, first.get(offset.topic, lived.began_at))
+        yield from (Alive(topic, began_at) for topic, began_at in first.items())
+
+    def _belongs(self, change: Change) -> bool:
+        batch, last, at = self._place
+        if change.batch_offset == batch:
+            return True
+        alone = batch == last and change.batch_offset == change.log_offset == last + 1
+        return alone and change.kind is ChangeKind.DELETED and abs(change.timestamp - at) <= RUN_MS
+
+    def _see(self, change: Change) -> Ended | None:
+        match change.subject:
+            case OffsetOf() as offset:
+                self._see_offset(change, offset)
+            case PendingOf() as pending:
+                return self._see_pending(change, pending)
+            case GroupOf(group):
+                self._see_group(change, group)
+            case MemberOf(group):
+                self._mark(change, group)
+        return None
+
+    def _see_offset(self, change: Change, offset: OffsetOf) -> None:
+        before, after = change.before, change.after
+        if isinstance(after, CommittedOffset):
+            self._live(change, offset, after)
+        elif isinstance(before, CommittedOffset):
+            opened, at = self._opened(change, offset.group), TopicPartition(offset.topic, offset.partition)
+            subscribed, expiry = self._expiry(opened, offset.group, at, before)
+            lived = self._lives.pop(offset, _Lived(None, None))
+            gone = Gone(
+                *at, before, change.log_offset, expiry, subscribed, lived.began_at, lived.committed_at
+            )
+            opened.gone.append(gone)
+
+    def _live(self, change: Change, offset: OffsetOf, after: CommittedOffset) -> None:
+        at = _time(change.timestamp)
+        at = _time(after.commit_timestamp) if at is None else at
+        known = self._lives.get(offset)
+        goes_on = known is not None and not known.doubtful and _same_topic(change.before, after)
+        doubtful = self._doubted == (offset, change.log_offset)
+        self._lives[offset] = _Lived(known.began_at if known and goes_on else at, at, doubtful)
+
+    def _see_pending(self, change: Change, pending: PendingOf) -> Ended | None:
+        before = change.before
+        if change.after is not None or not isinstance(before, PendingCommit):
+            return None
+        where, at = (pending.topic, pending.partition), change.log_offset
+        if change.kind is ChangeKind.DELETED:
+            gone = Gone(*where, before.commit, at, None, None, None, None, pending.producer_id)
+            self._opened(change, pending.group).gone.append(gone)
+            return None
+        self._mark(change, pending.group)
+        if change.kind is ChangeKind.COMMITTED:
+            return None
+        return Ended(self._log_partition, at, _time(change.timestamp), change.kind, pending, before.commit)
+
+    def _see_group(self, change: Change, group: str) -> None:
+        opened = self._open.get(group)
+        if opened is None or change.after is not None:
+            self._mark(change, group)
+        elif all(each.log_offset != change.log_offset for each in opened.gone):
+            # Else it is the classic coordinator's simple group, that goes with its last offset's tombstone.
+            opened.group_gone_at = change.log_offset
+
+    def _mark(self, change: Change, group: str) -> None:
+        at = _time(change.timestamp)
+        if at is not None:
+            self._changed[group] = at
+
+    def _opened(self, change: Change, group: str) -> _Open:
+        if group not in self._open:
+            is_new = self._new_from is not None and change.log_offset >= self._new_from
+            self._open[group] = _Open(
+                _time(change.timestamp),
+                self._state.groups.get(group),
+                dict(self._state.members.get(group, {})),
+                self._changed.get(group),
+                is_new,
+            )
+        return self._open[group]
+
+    def _expiry(
+        self, opened: _Open, group: str, at: TopicPartition, commit: CommittedOffset
+    ) -> tuple[bool | None, Expiry]:
+        subscribed = is_subscribed(opened.group, opened.members, at.topic) if opened.group else None
+        offset = OffsetOf(group, *at)
+        pending = opened.is_new and any(offset in commits for commits in self._state.pending.values())
+        return subscribed, expiry_of(commit, opened.group, subscribed, pending, self._policy)
+
+    def _close(self) -> Iterator[Removal]:
+        for group, opened in self._open.items():
+            left = [
+                (at, commit)
+                for at, commit in self._state.offsets.get(group, {}).items()
+                if not self._lives.get(OffsetOf(group, *at), _Lived(None, None)).doubtful
+            ]
+            expiries = [self._expiry(opened, group, at, commit)[1] for at, commit in left]
+            yield Removal(
+                self._log_partition,
+                opened.at,
+                group,
+                opened.group,
+                opened.is_new,
+                tuple(opened.gone),
+                opened.group_gone_at,
+                len(left),
+                frozenset(at.topic for at, _ in left),
+                min((each.at for each in expiries if each.at is not None), default=None),
+                min(
+                    (each.base_timestamp for each in expiries if each.base_timestamp is not None),
+                    default=None,
+                ),
+                any(True for _ in self._state.pending_for(group)),
+                opened.changed_at,
+            )
+        self._open.clear()
+
+
+def _time(timestamp: int) -> int | None:
+    return None if timestamp < 0 else timestamp
+
+
+def _same_topic(before: object, after: CommittedOffset) -> bool:
+    """Whether a commit goes on with what was there: another topic id is another topic of that name."""
+    if not isinstance(before, CommittedOffset):
+        return False
+    return before.topic_id == after.topic_id or None in (before.topic_id, after.topic_id)

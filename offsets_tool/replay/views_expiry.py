@@ -1,0 +1,159 @@
+"""Expiry at a moment, a row each: of what is there when it goes, as things stand, and of what is gone why it went.
+
+Offsets of groups that the coordinator no longer has are left out of the forecast, as it answers nothing for them. What compaction
+took, tombstones without their commits among it, has no row.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from offsets_tool.events import Event
+from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
+from offsets_tool.replay.deletions import Deletion, Explanations, Known, explain_ended
+from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
+from offsets_tool.replay.moment import Moment, PartitionMoment
+from offsets_tool.replay.removals import Alive, Ended, Removal, Removals
+from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.topic_losses import Topics
+from offsets_tool.replay.views_offsets import commit_fields
+from offsets_tool.replay.wanted import Wanted
+
+Row = dict[str, Any]
+Replayed = Iterable[tuple[PartitionMoment, Iterable[tuple[Event, tuple[Change, ...]]]]]
+"""Each partition with its events and what they did."""
+
+
+def forecast(
+    partition: PartitionMoment, policy: Policy
+) -> Iterator[tuple[OffsetOf, CommittedOffset, Expiry]]:
+    """When each offset that is there goes, if nothing more is written."""
+    state = partition.state
+    asks_pending = partition.coordinator.rules is Rules.NEW
+    pending = {offset for commits in state.pending.values() for offset in commits} if asks_pending else set()
+    for group_id, offsets in state.offsets.items():
+        group, members = state.groups.get(group_id), state.members.get(group_id, {})
+        if group is None:
+            continue
+        reads = {topic: is_subscribed(group, members, topic) for topic in {at.topic for at in offsets}}
+        for at, commit in offsets.items():
+            offset = OffsetOf(group_id, *at)
+            yield offset, commit, expiry_of(commit, group, reads[at.topic], offset in pending, policy)
+
+
+def deletions(replayed: Replayed, moment: Moment, policy: Policy, known: Known) -> list[Deletion]:
+    """Why every offset went that is gone, given all partitions' changes once more; by log partition and log offset."""
+    removals: list[Removal] = []
+    alive: list[Alive] = []
+    found: list[Deletion] = []
+    proven: dict[int | None, int] = {}
+    for partition, happened in replayed:
+        folded = Removals(partition.log_partition, policy, new_from(moment, partition))
+        changes = chain.from_iterable(changes for _, changes in happened)
+        for each in chain(chain.from_iterable(map(folded.take, changes)), _last(folded)):
+            if isinstance(each, Ended):
+                found.append(explain_ended(each))
+            else:
+                removals.append(each)
+        alive += folded.alive()
+        proven[partition.log_partition] = _proven_from(partition)
+    explanations = Explanations(policy, Topics(removals, alive, moment.newest_timestamp), known)
+    for removal in removals:
+        is_proven = removal.gone[0].log_offset >= proven[removal.log_partition]
+        found += explanations.explain(removal, proven=is_proven)
+    return sorted(
+        found, key=lambda gone: (_number(gone.log_partition), gone.log_offset, gone.producer_id or -1)
+    )
+
+
+def _last(folded: Removals) -> Iterator[Removal]:
+    """What is open at the end: asked for only when everything before was taken."""
+    yield from folded.finish()
+
+
+def _proven_from(partition: PartitionMoment) -> int:
+    """From where on the log has all that its coordinator knew; nowhere, where segments are missing at its beginning."""
+    return partition.proof.proven_from if partition.begins == 0 else partition.end + 1
+
+
+def new_from(moment: Moment, partition: PartitionMoment) -> int | None:
+    """The log offset from which the new coordinator wrote a partition: all of it, unless some record is of the classic one's."""
+    proved_at = partition.coordinator.proved_at
+    if any(p.proved_classic for p in moment):
+        return proved_at
+    is_new = partition.coordinator.rules is Rules.NEW
+    return 0 if is_new or any(p.coordinator.proved_at is not None for p in moment) else None
+
+
+def live_rows(moment: Moment, policy: Policy, now: int | None, wanted: Wanted | None = None) -> list[Row]:
+    """The forecast of what is there, by group, topic and partition. `now` is the time of the moment, in epoch milliseconds."""
+    asked = wanted or Wanted()
+    rows = [
+        _live_row(p, offset, commit, expiry) | _until(expiry, now) | _policy_fields(policy)
+        for p in moment
+        for offset, commit, expiry in forecast(p, policy)
+        if asked.has_group(offset.group) and asked.has_offset(offset.topic, offset.partition)
+    ]
+    return sorted(rows, key=lambda row: (row["group"], row["topic"], row["partition"]))
+
+
+def _live_row(p: PartitionMoment, offset: OffsetOf, commit: CommittedOffset, expiry: Expiry) -> Row:
+    return {
+        **offset._asdict(),
+        "status": "live",
+        "expires_at": expiry.at,
+        "in_ms": None,
+        "rule": expiry.rule.value,
+        "base_timestamp": expiry.base_timestamp,
+        **commit_fields(commit),
+        "log_partition": p.log_partition,
+        "log_offset": commit.log_offset,
+        "known": offset not in p.proof.unknown,
+    }
+
+
+def _until(expiry: Expiry, now: int | None) -> Row:
+    return {"in_ms": None if expiry.at is None or now is None else expiry.at - now}
+
+
+def gone_rows(found: Iterable[Deletion], policy: Policy, wanted: Wanted | None = None) -> list[Row]:
+    """The explanations of what is gone, in their order."""
+    asked = wanted or Wanted()
+    return [
+        _gone_row(each, policy)
+        for each in found
+        if asked.has_group(each.group) and asked.has_offset(each.topic, each.partition)
+    ]
+
+
+def _gone_row(gone: Deletion, policy: Policy) -> Row:
+    return {
+        "group": gone.group,
+        "topic": gone.topic,
+        "partition": gone.partition,
+        "status": "gone",
+        "gone_at": gone.at,
+        "cause": gone.cause.value,
+        "confidence": gone.confidence.value,
+        "alternatives": [each.value for each in gone.alternatives],
+        "expected_at": gone.expected_at,
+        "rule": None if gone.rule is None else gone.rule.value,
+        "evidence": list(gone.evidence),
+        **commit_fields(gone.commit),
+        "producer_id": gone.producer_id,
+        "log_partition": gone.log_partition,
+        "log_offset": gone.log_offset,
+        **_policy_fields(policy),
+    }
+
+
+def _policy_fields(policy: Policy) -> Row:
+    return {
+        "release": ".".join(map(str, policy.release)),
+        "retention_ms": policy.retention_ms,
+        "check_interval_ms": policy.check_interval_ms,
+    }
+
+
+def _number(log_partition: int | None) -> int:
+    return -1 if log_partition is None else log_partition

@@ -1,0 +1,74 @@
+"""Corpora replayed as the command line does it, to a moment and once more: for tests of expiry and of what it took."""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from offsets_tool.events import Event
+from offsets_tool.replay.as_of import AsOf
+from offsets_tool.replay.changes import Change
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.deletions import Deletion, Known
+from offsets_tool.replay.expiry import Policy
+from offsets_tool.replay.moment import Moment, PartitionMoment
+from offsets_tool.replay.topics import TopicNames
+from offsets_tool.replay.views_expiry import deletions
+from tests.replay.expiry_truth import Truth
+from tests.replay.rebuilt import events_of
+
+Logs = dict[int, list[Event]]
+
+
+@cache
+def truth_of(corpus: Path) -> Truth:
+    return Truth(corpus)
+
+
+def policy_of(truth: Truth) -> Policy:
+    """The broker's own."""
+    return Policy(truth.release, truth.retention_ms, truth.check_interval_ms)
+
+
+def moment_of(logs: Logs, as_of: AsOf | None = None) -> Moment:
+    """All partitions replayed, again where the rules turned out to be others."""
+    moment = Moment(as_of or AsOf(), TopicNames())
+    for log_partition, events in logs.items():
+        moment.replay(log_partition, events)
+    for log_partition in moment.to_replay_again():
+        assert log_partition is not None
+        moment.replay(log_partition, logs[log_partition])
+    return moment
+
+
+def once_more(
+    moment: Moment, logs: Logs
+) -> Iterator[tuple[PartitionMoment, Iterator[tuple[Event, tuple[Change, ...]]]]]:
+    """Every partition's events with what they did."""
+    for partition in moment:
+        assert partition.log_partition is not None
+        yield partition, _happened(partition, logs[partition.log_partition])
+
+
+def _happened(partition: PartitionMoment, events: list[Event]) -> Iterator[tuple[Event, tuple[Change, ...]]]:
+    found = partition.coordinator
+    coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
+    for event in events:
+        if partition.end <= event.record.log_offset:
+            return
+        yield event, coordinator.replay(event)
+
+
+def explained(logs: Logs, policy: Policy, known: Known | None = None) -> list[Deletion]:
+    """Why everything went that is gone at the end."""
+    moment = moment_of(logs)
+    return deletions(once_more(moment, logs), moment, policy, known or Known())
+
+
+@cache
+def explained_corpus(
+    corpus: Path, retention_known: bool = True, release_known: bool = True
+) -> tuple[Deletion, ...]:
+    """A fixture under the broker's own policy, or a default in place of what is not known."""
+    truth = truth_of(corpus)
+    policy = policy_of(truth) if retention_known else Policy(truth.release, 7 * 86_400_000)
+    return tuple(explained(events_of(corpus.name), policy, Known(release_known, retention_known)))
