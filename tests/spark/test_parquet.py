@@ -29,7 +29,7 @@ class Valued(NamedTuple):
     value: Bytes
 
 
-TABLE = Table("table", Row, ("name",), ("name",), (Sum("adds_up", "total", ("first", "second")),))
+TABLE = Table("table", Row, ("name",), ("name",), checks=(Sum("adds_up", "total", ("first", "second")),))
 
 
 def write(lake: Path, *groups: list[Row]) -> list[NewFile]:
