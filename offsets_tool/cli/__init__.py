@@ -33,9 +33,13 @@ _COMMANDS = {
         "offsets_tool.cli.groups", "The groups at a moment: kind, state, generation or epoch, members."
     ),
     "offsets": Place("offsets_tool.cli.offsets", "Committed offsets at a moment, and those pending."),
+    "expiry": Place(
+        "offsets_tool.cli.expiry", "When committed offsets expire, and why those that are gone went."
+    ),
     "history": Place(
         "offsets_tool.cli.history", "Every change of groups, members and offsets, with who and when."
     ),
+    "lag": Place("offsets_tool.cli.lag", "How far behind groups were at a moment, in offsets and in time."),
     "partition": Place(
         "offsets_tool.cli.partition", "In which partition of __consumer_offsets a group lives."
     ),

@@ -1,0 +1,31 @@
+"""Spans of time as people write them: 7d, 36h, 90m, 30s, 500ms; and told in the same words."""
+
+import re
+from typing import Final
+
+from offsets_tool.errors import UsageError
+
+_UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_PARTS: Final = ("d", "h", "m", "s")
+_TEXT: Final = re.compile(r"(\d+)(ms|s|m|h|d|w)", re.ASCII)
+
+
+def parse_duration(text: str, option: str) -> int:
+    """Milliseconds; UsageError for what is no span, or none that is longer than nothing."""
+    found = _TEXT.fullmatch(text.strip().lower())
+    if found is None or int(found[1]) == 0:
+        raise UsageError(f"{option}: {text!r} is no span of time; write 7d, 36h, 90m, 30s or 500ms")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def duration_text(milliseconds: int) -> str:
+    """The two largest units of it, as in 6d 3h; with a minus where it is over."""
+    left = abs(milliseconds)
+    parts = []
+    for unit in _PARTS:
+        count, left = divmod(left, _UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    if not parts:
+        parts = [f"{left}ms"] if left else ["0s"]
+    return ("-" if milliseconds < 0 else "") + " ".join(parts[:2])

@@ -1,0 +1,168 @@
+"""`offsets-tool expiry`: when committed offsets expire, and why those that are gone went."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from offsets_tool.cli.durations import duration_text, parse_duration
+from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.evidence import evidence_options
+from offsets_tool.cli.filters import offset_options, parse_wanted
+from offsets_tool.cli.moment_notes import gaps, orphans
+from offsets_tool.cli.options import output_options
+from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.dialects.versions import name_of, parse_release
+from offsets_tool.replay.deletions import Known
+from offsets_tool.replay.expiry import Release
+from offsets_tool.replay.expiry_policy import Basis, Signs
+from offsets_tool.replay.moment import Moment
+from offsets_tool.replay.views_expiry import Row, deletions, gone_rows, live_rows
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+COLUMNS = (
+    "STATUS",
+    "GROUP",
+    "TOPIC",
+    "PARTITION",
+    "OFFSET",
+    "COMMITTED-AT",
+    "RETENTION",
+    "AT",
+    "IN",
+    "WHY",
+    "CONFIDENCE",
+    "OR",
+    "LOG",
+)
+_TIMES = ("expires_at", "gone_at", "expected_at")
+
+_EPILOG = """
+\b
+Examples:
+  offsets-tool expiry /var/lib/kafka/data --group orders --kafka-version 3.6 --retention 7d
+  offsets-tool expiry __consumer_offsets-12 --retention 7d --retention 30d --as-of 2026-11-20T22:00:00Z
+  offsets-tool expiry backup.tar.gz --topic payments | jq 'select(.status == "gone")'
+"""
+
+
+def _policy_options(command: F) -> F:
+    """--kafka-version --retention --check-interval"""
+    for option in reversed(
+        (
+            click.option(
+                "--kafka-version",
+                metavar="X.Y[.Z]",
+                help="By whose rules; default: what the log proves, which a note says.",
+            ),
+            click.option(
+                "--retention",
+                "retentions",
+                multiple=True,
+                metavar="SPAN",
+                help="offsets.retention.minutes as 7d, 36h, 90m. Repeat it to compare: what is gone is explained by the first. "
+                "Default: what values up to 2.0 say, else a day before 2.0 and a week since.",
+            ),
+            click.option(
+                "--check-interval",
+                default="10m",
+                show_default=True,
+                metavar="SPAN",
+                help="offsets.retention.check.interval.ms.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("expiry", epilog=_EPILOG)
+@evidence_options
+@moment_options
+@_policy_options
+@offset_options
+@output_options
+def expiry_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+    """Shows when each committed offset of LOG... expires and by which rule, and for each that is gone why it went.
+
+    `status` is live or gone. A live offset goes with the first check from `expires_at` on, if nothing more is written;
+    `in_ms` counts from the moment shown. A gone one has a `cause`: retention, expire_timestamp, unsubscribed_topic,
+    offsets_deleted, group_deleted, topic_deleted, aborted, superseded or unknown; `confidence` is certain, likely, or ambiguous
+    where `alternatives` leave the same records.
+    """
+    chosen = format_ or default_format(output_path)
+    wanted = parse_wanted(options)
+    release = _parse_family(options["kafka_version"])
+    retentions: list[int | None] = [parse_duration(text, "--retention") for text in options["retentions"]]
+    interval = parse_duration(options["check_interval"], "--check-interval")
+    signs = Signs()
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        moment = replay.run(lambda _: lambda event, _changes: signs.see(event))
+        bases = [signs.basis(release, retention, interval) for retention in retentions or [None]]
+        _note_basis(bases[0])
+        for text in gaps(moment):
+            note(text)
+        known = Known(release is not None, bool(retentions))
+        found = deletions(replay.once_more(), moment, bases[0].policy, known)
+        rows = [row for basis in bases for row in live_rows(moment, basis.policy, _now(moment), wanted)]
+        rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
+        rows += gone_rows(found, bases[0].policy, wanted)
+        with output(output_path, replay.reading.files) as out:
+            shown = map(_json_row, rows) if chosen == "jsonl" else map(_table_row, rows)
+            write_rows(out, shown, chosen, COLUMNS)
+    for text in orphans(moment):
+        note(text)
+    replay.reading.finish()
+
+
+def _parse_family(text: str | None) -> Release | None:
+    """Rules change with releases, not with patches: 3.9 for what is given as 3.9."""
+    return tuple(map(int, name_of(parse_release(text)).split("."))) if text else None
+
+
+def _now(moment: Moment) -> int | None:
+    return moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
+
+
+def _note_basis(basis: Basis) -> None:
+    release = ".".join(map(str, basis.policy.release))
+    supposed = [f"by the rules of {release} ({basis.release_by})"] if basis.release_by else []
+    if basis.retention_by:
+        supposed.append(f"retention {duration_text(basis.policy.retention_ms)} ({basis.retention_by})")
+    if supposed:
+        given = [
+            option
+            for option, by in (("--kafka-version", basis.release_by), ("--retention", basis.retention_by))
+            if by
+        ]
+        note(f"supposed: {', '.join(supposed)}; {' and '.join(given)} say it better")
+
+
+def _json_row(row: Row) -> Row:
+    return {name: _moment_text(value) if name in _TIMES else value for name, value in row.items()}
+
+
+def _moment_text(timestamp: int | None) -> str | None:
+    return None if timestamp is None else time_text(timestamp)
+
+
+def _table_row(row: Row) -> Row:
+    is_live = row["status"] == "live"
+    at = row["expires_at"] if is_live else row["gone_at"]
+    return {
+        "STATUS": row["status"],
+        "GROUP": row["group"],
+        "TOPIC": row["topic"],
+        "PARTITION": row["partition"],
+        "OFFSET": row["committed_offset"],
+        "COMMITTED-AT": time_text(row["commit_timestamp"]),
+        "RETENTION": duration_text(row["retention_ms"]),
+        "AT": _moment_text(at) or ("never" if is_live else "-"),
+        "IN": duration_text(row["in_ms"]) if is_live and row["in_ms"] is not None else "-",
+        "WHY": row["rule"] if is_live else row["cause"],
+        "CONFIDENCE": "-" if is_live else row["confidence"],
+        "OR": "" if is_live else " ".join(row["alternatives"]),
+        "LOG": f"{row['log_partition']}:{row['log_offset']}",
+    }
