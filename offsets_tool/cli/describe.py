@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 import click
 
 from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE, Layout
+from offsets_tool.cli.ends import KnownEnds, ends_options
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import parse_wanted
+from offsets_tool.cli.lagging import add_lag
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, moment_options, open_replay
@@ -68,6 +70,7 @@ Examples:
     show_default=True,
     help="Partition count of __consumer_offsets, to say where a group that is not there would be.",
 )
+@ends_options
 @output_options
 def describe_command(
     *, view: str, partitions: int, format_: str | None, output_path: str | None, strict: bool, **options: Any
@@ -75,13 +78,16 @@ def describe_command(
     """Shows a group of LOG... as the coordinator had it at the end, or --as-of a moment.
 
     Table and CSV have the columns of kafka-consumer-groups --describe; JSON lines have everything that the records say.
-    End offsets are not in this log, so LOG-END-OFFSET and LAG are "-".
+    LOG-END-OFFSET and LAG come from --ends, or from the data topics' own directories beside LOG; else they are "-".
     """
     chosen = format_ or default_format(output_path)
     wanted = parse_wanted(options)
+    ends = KnownEnds(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay.run()
         rows = _VIEWS[view].rows(moment, wanted)
+        if view == "offsets":
+            add_lag(moment, ends, rows)
         layout = _VIEWS[view].layout
         with output(output_path, replay.reading.files) as out:
             shown = rows if chosen == "jsonl" else [layout.row(row) for row in rows]

@@ -1,6 +1,6 @@
 """A group as kafka-consumer-groups describes it: offsets with who owns each partition, and the group's state.
 
-Knows no end offsets, so no lag. Of a group that is not there, `absence` says what the log knows.
+Knows no end offsets: `log_end_offset` and `lag` are for others to fill. Of a group that is not there, `absence` tells.
 """
 
 from collections import Counter

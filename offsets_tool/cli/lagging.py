@@ -1,0 +1,95 @@
+"""Lag of committed offsets at a moment, for commands: replays what is needed for the ends, and puts lag beside each offset."""
+
+from functools import partial
+from operator import itemgetter
+from typing import Any, Final
+
+from offsets_tool.cli.ends import KnownEnds
+from offsets_tool.cli.replaying import Replaying
+from offsets_tool.lag.lag import LagMethod
+from offsets_tool.lag.lag_rows import LagRow, lag_row
+from offsets_tool.lag.samples import CommitAt
+from offsets_tool.replay.changes import OffsetOf, TopicPartition
+from offsets_tool.replay.moment import Moment, Watch
+from offsets_tool.replay.views_describe import described_offsets
+from offsets_tool.replay.wanted import Wanted
+
+Row = dict[str, Any]
+_KEPT: Final = (
+    "group",
+    "topic",
+    "partition",
+    "at",
+    "committed_offset",
+    "log_start",
+    "end_offset",
+    "topic_recreated",
+)
+"""What is left of a row where compaction took the committed offset."""
+
+_SEEN: Final = frozenset({LagMethod.SAMPLED, LagMethod.INDEX, LagMethod.INTERPOLATED})
+
+
+def replay_for_lag(replay: Replaying, ends: KnownEnds, wanted: Wanted) -> Moment:
+    """The moment; where commits are all that tells of an end, with all commits of the log, else with those that stand then."""
+
+    def watch(log_partition: int | None) -> Watch:
+        return lambda _event, changes: ends.bounds.see(log_partition, changes)
+
+    moment = replay.run(None if ends.any else watch)
+    if ends.any and not all(ends.knows(_place(row)) for row in described_offsets(moment, wanted)):
+        for p, events in replay.once_more():
+            for _, changes in events:
+                ends.bounds.see(p.log_partition, changes)
+    return moment
+
+
+def lag_rows(moment: Moment, ends: KnownEnds, wanted: Wanted) -> list[Row]:
+    """LagRow of each committed offset and each partition owned without one; `known` False where the log does not prove it."""
+    rows = described_offsets(moment, wanted)
+    settle(moment, ends, rows)
+    return [_row(row, ends) for row in rows]
+
+
+def add_lag(moment: Moment, ends: KnownEnds, rows: list[Row]) -> None:
+    """Fills `log_end_offset` and `lag` of described offsets where the end is known, and not only bounds of it."""
+    if not ends.any:
+        return
+    settle(moment, ends, rows)
+    for row in rows:
+        found = lag_of(row, ends)
+        if found.method in _SEEN:
+            row["log_end_offset"] = found.end_offset
+            row["lag"] = None if row["committed_offset"] is None else found.lag
+
+
+def settle(moment: Moment, ends: KnownEnds, rows: list[Row]) -> None:
+    """Finds out about the ends of the rows' partitions."""
+    # Of several log partitions together, in the order of time: apart from what one partition's log says.
+    committed = [row for row in described_offsets(moment, Wanted()) if row["committed_offset"] is not None]
+    for row in sorted(committed, key=itemgetter("commit_timestamp")):
+        ends.bounds.add(None, _place(row), _commit(row))
+    ends.settle(moment, {_place(row) for row in rows})
+
+
+def lag_of(row: Row, ends: KnownEnds) -> LagRow:
+    """Lag of a row of offsets, after `settle`."""
+    place = _place(row)
+    commit = None if row["committed_offset"] is None else _commit(row)
+    of = OffsetOf(row["group"], *place)
+    return lag_row(of, commit, ends.of(place), ends.at, partial(ends.written, place))
+
+
+def _row(row: Row, ends: KnownEnds) -> Row:
+    found: Row = lag_of(row, ends)._asdict()
+    if not row["known"]:
+        found |= {name: None for name in found if name not in _KEPT}
+    return found | {"known": row["known"]}
+
+
+def _place(row: Row) -> TopicPartition:
+    return TopicPartition(row["topic"], row["partition"])
+
+
+def _commit(row: Row) -> CommitAt:
+    return CommitAt(row["commit_timestamp"], row["committed_offset"], row["topic_id"])

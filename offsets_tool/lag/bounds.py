@@ -1,0 +1,59 @@
+"""What commits of all groups say about the ends of partitions, gathered while the log is replayed.
+
+Kept is only what goes beyond all before it in the same log partition, so that memory stays small however long the log is.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from offsets_tool.lag.samples import CommitAt, EndSample, committed_ends
+from offsets_tool.replay.changes import (
+    Change,
+    CommittedOffset,
+    OffsetOf,
+    PendingCommit,
+    PendingOf,
+    TopicPartition,
+)
+from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.wire.json import uuid_text
+
+
+class Bounds:
+    """Commits by the partition that they are for."""
+
+    def __init__(self) -> None:
+        self._commits: dict[TopicPartition, dict[int | None, list[CommitAt]]] = {}
+
+    def add(self, log_partition: int | None, place: TopicPartition, commit: CommitAt) -> None:
+        """A commit; those with one number (of a log partition) in their order. None: of no log partition in particular."""
+        kept = self._commits.setdefault(place, {}).setdefault(log_partition, [])
+        last = kept[-1] if kept else None
+        if (
+            last is None
+            or last.topic_id != commit.topic_id
+            or commit.committed_offset > last.committed_offset
+        ):
+            kept.append(commit)
+
+    def see(self, log_partition: int | None, changes: Iterable[Change]) -> None:
+        """All commits in some changes, also those whose transaction is open or was aborted: what they name was there."""
+        for change in changes:
+            match change.subject, change.after:
+                case (OffsetOf() | PendingOf()) as at, (CommittedOffset() | PendingCommit()) as after:
+                    commit = after.commit if isinstance(after, PendingCommit) else after
+                    self.add(
+                        log_partition, TopicPartition(at.topic, at.partition), _commit_at(change, commit)
+                    )
+
+    def samples(self, place: TopicPartition) -> Iterator[EndSample]:
+        """As samples of the end, in the order of time."""
+        by_log = self._commits.get(place, {}).values()
+        commits = sorted((commit for kept in by_log for commit in kept), key=lambda commit: commit.at)
+        yield from committed_ends(*place, commits)
+
+
+def _commit_at(change: Change, commit: CommittedOffset) -> CommitAt:
+    at = commit.commit_timestamp if change.timestamp == NO_TIMESTAMP else change.timestamp
+    return CommitAt(
+        at, commit.committed_offset, None if commit.topic_id is None else uuid_text(commit.topic_id)
+    )
