@@ -40,7 +40,6 @@ _COMMANDS = {
         "offsets_tool.cli.history", "Every change of groups, members and offsets, with who and when."
     ),
     "lag": Place("offsets_tool.cli.lag", "How far behind groups were at a moment, in offsets and in time."),
-    "lag": Place("offsets_tool.cli.lag", "How far behind groups were at a moment, in offsets and in time."),
     "partition": Place(
         "offsets_tool.cli.partition", "In which partition of __consumer_offsets a group lives."
     ),
