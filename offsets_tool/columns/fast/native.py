@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
+from threading import get_ident
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +21,8 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
+"""To be raised when compiling.py makes other code of the same functions."""
 _SUCCESS: Final = (0, -2)
 """What functions give back as they return; -2 where that is None."""
 
@@ -31,6 +33,10 @@ class Code(NamedTuple):
     symbol: str
     results: int
     content: bytes
+
+    def digest(self) -> str:
+        """SHA-256 of all of it."""
+        return hashlib.sha256(repr(self[:-1]).encode() + self.content).hexdigest()
 
 
 class Compiled:
@@ -54,23 +60,20 @@ class Compiled:
             said = json.loads(head)
         except (OSError, ValueError):
             return None
-        # Damaged machine code would end the process.
-        if said.get("key") != self._key() or said.get("sha256") != hashlib.sha256(content).hexdigest():
+        if not isinstance(said, dict) or said.get("key") != self._key():
             return None
-        return Code(said["symbol"], said["results"], content)
+        symbol, results = said["code"]
+        code = Code(symbol, results, content)
+        # Damaged machine code would end the process.
+        return code if said.get("sha256") == code.digest() else None
 
     def _made(self) -> Code:
         from offsets_tool.columns.fast.compiling import compile_function  # noqa: PLC0415 - Numba
 
         code = compile_function(self)
-        said = {
-            "key": self._key(),
-            "sha256": hashlib.sha256(code.content).hexdigest(),
-            "symbol": code.symbol,
-            "results": code.results,
-        }
+        said = {"key": self._key(), "sha256": code.digest(), "code": code[:-1]}
         path = self._path()
-        staged = path.with_suffix(f".{os.getpid()}")
+        staged = path.with_suffix(f".{os.getpid()}-{get_ident()}")
         # Where it cannot be kept, on a full disk say, it still runs.
         with suppress(OSError):
             staged.write_bytes(json.dumps(said).encode() + b"\n" + code.content)
@@ -89,11 +92,16 @@ class Compiled:
         seen.add(self)
         code = self.function.__code__
         yield from (code.co_code, repr((code.co_names, code.co_varnames, _constants(code))).encode())
+        yield repr(self.function.__annotations__).encode()
         for value in self.used().values():
-            if not isinstance(value, Compiled):
-                yield value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+            if isinstance(value, np.ndarray):
+                yield from (repr((value.dtype, value.shape)).encode(), value.tobytes())
+            elif not isinstance(value, Compiled):
+                yield repr(value).encode()
             elif value not in seen:
                 yield from value._parts(seen)
+            else:
+                yield repr((value.function.__module__, value.function.__name__)).encode()
 
     def used(self) -> dict[str, Any]:
         """The global names that the function uses, without modules."""
@@ -111,7 +119,13 @@ def _constants(code: CodeType) -> tuple[Any, ...]:
 def _machine() -> str:
     """What machine code depends on beside its function."""
     features = llvm.get_host_cpu_features().flatten()
-    facts = (_FORMAT, llvmlite.__version__, sys.version_info[:2], llvm.get_host_cpu_name(), features)
+    facts = (
+        _FORMAT,
+        llvmlite.__version__,
+        sys.version_info[:2],
+        llvm.get_host_cpu_name(),
+        features,
+    )
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
 
 

@@ -61,13 +61,22 @@ def test_another_step_makes_its_caller_anew(tmp_path: Path) -> None:
     assert run(tmp_path, factor=3) == f"(200, {-3 * 2**40}) False True None True"
 
 
-@pytest.mark.parametrize("kept", [b"", b"{}\n", b"no json\n", b'{"key": 1}\n', None])
+@pytest.mark.parametrize("kept", [b"", b"{}\n", b"[]\n", b"no json\n", b'{"key": 1}\n', None])
 def test_a_damaged_file_is_made_anew(tmp_path: Path, kept: bytes | None) -> None:
     run(tmp_path)
     for path in (tmp_path / "kept").glob("sample.pair-*"):
         path.write_bytes(path.read_bytes()[:-1] if kept is None else kept)
     assert run(tmp_path).endswith("True")
     assert run(tmp_path).endswith("False")
+
+
+def test_what_is_said_of_the_code_may_be_damaged_too(tmp_path: Path) -> None:
+    run(tmp_path)
+    (path,) = (tmp_path / "kept").glob("sample.is_even-*")
+    head, _, content = path.read_bytes().partition(b"\n")
+    assert b", -1]" in head
+    path.write_bytes(head.replace(b", -1]", b", -3]") + b"\n" + content)
+    assert run(tmp_path) == f"(200, {-(2**41)}) False True None True"
 
 
 def test_a_folder_that_cannot_be_had_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
