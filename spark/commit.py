@@ -1,7 +1,7 @@
 """Commits a run: the only module that knows how rows become part of a table.
 
-Order: log, events, sources. The commit of `log` carries, as its user metadata, all that the other two still need; so a run
-that was killed in between is finished by whoever comes next, and a run without its rows in `sources` does not count.
+Order: log, events, sources; histories, names, replays. The first commit carries, as its user metadata, all that the others still
+need; so a run that was killed in between is finished by whoever comes next, and a run that the last table has not does not count.
 Each table remembers the last run it has (Delta's application transactions): nothing is committed twice.
 Two ways to write: files that tasks wrote with Arrow, committed by deltalake (ArrowLake), or DataFrames that Spark appends
 (SparkLake), for storage that only Spark can write.
@@ -9,11 +9,12 @@ Two ways to write: files that tasks wrote with Arrow, committed by deltalake (Ar
 
 import fcntl
 import json
+import time
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
@@ -22,14 +23,13 @@ from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 
 from offsets_tool.columns.decode import decode_batches
 from offsets_tool.errors import SetupError, UsageError
 from spark.parquet import NewFile
-from spark.tables import EVENTS, LOG, SOURCES, TABLES, Table
+from spark.replaced import Replaced, replace
+from spark.tables import EVENTS, LOG, REPLAY_TABLES, SOURCES, TABLES, Table, create_statement
 
-APP: Final = "offsets-tool ingest"
 JOURNAL: Final = "offsets-tool run"
 ATTEMPTS: Final = 5
 """Commits tried again when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
@@ -69,14 +69,29 @@ def locked(root: Path) -> Iterator[None]:
         yield
 
 
+class Chain(NamedTuple):
+    """Tables that one kind of job writes, in the order in which it commits: a run counts when the last one has it."""
+
+    app: str
+    """By this name a table remembers the last run that it has."""
+    tables: tuple[Table, ...]
+
+
+INGEST: Final = Chain("offsets-tool ingest", TABLES)
+REPLAY: Final = Chain("offsets-tool replay", REPLAY_TABLES)
+
+
 class ArrowLake:
     """Tables whose files Arrow wrote; deltalake commits them. `root` is a folder that tasks and driver see alike."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, chain: Chain = INGEST) -> None:
         self._root = root
+        self._app = chain.app
+        self._tables = chain.tables
+        self._first, *self._others = chain.tables
 
     def create(self) -> None:
-        for table in TABLES:
+        for table in self._tables:
             schema, path = Schema.from_arrow(table.schema), str(self._root / table.name)
             DeltaTable.create(path, schema, mode="ignore", name=table.name, description=table.comment)
             there = self._open(table)
@@ -88,58 +103,89 @@ class ArrowLake:
                 there.alter.add_constraint(missing)
 
     def sources(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._open(SOURCES).to_pyarrow_table().to_pylist()
+        return self.rows(SOURCES)
+
+    def rows(self, table: Table) -> list[dict[str, Any]]:
+        """All rows of a small table."""
+        rows: list[dict[str, Any]] = self._open(table).to_pyarrow_table().to_pylist()
         return rows
 
     def next_run(self) -> int:
-        return max(self._last_run(LOG), self._last_run(SOURCES)) + 1
+        return max(self._last_run(self._first), self._last_run(self._tables[-1])) + 1
 
-    def commit(self, run: int, files: Iterable[NewFile]) -> None:
-        """All files of a run; all rows in them have its number."""
+    def commit(self, run: int, files: Iterable[NewFile], replaced: Sequence[Replaced] = ()) -> None:
+        """All files of a run; all rows in them have its number. They stand in the place of what histories have of `replaced`."""
         files = list(files)
-        of_log = [file for file in files if file.table == LOG.name]
-        others = [file for file in files if file.table != LOG.name]
-        if of_log:
-            self._commit(LOG, run, of_log, others)
+        of_first = [file for file in files if file.table == self._first.name]
+        others = [file for file in files if file.table != self._first.name]
+        if of_first or replaced:
+            left = {"run": run, "files": others, "replaced": replaced}
+            self._commit(self._first, run, of_first, replaced, json.dumps({JOURNAL: left}))
             self.finish()
         else:
-            self._commit(SOURCES, run, others, [])
+            self._commit(self._tables[-1], run, others)
 
     def finish(self) -> str | None:
-        run = self._last_run(LOG)
-        if run <= self._last_run(SOURCES):
+        run = self._last_run(self._first)
+        if run <= self._last_run(self._tables[-1]):
             return None
-        journal = _journal(run, (entry.get("userMetadata") for entry in self._open(LOG).history()), "files")
-        files = [NewFile(*fields) for fields in journal or ()]
+        left = _journal(
+            run, (entry.get("userMetadata") for entry in self._open(self._first).history()), "files"
+        )
+        files = [NewFile(*fields) for fields in left["files"]] if left else []
         if not files or any(not (self._root / file.table / file.path).is_file() for file in files):
             return _given_up(run)
-        for table in (EVENTS, SOURCES):
-            self._commit(table, run, [file for file in files if file.table == table.name], [])
+        replaced = [Replaced(*fields) for fields in left["replaced"]]
+        for table in self._others:
+            self._commit(table, run, [file for file in files if file.table == table.name], replaced)
         return _finished(run)
 
-    def _commit(self, table: Table, run: int, files: list[NewFile], left: list[NewFile]) -> None:
-        metadata = json.dumps({JOURNAL: {"run": run, "files": left}}) if left else f"{JOURNAL} {run}"
+    def _commit(
+        self,
+        table: Table,
+        run: int,
+        files: list[NewFile],
+        replaced: Sequence[Replaced] = (),
+        metadata: str | None = None,
+    ) -> None:
         properties = CommitProperties(
-            custom_metadata={"userMetadata": metadata}, app_transactions=[Transaction(APP, run)]
+            custom_metadata={"userMetadata": metadata or f"{JOURNAL} {run}"},
+            app_transactions=[Transaction(self._app, run)],
         )
-        adds: list[AddAction | RemoveAction] = [
-            AddAction(f.path, f.size, {}, f.modified_at, True, f.statistics) for f in files
-        ]
         for attempt in range(ATTEMPTS):
             # The object that told us the last run must be the one that commits: if another writer was faster, it fails.
             there = self._open(table)
-            if (there.transaction_version(APP) or 0) >= run:
+            if (there.transaction_version(self._app) or 0) >= run:
+                return
+            actions = self._actions(there, table, files, replaced)
+            if not actions and metadata is None:
                 return
             try:
-                there.create_write_transaction(adds, "append", there.schema(), commit_properties=properties)
+                there.create_write_transaction(
+                    actions, "append", there.schema(), commit_properties=properties
+                )
             except CommitFailedError:
                 if attempt == ATTEMPTS - 1:
                     raise
             else:
                 return
 
+    def _actions(
+        self, there: DeltaTable, table: Table, files: list[NewFile], replaced: Sequence[Replaced]
+    ) -> list[AddAction | RemoveAction]:
+        """The files come, and of a history those go in whose place they stand."""
+        gone, kept = list[str](), list[NewFile]()
+        if replaced and table.ends:
+            facts = pa.table(there.get_add_actions(flatten=True)).to_pylist()
+            gone, kept = replace(self._root, table, facts, replaced)
+        now = time.time_ns() // 1_000_000
+        return [
+            *(RemoveAction(path, True, now) for path in gone),
+            *(AddAction(f.path, f.size, {}, f.modified_at, True, f.statistics) for f in [*kept, *files]),
+        ]
+
     def _last_run(self, table: Table) -> int:
-        return self._open(table).transaction_version(APP) or 0
+        return self._open(table).transaction_version(self._app) or 0
 
     def _open(self, table: Table) -> DeltaTable:
         return DeltaTable(self._root / table.name)
@@ -155,7 +201,7 @@ class SparkLake:
     def create(self) -> None:
         for table in TABLES:
             columns = from_arrow_schema(table.schema)
-            self._session.sql(_create(table, self._name(table), columns))
+            self._session.sql(create_statement(table, self._name(table)))
             there = self._read(table).schema
             if [(c.name, c.dataType) for c in there] != [(c.name, c.dataType) for c in columns]:
                 raise _other_columns(f"{self._root}/{table.name}")
@@ -181,12 +227,12 @@ class SparkLake:
         if run <= self._last_run(SOURCES):
             return None
         history = self._session.sql(f"DESCRIBE HISTORY {self._name(LOG)}").select("userMetadata").collect()
-        packed = _journal(run, (row.userMetadata for row in history), "sources")
-        if packed is None:
+        left = _journal(run, (row.userMetadata for row in history), "sources")
+        if left is None:
             return _given_up(run)
         log = self._read(LOG).where(F.col("run") == run)
         self._append(EVENTS, run, log.mapInArrow(decode_batches, from_arrow_schema(EVENTS.schema)))
-        self._append_sources(run, pa.ipc.read_record_batch(b64decode(packed), SOURCES.schema))
+        self._append_sources(run, pa.ipc.read_record_batch(b64decode(left["sources"]), SOURCES.schema))
         return _finished(run)
 
     def _append_sources(self, run: int, sources: pa.RecordBatch) -> None:
@@ -196,7 +242,9 @@ class SparkLake:
 
     def _append(self, table: Table, run: int, rows: DataFrame, metadata: str | None = None) -> None:
         """Delta drops the rows of a run that it has."""
-        writer = rows.write.format("delta").mode("append").option("txnAppId", APP).option("txnVersion", run)
+        writer = (
+            rows.write.format("delta").mode("append").option("txnAppId", INGEST.app).option("txnVersion", run)
+        )
         writer.option("userMetadata", metadata or f"{JOURNAL} {run}").save(f"{self._root}/{table.name}")
 
     def _last_run(self, table: Table) -> int:
@@ -210,33 +258,13 @@ class SparkLake:
         return f"delta.`{self._root}/{table.name}`"
 
 
-def _create(table: Table, name: str, columns: StructType) -> str:
-    described = ", ".join(
-        f"`{c.name}` {c.dataType.simpleString()}{'' if c.nullable else ' NOT NULL'} COMMENT {_quoted(_comment(table, c.name))}"
-        for c in columns
-    )
-    checks = ", ".join(f"'delta.constraints.{check.name}' = {_quoted(check.sql)}" for check in table.checks)
-    properties = f" TBLPROPERTIES ({checks})" if checks else ""
-    return f"CREATE TABLE IF NOT EXISTS {name} ({described}) USING delta COMMENT {_quoted(table.comment)}{properties}"
-
-
-def _comment(table: Table, column: str) -> str:
-    metadata: dict[bytes, bytes] = table.schema.field(column).metadata
-    return metadata[b"comment"].decode()
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
 def _journal(run: int, metadata: Iterable[str | None], part: str) -> Any:
-    """What the commit of a run's `log` says is left to commit; None if no commit says it any more."""
+    """What the first commit of a run says is left to commit; None if no commit says it any more."""
     for text in metadata:
         if text and text.startswith("{"):
             left = json.loads(text).get(JOURNAL, {})
             if left.get("run") == run and part in left:
-                return left[part]
+                return left
     return None
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, get_type_hints
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.replay.history_rows import (
@@ -165,6 +166,27 @@ HISTORIES = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES)
 """In the order of columns.history.ROWS."""
 REPLAY_TABLES = (*HISTORIES, TOPIC_NAMES, REPLAYS)
 """In the order in which a replay commits: replays last."""
+
+
+def create_statement(table: Table, name: str) -> str:
+    """SQL that makes the table if it is not there."""
+    described = ", ".join(
+        f"`{c.name}` {c.dataType.simpleString()}{'' if c.nullable else ' NOT NULL'} COMMENT {_quoted(_comment(table, c.name))}"
+        for c in from_arrow_schema(table.schema)
+    )
+    checks = ", ".join(f"'delta.constraints.{check.name}' = {_quoted(check.sql)}" for check in table.checks)
+    properties = f" TBLPROPERTIES ({checks})" if checks else ""
+    return f"CREATE TABLE IF NOT EXISTS {name} ({described}) USING delta COMMENT {_quoted(table.comment)}{properties}"
+
+
+def _comment(table: Table, column: str) -> str:
+    metadata: dict[bytes, bytes] = table.schema.field(column).metadata
+    return metadata[b"comment"].decode()
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def read_table(session: SparkSession, lake: str, table: Table) -> DataFrame:
