@@ -61,13 +61,13 @@ class Reading:
 
 def write_tables(path: Path, lake: Path) -> None:
     """Both tables' Parquet files, as a task of an ingest writes them."""
-    log, events = TableWriter(lake, LOG), TableWriter(lake, EVENTS)
-    for item in Reading(log=True).rows(path):
-        if item.log is not None and item.events is not None:
-            log.write(item.log)
-            events.write(item.events)
-    log.close()
-    events.close()
+    with TableWriter(lake, LOG) as log, TableWriter(lake, EVENTS) as events:
+        for item in Reading(log=True).rows(path):
+            if item.log is not None and item.events is not None:
+                log.write(item.log)
+                events.write(item.events)
+        log.close()
+        events.close()
 
 
 def write_and_drop(path: Path) -> None:

@@ -84,9 +84,10 @@ def _with_arrow(tasks: "_Tasks", request: Request, root: Path) -> Ingested:
     files, sources = tasks.collect(job, lambda part: write_units(part, root))
     if sources.num_rows == 0:
         return Ingested(None, [], note)
-    writer = TableWriter(root, SOURCES)
-    writer.write(sources)
-    lake.commit(job.run, [*files, *writer.close()])
+    with TableWriter(root, SOURCES) as writer:
+        writer.write(sources)
+        files += writer.close()
+    lake.commit(job.run, files)
     return Ingested(job.run, sources.to_pylist(), note)
 
 

@@ -7,7 +7,7 @@ dictionaries and statistics to pay. Knows nothing about commits.
 import json
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from spark.tables import Table
 
 GROUP_ROWS: Final = 131_072
-GROUP_BYTES: Final = 32 << 20
+GROUP_BYTES: Final = 24 << 20
 """Of what stands in columns without a dictionary: where values are large, a row group has fewer rows."""
 STATISTIC_LENGTH: Final = 32
 """Characters of a text kept as a minimum or maximum, as Spark keeps them."""
@@ -42,7 +42,7 @@ class NewFile(NamedTuple):
 
 
 class TableWriter:
-    """One new file of a table; `close` returns it, or nothing if no row came.
+    """One new file of a table; `close` returns it, or nothing if no row came. Left by an exception, there is no file.
 
     Row groups are written in a thread beside whoever makes the rows, one at a time: what waits is one more at most.
     """
@@ -57,6 +57,14 @@ class TableWriter:
         self._statistics = _Statistics(self._schema)
         self._beside = ThreadPoolExecutor(1, f"write-{table.name}")
         self._last: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        self._beside.shutdown()
+        if kind is not None:
+            self._path.unlink(missing_ok=True)
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Checked first: nothing else checks rows that Arrow writes. What went wrong with rows before these is raised here too."""

@@ -89,16 +89,16 @@ def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
 
 
 def _write(unit: Unit, job: Job, lake: Path) -> tuple[list[NewFile], list[SourceRow]]:
-    log, events = TableWriter(lake, LOG), TableWriter(lake, EVENTS)
     sources = []
-    for piece in unit:
-        read = PieceRead(piece, job.log_partition, job.columns)
-        for rows in read.read(job.run):
-            if rows.log is not None and rows.events is not None:
-                log.write(rows.log)
-                events.write(rows.events)
-        sources += read.rows(job.run, job.at)
-    return [*log.close(), *events.close()], sources
+    with TableWriter(lake, LOG) as log, TableWriter(lake, EVENTS) as events:
+        for piece in unit:
+            read = PieceRead(piece, job.log_partition, job.columns)
+            for rows in read.read(job.run):
+                if rows.log is not None and rows.events is not None:
+                    log.write(rows.log)
+                    events.write(rows.events)
+            sources += read.rows(job.run, job.at)
+        return [*log.close(), *events.close()], sources
 
 
 def _account(unit: Unit, job: Job) -> list[SourceRow]:

@@ -80,6 +80,17 @@ def test_what_fails_beside_is_raised(tmp_path: Path) -> None:
         write(tmp_path, [Row("a", 0, 0, 0)])
 
 
+def test_what_an_exception_leaves_is_no_file(tmp_path: Path) -> None:
+    table = Table("table", Valued, ("value",), ("value",))
+    rows = record_batch(Valued, [Valued(bytes(GROUP_BYTES))])
+    with pytest.raises(RowRefused), TableWriter(tmp_path, table) as writer:
+        writer.write(rows)
+        writer.write(rows)
+        assert list(tmp_path.rglob("*.parquet"))
+        writer.write(record_batch(Row, []))
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
 @pytest.mark.parametrize(
     "name", ["x" * 40, "é" * 40, "x" * STATISTIC_LENGTH, "x" * 32 + "\U0010ffff" * 3, "\U0010ffff" * 40]
 )
