@@ -130,7 +130,7 @@ class Reading:
 
     def decoded(self, item: Item) -> Iterator[Event]:
         """The events of an item, counted."""
-        for record in _records(item):
+        for record in records_of(item):
             event = decode(record)
             self._ledger.count(event.outcome, event.kept_raw or "")
             self.problems += event.problem is not None
@@ -176,7 +176,8 @@ class Reading:
             raise SystemExit(STRICT_EXIT)
 
 
-def _records(item: Item) -> tuple[LogRecord, ...]:
+def records_of(item: Item) -> tuple[LogRecord, ...]:
+    """The records of what was read."""
     if isinstance(item, BatchRead):
         return item.records
     return () if isinstance(item, Unreadable) else (item,)

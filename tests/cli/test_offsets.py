@@ -1,10 +1,8 @@
 """`offsets`: the moment asked for, what the log still proves of it, the CSV of Kafka's tool, and what is refused."""
 
 import csv
-import gzip
 import io
 import json
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from offsets_tool.cli import main
 from tests.broker import KRaftBroker
 from tests.cases import FIXTURES
 from tests.log.live.activity import GROUPS
-from tests.replay.placed import Placed, archive_lines, in_order, segment, without_timestamps, write_log
+from tests.replay.placed import Placed, in_order, without_timestamps, write_log
 from tests.replay.story import commit, commit_marker, group_gone, group_metadata, tombstone, txn_commit
 
 TXN = FIXTURES / "corpora/3.9.2-txn/segments"
@@ -247,98 +245,7 @@ def test_a_later_proof_holds_unless_the_classic_coordinator_wrote_before(tmp_pat
     assert committed(tmp_path / "upgraded", "--as-of", "3:4") == {0: 7}
 
 
-# ---- evidence
-
-
-def test_segments_follow_each_other_however_they_are_given(tmp_path: Path) -> None:
-    first = write_log(tmp_path, commits(1, 2))
-    later = [at._replace(offset=at.offset + 2) for at in commits(3, 4)]
-    (tmp_path / "later.log").write_bytes(segment(later))
-    assert committed(tmp_path / "later.log", first, "--log-partition", 3) == {0: 4}
-    write_log(tmp_path, later, base=2)
-    assert committed(tmp_path) == {0: 4}
-    assert committed(tmp_path, "--as-of", "3:3") == {0: 3}
-
-
-def test_two_copies_are_refused_by_name(tmp_path: Path) -> None:
-    write_log(tmp_path / "broker-1", commits(1, 2, 3))
-    write_log(tmp_path / "broker-2", commits(1, 2))
-    result = invoke(tmp_path)
-    assert result.exit_code == 2 and result.stdout == ""
-    assert "partition 3 is here twice" in result.stderr and "name one copy" in result.stderr
-    assert "broker-1" in result.stderr and "broker-2" in result.stderr
-    assert committed(tmp_path / "broker-2") == {0: 2}
-
-
-def test_what_kafka_has_set_aside_is_not_replayed_unless_it_is_named(tmp_path: Path) -> None:
-    folder = write_log(tmp_path, commits(1))
-    write_log(tmp_path, commits(7), suffix=".deleted")
-    result = invoke(tmp_path)
-    assert (
-        json.loads(result.stdout)["committed_offset"] == 1
-        and "1 file(s) that Kafka has set aside" in result.stderr
-    )
-    assert committed(folder / "00000000000000000000.log.deleted") == {0: 7}
-    (folder / "00000000000000000000.log").unlink()
-    refused = invoke(tmp_path)
-    assert refused.exit_code == 2 and "name the files to read" in refused.stderr
-
-
-def test_a_log_whose_beginning_is_missing_is_said(tmp_path: Path) -> None:
-    write_log(tmp_path, [at._replace(offset=at.offset + 500) for at in commits(1)], base=500)
-    assert "the log begins at 3:500" in invoke(tmp_path).stderr
-
-
-def test_an_archive_in_any_order_with_repeated_rows(tmp_path: Path) -> None:
-    lines = archive_lines(commits(1, 2, 3)).splitlines(keepends=True)
-    archive = tmp_path / "archive.jsonl"
-    archive.write_text("".join((lines[2], lines[0], lines[1], lines[0])))
-    assert committed(archive) == {0: 3} and committed(archive, "--as-of", "3:2") == {0: 2}
-    archive.write_text(archive_lines(commits(1, 2)) + archive_lines(commits(1, 9)))
-    result = invoke(archive)
-    assert result.exit_code == 2 and "different records for offset 1 of partition 3" in result.stderr
-
-
-@pytest.mark.parametrize("corpus", ["4.3.1-txn", "3.3.2-mix", "4.3.1-newgroups"])
-def test_an_archive_of_a_log_has_the_offsets_of_the_log(tmp_path: Path, corpus: str) -> None:
-    """But for what only batches tell: whose coordinator a 4.x log without newer records is of."""
-    segments = FIXTURES / "corpora" / corpus / "segments"
-    decoded = CliRunner().invoke(main, ["decode", str(segments), "--raw"]).stdout.splitlines()
-    archive = tmp_path / "archive.jsonl"
-    with archive.open("w") as out:
-        for row in map(json.loads, decoded):
-            batch = row["batch"]
-            line = {name: row[name] for name in ("partition", "offset", "timestamp")}
-            line |= {
-                "key": row["key_bytes"],
-                "value": row["value_bytes"],
-                "producer_id": batch["producer_id"],
-            }
-            line |= {name: batch[name] for name in ("is_transactional", "is_control")}
-            out.write(json.dumps(line) + "\n")
-    assert rows(archive) == rows(segments)
-
-
-def test_tars_and_compressed_copies(tmp_path: Path) -> None:
-    folder = write_log(tmp_path, commits(1, 2))
-    with tarfile.open(tmp_path / "copy.tar.gz", "w:gz") as tar:
-        tar.add(folder, folder.name)
-    assert committed(tmp_path / "copy.tar.gz") == {0: 2}
-    packed = tmp_path / "packed" / folder.name / "00000000000000000000.log.gz"
-    packed.parent.mkdir(parents=True)
-    packed.write_bytes(gzip.compress(segment(commits(1, 2))))
-    assert committed(tmp_path / "packed") == {0: 2}
-
-
-def test_damage_is_said_and_strict_ends_with_3(tmp_path: Path) -> None:
-    folder = write_log(tmp_path, commits(1, 2, 3))
-    log = folder / "00000000000000000000.log"
-    data = bytearray(log.read_bytes())
-    data[-1] ^= 1
-    log.write_bytes(data)
-    assert committed(tmp_path) == {0: 2}
-    result = invoke(tmp_path, "--strict")
-    assert result.exit_code == 3 and "unreadable" in result.stderr
+# ---- what cannot be
 
 
 @pytest.mark.parametrize(
