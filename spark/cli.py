@@ -3,8 +3,11 @@
 Spark is imported when a command runs, so that --help needs neither Spark nor Java. Exit codes as offsets-tool's.
 """
 
+import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,10 +38,18 @@ Examples:
   offsets-spark ingest /var/lib/kafka/data --lake lake
   offsets-spark ingest broker-1/ broker-2/ archive.parquet --lake lake --cluster prod
 """
+_SQL_EPILOG = """
+\b
+Examples:
+  offsets-spark sql --lake lake "SELECT * FROM offenders ORDER BY rank_by_bytes LIMIT 5"
+  offsets-spark sql --lake lake --format csv "SELECT * FROM current_offsets" > offsets.csv
+  offsets-spark sql --lake lake
+"""
 
 
 _COMMANDS = {
     "ingest": Place("spark.cli", "Reads files and archives into the Delta tables log, events and sources."),
+    "sql": Place("spark.cli", "Answers questions in SQL, over the lake's tables and views."),
     "compact": Place("spark.cli", "Makes few, sorted files of the many small ones that ingests leave."),
 }
 
@@ -97,6 +108,47 @@ def ingest_command(*, sources: tuple[str, ...], format_: str | None, **options: 
         note("nothing new: the tables are as they were")
     with output(None) as out:
         write_rows(out, [_summary(done, time.monotonic() - began)], format_ or default_format(), _COLUMNS)
+
+
+@click.command("sql", epilog=_SQL_EPILOG)
+@click.argument("queries", nargs=-1, metavar="[QUERY]...")
+@click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@format_option
+def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None) -> None:
+    """Answers each QUERY, in Spark's SQL, over the lake's tables and views. `SELECT name, comment FROM contents` names them.
+
+    Without QUERY, what is typed or piped in is asked, each query up to a line that ends with a semicolon. All answers are of
+    the lake as it was when the command began, of whole runs only.
+    """
+    from offsets_tool.cli.render import default_format, note, output, write_rows  # noqa: PLC0415 - heavy
+    from spark.session import session  # noqa: PLC0415
+    from spark.sql import ask, statements  # noqa: PLC0415
+    from spark.views import open_lake  # noqa: PLC0415
+
+    running = session("offsets-spark sql")
+    shown = open_lake(running, lake)
+    is_talk = not queries and sys.stdin.isatty()
+    with output(None) as out:
+        for query in queries or statements(_lines(is_talk)):
+            try:
+                answer = ask(running, shown, query)
+                write_rows(out, answer.rows, format_ or default_format(), answer.columns)
+            except OffsetsToolError as error:
+                if not is_talk:
+                    raise
+                note(str(error))
+            out.flush()
+
+
+def _lines(is_talk: bool) -> Iterator[str]:
+    if not is_talk:
+        yield from sys.stdin
+        return
+    import readline  # noqa: F401, PLC0415 - lets `input` keep a history
+
+    with suppress(EOFError):
+        while True:
+            yield input("sql> ")
 
 
 @click.command("compact", epilog="\b\nExample:\n  offsets-spark compact --lake lake\n")

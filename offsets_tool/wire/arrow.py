@@ -1,11 +1,12 @@
 """From a declared row (a NamedTuple of annotated fields, as in table_rows) to Arrow: hence Parquet, Delta and Spark types.
+And from a declared message to the type of its JSON.
 
 Integers keep Kafka's width, text is UTF-8, times are UTC microseconds, a NamedTuple inside is a struct, a tuple a list.
 What is inside a list may be null by its type (Delta has no NOT NULL there). Each column carries its sentence as the
 metadata `comment`. Knows nothing of what the columns mean.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
-from offsets_tool.wire.schema import Primitive
+from offsets_tool.wire.schema import Primitive, Shape, schema_of
 
 _PRIMITIVES = {
     Primitive.INT8: pa.int8(),
@@ -23,6 +24,7 @@ _PRIMITIVES = {
     Primitive.STRING: pa.string(),
     Primitive.BYTES: pa.binary(),
 }
+_OF_MESSAGES = {**_PRIMITIVES, Primitive.UINT16: pa.int32(), Primitive.UUID: pa.string()}
 _CLASSES = {bool: pa.bool_(), bytes: pa.binary(), str: pa.string(), datetime: pa.timestamp("us", tz="UTC")}
 
 
@@ -38,6 +40,28 @@ def record_batch(row: type, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.record_batch(arrays, schema=schema)
+
+
+def message_type(declarations: Sequence[type], named: Callable[[str], str] = str) -> pa.StructType:
+    """A struct of all fields that these layouts of one message have, each in the order of the first that has it.
+
+    `named` gives the name of a field. An id is its text, as in Kafka's JSON.
+    """
+    shapes: dict[str, list[Shape]] = {}
+    for declaration in declarations:
+        for spec in schema_of(declaration).fields:
+            shapes.setdefault(spec.name, []).append(spec.shape)
+    return pa.struct([pa.field(named(name), _shaped(all_, named)) for name, all_ in shapes.items()])
+
+
+def _shaped(shapes: Sequence[Shape], named: Callable[[str], str]) -> pa.DataType:
+    """One type for what several layouts have under one name; of structures, all fields."""
+    if elements := [shape.element for shape in shapes if shape.element is not None]:
+        return pa.list_(pa.field("element", _shaped(elements, named)))
+    if parts := [shape.part for shape in shapes if shape.part is not None]:
+        return message_type(parts, named)
+    assert shapes[0].primitive is not None
+    return _OF_MESSAGES[shapes[0].primitive]
 
 
 def _hints(row: type) -> list[tuple[str, Any]]:

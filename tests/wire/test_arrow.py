@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from offsets_tool.table_rows import EventRow, LogRow, SourceRow
-from offsets_tool.wire.arrow import arrow_schema, record_batch
-from offsets_tool.wire.schema import Bytes, Int8, Int16, Int32, Int64, String
+from offsets_tool.wire.arrow import arrow_schema, message_type, record_batch
+from offsets_tool.wire.json import camel
+from offsets_tool.wire.schema import Bytes, Int8, Int16, Int32, Int64, String, Uuid, message, part
 
 
 class Inner(NamedTuple):
@@ -86,3 +87,35 @@ def test_every_column_of_the_lake_explains_itself(row: type) -> None:
 @pytest.mark.parametrize("name", [name for name in EventRow._fields if name in LogRow._fields])
 def test_a_column_of_both_tables_is_one_column(name: str) -> None:
     assert arrow_schema(LogRow).field(name).equals(arrow_schema(EventRow).field(name), check_metadata=True)
+
+
+@part
+class Old:
+    id: Uuid
+    count: Int32
+
+
+@part
+class New:
+    id: Uuid
+    its_name: String | None
+
+
+@message()
+class First:
+    topics: tuple[New, ...]
+    epoch: Int64
+
+
+@message()
+class Second:
+    raw: Bytes
+    topics: tuple[Old, ...]
+
+
+def test_layouts_of_a_message_as_one_type() -> None:
+    """All fields, inside structures too, under the names that are asked for; ids are texts."""
+    topic = pa.struct([("id", pa.string()), ("itsName", pa.string()), ("count", pa.int32())])
+    expected = [("topics", pa.list_(pa.field("element", topic))), ("epoch", pa.int64()), ("raw", pa.binary())]
+    assert message_type([First, Second], camel) == pa.struct(expected)
+    assert message_type([First]).field("topics").type.value_type.field(1).name == "its_name"

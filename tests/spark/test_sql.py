@@ -1,0 +1,93 @@
+"""`offsets-spark sql`: answers as rows, in each format; what cannot be is one sentence."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
+
+from spark.cli import main
+from spark.sql import statements
+from tests.spark.lakes import SEGMENT, bring, rows
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("sql") / "lake"
+    bring(session, made, SEGMENT, cluster="txn")
+    return made
+
+
+def sql(lake: Path, *arguments: str, typed: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["sql", "--lake", str(lake), *arguments], input=typed)
+
+
+def test_values_of_all_types(lake: Path) -> None:
+    """Times in UTC, bytes in base64, structures as objects; columns of one name stay apart."""
+    done = sql(
+        lake,
+        "SELECT timestamp'2026-11-21 18:00:00.123' AS at, date'2026-11-21' AS day, 1.50 AS ratio, X'0001' AS raw, "
+        "named_struct('a', 1, 'inner', array(timestamp'1970-01-01 00:00:00')) AS nested, map('k', X'ff') AS map, "
+        "CAST(NULL AS INT) AS none, 'é' AS text, 1 AS text",
+    )
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == {
+        "at": "2026-11-21T18:00:00.123Z",
+        "day": "2026-11-21",
+        "ratio": "1.50",
+        "raw": "AAE=",
+        "nested": {"a": 1, "inner": ["1970-01-01T00:00:00.000Z"]},
+        "map": {"k": "/w=="},
+        "none": None,
+        "text": "é",
+        "text_2": 1,
+    }
+
+
+def test_several_queries_and_formats(lake: Path) -> None:
+    events = rows(lake, "events")
+    queries = (
+        "SELECT count(*) AS records FROM events;",
+        "SELECT log_offset, control FROM events WHERE log_offset < 3 ORDER BY log_offset",
+    )
+    done = sql(lake, "--format", "csv", *queries)
+    first = [f"{row['log_offset']},{row['control'] or ''}" for row in events if row["log_offset"] < 3]
+    assert done.stdout.splitlines() == ["records", str(len(events)), "log_offset,control", *first]
+    table = sql(lake, "--format", "table", queries[0]).stdout
+    assert table.split() == ["records", str(len(events))]
+
+
+def test_queries_from_a_pipe(lake: Path) -> None:
+    done = sql(lake, typed="SELECT\n  1 AS a;\n\nSELECT ';' AS b;\nSELECT 3 AS c\n")
+    assert list(map(json.loads, done.stdout.splitlines())) == [{"a": 1}, {"b": ";"}, {"c": 3}]
+
+
+def test_where_a_query_ends() -> None:
+    assert list(statements(["a", "b;  ", "", ";", "c ; d"])) == ["a\nb", "c ; d"]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            "SELECT * FROM ownership",
+            "ownership needs the table offset_history, which this lake does not have yet",
+        ),
+        ("SELECT * FROM nowhere", "there is no nowhere here: SELECT name, comment FROM contents names all"),
+        ("SELEC 1", "Spark cannot answer: [PARSE_SYNTAX_ERROR]"),
+        ("SELECT nothing FROM events", "Spark cannot answer: [UNRESOLVED_COLUMN"),
+        ("SELECT 1 / (log_offset - log_offset) FROM events", "[DIVIDE_BY_ZERO]"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(lake: Path, query: str, said: str) -> None:
+    done = sql(lake, query)
+    assert done.exit_code != 0 and done.stdout == ""
+    assert said in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_what_is_no_lake(session: SparkSession, tmp_path: Path) -> None:
+    done = sql(tmp_path, "SELECT 1")
+    assert done.exit_code != 0 and "an ingest made" in done.stderr
