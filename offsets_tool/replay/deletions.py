@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from offsets_tool.replay.changes import ChangeKind, CommittedOffset, Group, GroupKind
 from offsets_tool.replay.expiry import KIP_211, Policy, Release, Rule
 from offsets_tool.replay.expiry_fit import Fit, fit_of
+from offsets_tool.replay.losses import Ended, Gone, Removal
 from offsets_tool.replay.membership import CONSUMER_PROTOCOL
-from offsets_tool.replay.removals import Ended, Gone, Removal
 from offsets_tool.replay.topic_losses import Topics
 
 TOPIC_DELETION_FROM: Final[Release] = (0, 10, 2)
@@ -70,7 +70,7 @@ class Deletion(NamedTuple):
     topic: str
     partition: int
     producer_id: int | None
-    commit: CommittedOffset
+    commit: CommittedOffset | None
     cause: Cause
     confidence: Confidence
     alternatives: tuple[Cause, ...]
@@ -143,13 +143,14 @@ class Explanations:
             return causes, Confidence.CERTAIN if alone else Confidence.LIKELY
         if not requests:
             return expired, Confidence.LIKELY
-        return [*expired, *requests] if fit is Fit.LATE else [*requests, *expired], Confidence.AMBIGUOUS
+        causes = [*requests, *expired] if fit is Fit.OTHER_RETENTION else [*expired, *requests]
+        return causes, Confidence.AMBIGUOUS
 
     def _expired(self, gone: Gone, fit: Fit) -> list[Cause]:
         """By which rule it expired, if it did. Up to 2.0 values have a time whoever asked for it: only retention tells which."""
-        if fit is Fit.NONE or gone.expiry is None:
+        if fit is Fit.NONE:
             return []
-        cause = _EXPIRED_BY.get(gone.expiry.rule, Cause.RETENTION)
+        cause = _EXPIRED_BY.get(gone.expiry.rule, Cause.RETENTION) if gone.expiry else Cause.RETENTION
         in_doubt = (
             cause is Cause.EXPIRE_TIMESTAMP and self._policy.release < KIP_211 and not self._known.retention
         )
@@ -216,8 +217,8 @@ class Explanations:
         return fit_of(removal, self._policy, retention_known=self._known.retention)
 
     def _evidence(self, removal: Removal, gone: Gone, cause: Cause) -> tuple[str, ...]:
-        offsets = [gone.commit.log_offset, removal.group.log_offset if removal.group else None]
-        offsets += [gone.log_offset, removal.group_gone_at]
+        known = [each.log_offset for each in (gone.commit, removal.group) if each is not None]
+        offsets = [*known, gone.log_offset, removal.group_gone_at]
         places = [_place(removal.log_partition, offset) for offset in offsets if offset is not None]
         if cause is Cause.TOPIC_DELETED:
             others = self._topics.others(gone.topic, removal)[:_OTHERS]

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from offsets_tool.replay.expiry import Expiry, Policy
-from offsets_tool.replay.removals import Gone, Removal
+from offsets_tool.replay.losses import Gone, Removal
 
 SLACK_MS: Final = 5_000
 """How much later than due a check may come: brokers are busy, and clocks differ."""
@@ -24,25 +24,39 @@ class Fit(StrEnum):
     LATE = "late"
     OTHER_RETENTION = "other_retention"
     """Only if retention was another than supposed."""
+    UNSEEN = "unseen"
+    """As far as it can be told: a commit is not in the log any more."""
     NONE = "none"
 
 
 def fit_of(removal: Removal, policy: Policy, *, retention_known: bool) -> Fit:
     """How well a removal fits expiry; `retention_known`: whether the policy's is the broker's own."""
-    expiries = [
-        gone.expiry for gone in removal.gone if gone.expiry is not None and gone.expiry.at is not None
-    ]
-    if len(expiries) < len(removal.gone):
+    if any(not _may_expire(gone) for gone in removal.gone):
         return Fit.NONE
+    expiries = [gone.expiry for gone in removal.gone if gone.expiry is not None]
     at = removal.at
-    if at is None:
-        return Fit.TIMELY
-    left_over = removal.next_at is not None and removal.next_at <= at - CHECKED_MS
-    if left_over or any(each.at is None or each.at > at for each in expiries):
+    if at is not None and not _all_over(removal, expiries, at):
         fits = not retention_known and _fits_another(removal, expiries)
         return Fit.OTHER_RETENTION if fits else Fit.NONE
+    if len(expiries) < len(removal.gone):
+        return Fit.UNSEEN
     latest = policy.check_interval_ms + SLACK_MS
-    return Fit.TIMELY if all(at - _due(removal, gone) <= latest for gone in removal.gone) else Fit.LATE
+    return (
+        Fit.TIMELY
+        if at is None or all(at - _due(removal, gone) <= latest for gone in removal.gone)
+        else Fit.LATE
+    )
+
+
+def _may_expire(gone: Gone) -> bool:
+    """Not what is pending, nor what its group's state keeps."""
+    return gone.producer_id is None and (gone.expiry is None or gone.expiry.at is not None)
+
+
+def _all_over(removal: Removal, expiries: Iterable[Expiry], at: int) -> bool:
+    """Whether all that went was over, and nothing that was over is left."""
+    left_over = removal.next_at is not None and removal.next_at <= at - CHECKED_MS
+    return not left_over and all(each.at is not None and each.at <= at for each in expiries)
 
 
 def _due(removal: Removal, gone: Gone) -> int:

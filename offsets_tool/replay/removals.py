@@ -1,13 +1,14 @@
 """Which offsets went at once: tombstones of one group in one batch (before magic 2: in a run), and what the group was then.
 
 Folds the Changes of one log partition in the order of the log, in memory that grows with what lives; decides nothing about causes
-(deletions.py). A Removal is complete in itself, so that removals of all partitions can be brought together anywhere.
+(deletions.py).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from offsets_tool.events import Event
 from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
@@ -21,70 +22,14 @@ from offsets_tool.replay.changes import (
     PendingOf,
     TopicPartition,
 )
-from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
+from offsets_tool.replay.expiry import Expiry, Policy, Rule, expiry_of, is_subscribed
+from offsets_tool.replay.losses import Alive, Ended, Gone, Removal
 from offsets_tool.replay.state import State
 
+_OFFSETS: Final = (0, 1)
+_UNSEEN: Final = CommittedOffset(-1, -1, "", 0, -1, None, -1)
 RUN_MS: Final = 1_000
 """How far tombstones of a run may stand apart where every record is a batch of its own."""
-_NO_TIME: Final = -1
-
-
-class Gone(NamedTuple):
-    """An offset that ended. `producer_id` says that it was pending; `expiry` is by its rule at that moment, None for pending ones.
-
-    `began_at`: since when the group had an offset there, `committed_at`: when this one was written. Epoch ms, None unknown.
-    """
-
-    topic: str
-    partition: int
-    commit: CommittedOffset
-    log_offset: int
-    expiry: Expiry | None
-    subscribed: bool | None
-    began_at: int | None
-    committed_at: int | None
-    producer_id: int | None = None
-
-
-class Removal(NamedTuple):
-    """What one batch took of a group. `at` is its record timestamp, None in magic 0; the group last changed at `changed_at`."""
-
-    log_partition: int | None
-    at: int | None
-    group_id: str
-    group: Group | None
-    is_new: bool
-    """Whether the new coordinator wrote it."""
-    gone: tuple[Gone, ...]
-    group_gone_at: int | None
-    """Log offset of the group's own tombstone in it."""
-    left: int
-    """Offsets that the group still had after it."""
-    left_topics: frozenset[str]
-    next_at: int | None
-    """When the first of those expires; None if none does."""
-    next_base: int | None
-    """The earliest time from which retention counts for one of those."""
-    has_pending: bool
-    changed_at: int | None
-
-
-class Ended(NamedTuple):
-    """A pending commit that its marker dropped: `kind` is `aborted` or `superseded`. `at` as in Removal."""
-
-    log_partition: int | None
-    log_offset: int
-    at: int | None
-    kind: ChangeKind
-    pending: PendingOf
-    commit: CommittedOffset
-
-
-class Alive(NamedTuple):
-    """Of a topic, at the end: since when (epoch milliseconds) some group has had an offset there without a break."""
-
-    topic: str
-    began_at: int
 
 
 class _Lived(NamedTuple):
@@ -171,7 +116,7 @@ class Removals:
         before, after = change.before, change.after
         if isinstance(after, CommittedOffset):
             self._live(change, offset, after)
-        elif isinstance(before, CommittedOffset):
+        elif change.kind is ChangeKind.DELETED and (before is None or isinstance(before, CommittedOffset)):
             opened, at = self._opened(change, offset.group), TopicPartition(offset.topic, offset.partition)
             subscribed, expiry = self._expiry(opened, offset.group, at, before)
             lived = self._lives.pop(offset, _Lived(None, None))
@@ -228,12 +173,16 @@ class Removals:
         return self._open[group]
 
     def _expiry(
-        self, opened: _Open, group: str, at: TopicPartition, commit: CommittedOffset
-    ) -> tuple[bool | None, Expiry]:
+        self, opened: _Open, group: str, at: TopicPartition, commit: CommittedOffset | None
+    ) -> tuple[bool | None, Expiry | None]:
         subscribed = is_subscribed(opened.group, opened.members, at.topic) if opened.group else None
         offset = OffsetOf(group, *at)
         pending = opened.is_new and any(offset in commits for commits in self._state.pending.values())
-        return subscribed, expiry_of(commit, opened.group, subscribed, pending, self._policy)
+        found = expiry_of(commit or _UNSEEN, opened.group, subscribed, pending, self._policy)
+        # Without the commit only a rule that does not ask for it tells.
+        tells = commit is not None or found.rule is Rule.RETENTION_SINCE_EMPTY
+        keeps = found.at is None and opened.group is not None
+        return subscribed, found if tells or keeps else None
 
     def _close(self) -> Iterator[Removal]:
         for group, opened in self._open.items():
@@ -242,7 +191,8 @@ class Removals:
                 for at, commit in self._state.offsets.get(group, {}).items()
                 if not self._lives.get(OffsetOf(group, *at), _Lived(None, None)).doubtful
             ]
-            expiries = [self._expiry(opened, group, at, commit)[1] for at, commit in left]
+            found = (self._expiry(opened, group, at, commit)[1] for at, commit in left)
+            expiries = [expiry for expiry in found if expiry is not None]
             yield Removal(
                 self._log_partition,
                 opened.at,
@@ -262,6 +212,25 @@ class Removals:
                 opened.changed_at,
             )
         self._open.clear()
+
+
+def bare_tombstone(event: Event, changes: Iterable[Change]) -> Change | None:
+    """An offset's tombstone that changed nothing, as a Change to `take`: compaction had its commit already."""
+    if (
+        event.type_id not in _OFFSETS
+        or event.key is None
+        or event.value is not None
+        or event.kept_raw is not None
+    ):
+        return None
+    if any(isinstance(change.subject, OffsetOf | PendingOf) for change in changes):
+        return None
+    record, key = event.record, event.key.data
+    batch = record.log_offset if record.batch is None else record.batch.base_offset
+    offset = OffsetOf(key.group, key.topic, key.partition)
+    return Change(
+        record.log_partition, record.log_offset, record.timestamp, batch, ChangeKind.DELETED, offset
+    )
 
 
 def _time(timestamp: int) -> int | None:

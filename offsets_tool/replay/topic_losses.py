@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Final
 
 from offsets_tool.replay.expiry_fit import CHECKED_MS
-from offsets_tool.replay.removals import Alive, Removal
+from offsets_tool.replay.losses import Alive, Removal
 
 SPREAD_MS: Final = 10_000
 """Within what time the coordinators of all log partitions hear that a topic is gone."""

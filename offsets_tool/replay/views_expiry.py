@@ -1,7 +1,7 @@
 """Expiry at a moment, a row each: of what is there when it goes, as things stand, and of what is gone why it went.
 
 Offsets of groups that the coordinator no longer has are left out of the forecast, as it answers nothing for them. What compaction
-took, tombstones without their commits among it, has no row.
+took altogether has no row; where it left the tombstone, only the commit is missing.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,11 +12,12 @@ from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
 from offsets_tool.replay.deletions import Deletion, Explanations, Known, explain_ended
 from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
+from offsets_tool.replay.losses import Alive, Ended, Removal
 from offsets_tool.replay.moment import Moment, PartitionMoment
-from offsets_tool.replay.removals import Alive, Ended, Removal, Removals
+from offsets_tool.replay.removals import Removals, bare_tombstone
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_losses import Topics
-from offsets_tool.replay.views_offsets import commit_fields
+from offsets_tool.replay.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.replay.wanted import Wanted
 
 Row = dict[str, Any]
@@ -49,8 +50,7 @@ def deletions(replayed: Replayed, moment: Moment, policy: Policy, known: Known) 
     proven: dict[int | None, int] = {}
     for partition, happened in replayed:
         folded = Removals(partition.log_partition, policy, new_from(moment, partition))
-        changes = chain.from_iterable(changes for _, changes in happened)
-        for each in chain(chain.from_iterable(map(folded.take, changes)), _last(folded)):
+        for each in chain(chain.from_iterable(map(folded.take, _changes(happened))), _last(folded)):
             if isinstance(each, Ended):
                 found.append(explain_ended(each))
             else:
@@ -64,6 +64,15 @@ def deletions(replayed: Replayed, moment: Moment, policy: Policy, known: Known) 
     return sorted(
         found, key=lambda gone: (_number(gone.log_partition), gone.log_offset, gone.producer_id or -1)
     )
+
+
+def _changes(happened: Iterable[tuple[Event, tuple[Change, ...]]]) -> Iterator[Change]:
+    """All changes, and tombstones that changed nothing."""
+    for event, changes in happened:
+        yield from changes
+        bare = bare_tombstone(event, changes)
+        if bare is not None:
+            yield bare
 
 
 def _last(folded: Removals) -> Iterator[Removal]:
@@ -139,7 +148,7 @@ def _gone_row(gone: Deletion, policy: Policy) -> Row:
         "expected_at": gone.expected_at,
         "rule": None if gone.rule is None else gone.rule.value,
         "evidence": list(gone.evidence),
-        **commit_fields(gone.commit),
+        **(NO_COMMIT if gone.commit is None else commit_fields(gone.commit)),
         "producer_id": gone.producer_id,
         "log_partition": gone.log_partition,
         "log_offset": gone.log_offset,

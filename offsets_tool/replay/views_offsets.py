@@ -13,7 +13,7 @@ from offsets_tool.replay.wanted import Wanted
 from offsets_tool.wire.json import uuid_text
 
 Row = dict[str, Any]
-_NOTHING: Row = dict.fromkeys(
+NO_COMMIT: Row = dict.fromkeys(
     ("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id")
 )
 
@@ -43,7 +43,7 @@ def empty_offset_row(p: PartitionMoment, offset: OffsetOf) -> Row:
     """The row of a partition that nothing is committed for."""
     return {
         **offset._asdict(),
-        **_NOTHING,
+        **NO_COMMIT,
         "log_partition": p.log_partition,
         "log_offset": None,
         "pending": [],

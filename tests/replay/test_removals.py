@@ -1,0 +1,343 @@
+"""Records that leave one cause, or more than one: stories of deletions, and what holds for any log."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.events import Event, decode
+from offsets_tool.replay.changes import Change, ChangeKind, OffsetOf, PendingOf
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.deletions import Cause, Confidence, Deletion, Known
+from offsets_tool.replay.expiry import Policy
+from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.views_expiry import forecast
+from offsets_tool.rows import LogRecord
+from tests import plain_rows
+from tests.replay import story
+from tests.replay.cleaned import cleaned
+from tests.replay.deleted import Logs, explained, moment_of
+from tests.replay.placed import Placed, segment
+from tests.replay.random_logs import READERS, RandomLog
+from tests.replay.random_logs import segment as random_segment
+from tests.replay.sequences import logs
+from tests.replay.story import Told, group_gone, group_metadata, tombstone
+from tests.replay.test_expiry import subscribed_to
+
+HOUR, DAY = 3_600_000, 86_400_000
+START = 1_700_000_000_000
+WEEK = Policy((3, 9), 7 * DAY)
+GROUP, OFFSETS, TOPIC = Cause.GROUP_DELETED, Cause.OFFSETS_DELETED, Cause.TOPIC_DELETED
+CERTAIN, LIKELY, AMBIGUOUS = Confidence.CERTAIN, Confidence.LIKELY, Confidence.AMBIGUOUS
+Verdict = tuple[Cause, Confidence, tuple[Cause, ...]]
+
+
+def at(after: int, *told: Told, sequence: int = -1) -> list[tuple[int, Told, int]]:
+    """Records that many milliseconds after the start."""
+    return [(START + after, each, sequence) for each in told]
+
+
+def commit(group: str, topic: str = "t", partition: int = 0, after: int = 0, **more: Any) -> Told:
+    return story.commit(group, topic, partition, 5, commit_timestamp=START + after, **more)
+
+
+def log_of(folder: Path, *steps: list[tuple[int, Told, int]]) -> list[Event]:
+    """One partition's log, every record a batch of its own."""
+    told = [each for step in steps for each in step]
+    placed = [Placed(offset, when, what, sequence) for offset, (when, what, sequence) in enumerate(told)]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{0:020}.log"
+    path.write_bytes(segment(placed))
+    return [decode(record) for record in plain_rows.records([path])]
+
+
+def verdicts(found: Sequence[Deletion]) -> list[Verdict]:
+    return [(each.cause, each.confidence, each.alternatives) for each in found]
+
+
+@pytest.fixture
+def judge(tmp_path: Path) -> Any:
+    """Explains one partition's log."""
+
+    def judged(
+        *steps: list[tuple[int, Told, int]], policy: Policy = WEEK, known: Known | None = None
+    ) -> list[Verdict]:
+        return verdicts(explained({0: log_of(tmp_path, *steps)}, policy, known))
+
+    return judged
+
+
+def living(*topics: str, group: str = "g", generation: int = 1) -> Told:
+    member = story.member("m", subscription=subscribed_to(*topics))
+    return group_metadata(group, generation, member)
+
+
+LATER = at(9 * DAY, commit("z", "other", after=9 * DAY))
+"""Keeps the log going, so that what lives in it is known to."""
+
+
+# ---- one group
+
+
+def test_a_group_without_a_record_of_its_own(judge: Any) -> None:
+    """DeleteGroups of a classic simple group, and OffsetDelete of all that it has, write the same."""
+    deleted = at(HOUR, tombstone("g", "t", 0))
+    assert judge(at(0, commit("g"), commit("h")), deleted, LATER) == [(GROUP, AMBIGUOUS, (OFFSETS,))]
+
+
+def test_a_group_that_keeps_offsets_was_not_deleted(judge: Any) -> None:
+    deleted = at(HOUR, tombstone("g", "t", 0))
+    assert judge(at(0, commit("g"), commit("g", partition=1)), deleted, LATER) == [(OFFSETS, CERTAIN, ())]
+
+
+def test_before_2_4_nobody_deletes_offsets(judge: Any) -> None:
+    log = at(0, commit("g"), commit("h")), at(HOUR, tombstone("g", "t", 0)), LATER
+    assert judge(*log, policy=Policy((2, 3), 7 * DAY)) == [(GROUP, CERTAIN, ())]
+    assert judge(*log, policy=Policy((2, 3), 7 * DAY), known=Known(release=False)) == [
+        (GROUP, AMBIGUOUS, (OFFSETS,))
+    ]
+
+
+def test_nothing_that_is_known_writes_it(judge: Any) -> None:
+    log = at(0, commit("g"), commit("h")), at(HOUR, tombstone("g", "t", 0)), LATER
+    assert judge(*log, policy=Policy((0, 10, 1), 7 * DAY)) == [(Cause.UNKNOWN, AMBIGUOUS, ())]
+
+
+def test_a_group_that_goes_with_its_record(judge: Any) -> None:
+    """The classic coordinator also drops an Empty group when a client deletes its last offset."""
+    empty = group_metadata("g", 2, current_state_timestamp=START)
+    log = at(0, commit("g"), commit("h"), empty), at(HOUR, tombstone("g", "t", 0), group_gone("g")), LATER
+    assert judge(*log) == [(GROUP, LIKELY, (OFFSETS,))]
+
+
+def test_the_new_coordinators_groups_go_with_their_record_alone(judge: Any) -> None:
+    proof = at(0, group_metadata("p", 0, protocol_type="", current_state_timestamp=START), sequence=0)
+    log = *proof, *at(0, commit("g"), commit("h"))
+    gone = at(HOUR, tombstone("g", "t", 0), group_gone("g"), sequence=0)
+    new = Policy((4, 0), 7 * DAY)
+    assert judge(list(log), gone, LATER, policy=new) == [(GROUP, CERTAIN, ())]
+    assert judge(list(log), gone[:1], LATER, policy=new) == [(OFFSETS, CERTAIN, ())]
+
+
+def test_what_members_read_only_a_topics_deletion_takes(judge: Any) -> None:
+    log = at(0, living("t"), commit("g"), commit("g", "u")), at(HOUR, tombstone("g", "t", 0)), LATER
+    assert judge(*log) == [(TOPIC, CERTAIN, ())]
+    unread = at(0, living("u"), commit("g"), commit("g", "u"))
+    assert judge(unread, *log[1:]) == [(OFFSETS, AMBIGUOUS, (TOPIC,))]
+
+
+# ---- expiry
+
+
+def test_expired_on_time_and_late(judge: Any) -> None:
+    """A check that comes days after it was due may be a broker's that was down, and may be none."""
+    start = at(0, commit("g"), commit("g", partition=1, after=6 * DAY))
+    on_time = at(7 * DAY + HOUR // 10, tombstone("g", "t", 0))
+    late = at(8 * DAY, tombstone("g", "t", 0))
+    assert judge(start, on_time, LATER) == [(Cause.RETENTION, LIKELY, (OFFSETS,))]
+    assert judge(start, late, LATER) == [(Cause.RETENTION, AMBIGUOUS, (OFFSETS,))]
+
+
+def test_a_check_leaves_nothing_that_is_over(judge: Any) -> None:
+    """Another partition of the group was committed with it and stayed: a client's choice."""
+    start = at(0, commit("g"), commit("g", partition=1))
+    assert judge(start, at(7 * DAY + 9_000, tombstone("g", "t", 0)), LATER) == [(OFFSETS, CERTAIN, ())]
+
+
+def test_members_that_leave_set_the_time_anew(judge: Any) -> None:
+    """An old commit of a group that has just become Empty goes a retention later, not at once."""
+    left = group_metadata("g", 2, current_state_timestamp=START + 8 * DAY)
+    start = at(0, living("t"), commit("g"), commit("h")), at(8 * DAY, left)
+    soon = at(8 * DAY + HOUR, tombstone("g", "t", 0), group_gone("g"))
+    then = at(15 * DAY + 9_000, tombstone("g", "t", 0), group_gone("g"))
+    after = at(16 * DAY, commit("z", "other"))
+    assert judge(*start, soon, after)[0][:2] == (GROUP, LIKELY)
+    assert judge(*start, then, after)[0][:2] == (Cause.RETENTION, LIKELY)
+
+
+def test_a_retention_that_is_only_supposed(judge: Any) -> None:
+    """Younger than it, but older than all that stayed: another retention would have taken just this."""
+    start = at(0, commit("g"), commit("g", partition=1, after=HOUR))
+    log = start, at(2 * HOUR, tombstone("g", "t", 0)), LATER
+    supposed = Known(retention=False)
+    assert judge(*log, known=supposed) == [(OFFSETS, AMBIGUOUS, (Cause.RETENTION,))]
+    younger = at(2 * HOUR, tombstone("g", "t", 1))
+    assert judge(start, younger, LATER, known=supposed) == [(OFFSETS, CERTAIN, ())]
+
+
+def test_one_batch_of_an_old_format_is_a_run(judge: Any) -> None:
+    """0.10 writes each tombstone as a message of its own: what goes with a check goes together."""
+    start = at(0, *(commit("g", partition=each, expire_timestamp=START + DAY) for each in range(3)))
+    run = at(DAY + 9_000, *(tombstone("g", "t", each) for each in range(3)))
+    policy = Policy((0, 10, 1), DAY)
+    assert judge(start, run, LATER, policy=policy) == [(Cause.RETENTION, CERTAIN, ())] * 3
+
+
+def test_a_commit_that_compaction_took(judge: Any) -> None:
+    """Only the tombstone is left: it may have expired, unless a member reads the topic."""
+    (bare,) = judge(at(0, commit("h", "u")), at(HOUR, tombstone("g", "t", 0)), LATER)
+    assert bare[:2] == (Cause.RETENTION, AMBIGUOUS) and {GROUP, OFFSETS, TOPIC} == set(bare[2])
+    (read,) = judge(at(0, living("t")), at(HOUR, tombstone("g", "t", 0)), LATER)
+    assert Cause.RETENTION not in (read[0], *read[2])
+
+
+# ---- topics
+
+
+def test_a_topic_that_several_groups_lost(tmp_path: Path) -> None:
+    def log(group: str, after: int) -> list[Event]:
+        start = at(0, commit(group), commit(group, "u"))
+        return log_of(tmp_path / group, start, at(HOUR + after, tombstone(group, "t", 0)), LATER)
+
+    together = explained({0: log("g", 0), 1: log("h", 300)}, WEEK)
+    assert verdicts(together) == [(TOPIC, LIKELY, (OFFSETS,))] * 2
+    assert [each.evidence[-1] for each in together] == ["1:2", "0:2"]
+    apart = explained({0: log("g", 0), 1: log("h", DAY)}, WEEK)
+    assert verdicts(apart) == [(OFFSETS, CERTAIN, ()), (OFFSETS, AMBIGUOUS, (TOPIC,))]
+
+
+def test_a_topic_that_another_group_kept_is_there(tmp_path: Path) -> None:
+    gone = at(0, commit("g"), commit("g", "u")), at(HOUR, tombstone("g", "t", 0)), LATER
+    kept = at(0, commit("h"))
+    alone = explained({0: log_of(tmp_path / "a", *gone)}, WEEK)
+    both = explained({0: log_of(tmp_path / "a", *gone), 1: log_of(tmp_path / "b", kept)}, WEEK)
+    assert verdicts(alone) == [(OFFSETS, AMBIGUOUS, (TOPIC,))]
+    assert verdicts(both) == [(OFFSETS, CERTAIN, ())]
+
+
+def test_groups_deleted_together_are_no_topic(tmp_path: Path) -> None:
+    """kafka-consumer-groups --delete --group g --group h: of groups that read one topic, the same records."""
+
+    def log(group: str) -> list[Event]:
+        return log_of(tmp_path / group, at(0, commit(group)), at(HOUR, tombstone(group, "t", 0)), LATER)
+
+    found = explained({0: log("g"), 1: log("h")}, WEEK)
+    assert verdicts(found) == [(GROUP, AMBIGUOUS, (OFFSETS, TOPIC))] * 2
+
+
+# ---- any log
+
+
+POLICIES = st.builds(
+    Policy,
+    st.sampled_from(((0, 8, 2), (0, 9), (1, 1), (2, 1), (2, 4), (3, 9), (4, 3))),
+    st.sampled_from((1, 60_000, 7 * DAY)),
+    st.sampled_from((1, 600_000)),
+)
+KNOWN = st.builds(Known, st.booleans(), st.booleans())
+
+
+def check_explanations(log: list[Event], policy: Policy, known: Known, rules: Rules | None = None) -> None:
+    """All that goes is explained, once, and an explanation agrees with itself."""
+    found = explained({0: log}, policy, known)
+    coordinator = moment_of({0: log})
+    (partition,) = coordinator
+    rules = None if partition.coordinator.auto else partition.coordinator.rules
+    assert sorted(_places(found)) == sorted(_gone(log, rules))
+    for each in found:
+        assert each.cause not in each.alternatives
+        assert len(set(each.alternatives)) == len(each.alternatives)
+        assert each.confidence is not CERTAIN or not each.alternatives
+        assert each.confidence is not AMBIGUOUS or each.alternatives or each.cause is Cause.UNKNOWN
+        assert f"0:{each.log_offset}" in each.evidence
+
+
+Place = tuple[int, str, str, int, int]
+
+
+def _places(found: Sequence[Deletion]) -> list[Place]:
+    return [
+        (
+            each.log_offset,
+            each.group,
+            each.topic,
+            each.partition,
+            -1 if each.producer_id is None else each.producer_id,
+        )
+        for each in found
+    ]
+
+
+def _gone(log: list[Event], rules: Rules | None) -> list[Place]:
+    """What a replay says went: by a tombstone, by a marker, or with its commit unseen."""
+    coordinator, gone = Coordinator(0, rules), []
+    for event in log:
+        changes = coordinator.replay(event)
+        gone += [place for change in changes if (place := _place(change)) is not None]
+        key = event.key.data if event.key else None
+        about = any(isinstance(change.subject, OffsetOf | PendingOf) for change in changes)
+        if (
+            event.type_id in (0, 1)
+            and key is not None
+            and event.value is None
+            and not event.kept_raw
+            and not about
+        ):
+            gone.append((event.record.log_offset, key.group, key.topic, key.partition, -1))
+    return gone
+
+
+def _place(change: Change) -> Place | None:
+    ends = (ChangeKind.DELETED, ChangeKind.ABORTED, ChangeKind.SUPERSEDED)
+    if change.kind not in ends or change.after is not None:
+        return None
+    match change.subject:
+        case OffsetOf(group, topic, partition):
+            return change.log_offset, group, topic, partition, -1
+        case PendingOf(producer_id, group, topic, partition):
+            return change.log_offset, group, topic, partition, producer_id
+    return None
+
+
+@given(logs(), POLICIES, KNOWN)
+def test_every_end_in_a_hostile_log_is_explained_once(
+    log: list[LogRecord], policy: Policy, known: Known
+) -> None:
+    check_explanations([decode(record) for record in log], policy, known)
+
+
+@given(st.integers(0, 999), st.sampled_from(sorted(READERS)), POLICIES, KNOWN, st.booleans())
+def test_every_end_in_a_random_log_is_explained_once(
+    seed: int, version: str, policy: Policy, known: Known, is_cleaned: bool
+) -> None:
+    check_explanations(random_log(seed, version, is_cleaned), policy, known)
+
+
+def random_log(seed: int, version: str, is_cleaned: bool) -> list[Event]:
+    placed = RandomLog(seed, READERS[version], 0.05).grow(60).placed
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{0:020}.log"
+        path.write_bytes(random_segment(cleaned(placed, Random(seed)) if is_cleaned else placed))
+        return [decode(record) for record in plain_rows.records([path])]
+
+
+@given(st.integers(0, 999), st.sampled_from(sorted(READERS)), POLICIES)
+def test_longer_retention_never_takes_sooner(seed: int, version: str, policy: Policy) -> None:
+    """A forecast is total, and what is kept is kept whatever retention is."""
+    logs_: Logs = {0: random_log(seed, version, False)}
+    (partition,) = moment_of(logs_)
+    short = forecast(partition, policy)
+    long = forecast(partition, policy._replace(retention_ms=policy.retention_ms + 1_000))
+    for (offset, _, now), (same, _, then) in zip(short, long, strict=True):
+        assert offset == same
+        assert (now.at is None) == (then.at is None)
+        assert now.at is None or then.at is None or now.at <= then.at <= now.at + 1_000
+
+
+def test_the_order_of_partitions_is_nothing(tmp_path: Path) -> None:
+    logs_ = {
+        number: log_of(
+            tmp_path / group,
+            at(0, commit(group), commit(group, "u")),
+            at(HOUR, tombstone(group, "t", 0)),
+            LATER,
+        )
+        for number, group in enumerate("ghi")
+    }
+    backwards = dict(reversed(logs_.items()))
+    assert explained(logs_, WEEK) == explained(backwards, WEEK)
