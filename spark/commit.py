@@ -268,6 +268,14 @@ def _journal(run: int, metadata: Iterable[str | None], part: str) -> Any:
     return None
 
 
+def run_of(metadata: str | None) -> int:
+    """The run that made a commit, by its user metadata; 0 where none did (an OPTIMIZE)."""
+    if metadata and metadata.startswith("{"):
+        return int(json.loads(metadata).get(JOURNAL, {}).get("run", 0))
+    said, _, run = (metadata or "").rpartition(" ")
+    return int(run) if said == JOURNAL else 0
+
+
 def _finished(run: int) -> str:
     return f"finished run {run}, which had been interrupted"
 

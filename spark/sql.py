@@ -109,6 +109,5 @@ def _told(error: PySparkException, shown: Sequence[Shown]) -> OffsetsToolError:
     if lacking is None:
         return UsageError(f"there is no {name} here: SELECT name, comment FROM {CONTENTS} names all")
     return UsageError(
-        f"{name} needs the table {lacking.lacks}, which this lake does not have yet: "
-        f"SELECT name, lacks FROM {CONTENTS} says what it has"
+        f"{name} needs the table {lacking.lacks}, which this lake does not have yet: offsets-spark replay makes it"
     )

@@ -12,7 +12,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offsets_tool.errors import UsageError
-from spark.tables import SOURCES, TABLES, Table
+from spark.commit import run_of
+from spark.tables import REPLAY_TABLES, REPLAYS, SOURCES, TABLES, Table
 from spark.view import View
 from spark.views_history import VIEWS as OF_HISTORIES
 from spark.views_kinds import VIEWS as OF_KINDS
@@ -22,6 +23,14 @@ VIEWS: Final = (*OF_THE_LOG, *OF_HISTORIES, *OF_KINDS)
 """A view stands behind those that it reads."""
 CONTENTS: Final = "contents"
 """The view that names the others, and says of each what one row is."""
+_OF_CONTENTS: Final = {
+    "name": "The table's or view's name.",
+    "kind": "table or view.",
+    "comment": "What one row of it is.",
+    "lacks": "The table that must be there first; null if it can be asked.",
+}
+_COMMITS_SEEN: Final = 50
+"""Of a history, from the newest on: those of an interrupted replay are among them."""
 _NO_TABLE: Final = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST")
 
 
@@ -36,27 +45,32 @@ class Shown(NamedTuple):
 
 def open_lake(session: SparkSession, lake: str) -> tuple[Shown, ...]:
     """Makes the lake's tables and views temporary views of the session. UsageError where there is no lake."""
-    # Sources first: of the runs that it has, the other tables have all rows.
-    sources = _stored(session, lake, SOURCES.name)
+    # What makes a run count is read first: of these runs, the other tables have all rows.
+    sources, replays = (_stored(session, lake, table) for table in (SOURCES, REPLAYS))
     if sources is None:
         raise UsageError(
             f"{lake} is no lake (it has no table {SOURCES.name}): name the folder that an ingest made"
         )
-    counts = _counts([row.run for row in sources.select("run").distinct().collect()])
-    shown = [_show_table(session, lake, table, counts) for table in TABLES]
+    counted = _counted([row.run for row in sources.select("run").distinct().collect()])
+    replayed = 0 if replays is None else replays.agg(F.max("run")).collect()[0][0] or 0
+    shown = [_show_table(session, table, _stored(session, lake, table), counted) for table in TABLES]
+    for table in REPLAY_TABLES:
+        rows = _stored(session, lake, table, replayed) if replayed else None
+        shown.append(_show_table(session, table, rows, F.lit(True)))
     there = {table.name for table in shown if table.lacks is None}
     shown += [_show_view(session, view, there) for view in VIEWS]
-    names = session.createDataFrame(shown, "name STRING, kind STRING, comment STRING, lacks STRING")
+    names = session.createDataFrame(shown, ", ".join(f"{name} STRING" for name in Shown._fields))
+    for name, comment in _OF_CONTENTS.items():
+        names = names.withMetadata(name, {"comment": comment})
     names.createOrReplaceTempView(CONTENTS)
     return tuple(shown)
 
 
-def _show_table(session: SparkSession, lake: str, table: Table, counts: Column) -> Shown:
-    rows = _stored(session, lake, table.name)
+def _show_table(session: SparkSession, table: Table, rows: DataFrame | None, counted: Column) -> Shown:
     if rows is None:
         session.catalog.dropTempView(table.name)
     else:
-        rows.where(counts).createOrReplaceTempView(table.name)
+        rows.where(counted).createOrReplaceTempView(table.name)
     return Shown(table.name, "table", table.comment, None if rows is not None else table.name)
 
 
@@ -72,20 +86,33 @@ def _show_view(session: SparkSession, view: View, tables: set[str]) -> Shown:
     return Shown(view.name, "view", view.comment, lacks)
 
 
-def _counts(runs: Sequence[int]) -> Column:
+def _counted(runs: Sequence[int]) -> Column:
     """Whether a row counts: a condition without a join, by which files are skipped too. Runs that were given up are few."""
     last = max(runs, default=0)
     given_up = sorted(set(range(1, last + 1)).difference(runs))
     return (F.col("run") <= last) & ~F.col("run").isin(given_up)
 
 
-def _stored(session: SparkSession, lake: str, table: str) -> DataFrame | None:
-    """All rows of a table as it is now; None if it is not there."""
+def _stored(session: SparkSession, lake: str, table: Table, run: int | None = None) -> DataFrame | None:
+    """All rows of a table as it is now, or as it stays while later runs than this one are told; None if it is not there."""
+    path = f"{lake}/{table.name}"
     try:
-        rows = session.read.format("delta").load(f"{lake}/{table}")
+        reader = session.read.format("delta")
+        if run is not None:
+            reader = reader.option("versionAsOf", _version(session, path, run))
+        rows = reader.load(path)
         rows.schema  # noqa: B018 - a Connect session looks only now
     except AnalysisException as error:
         if error.getCondition() in _NO_TABLE:
             return None
         raise
     return rows
+
+
+def _version(session: SparkSession, path: str, run: int) -> int:
+    """The version of a history to which no later run has contributed. These change what is there: no condition on rows helps."""
+    history = session.sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT {_COMMITS_SEEN}")
+    commits = history.select("version", "userMetadata").collect()
+    later = [commit.version for commit in commits if run_of(commit.userMetadata) > run]
+    newest: int = max(commit.version for commit in commits)
+    return min(later) - 1 if later else newest

@@ -275,5 +275,6 @@ def test_everything_explains_itself(session: SparkSession, lake: Path) -> None:
         if one.lacks is None:
             bare = [column.name for column in own.table(one.name).schema if "comment" not in column.metadata]
             assert bare == [], one.name
+    assert all("comment" in column.metadata for column in own.table("contents").schema)
     assert [Shown(**row) for row in answer(own, "SELECT * FROM contents")] == list(shown)
     assert len({one.name for one in shown}) == len(shown)
