@@ -101,7 +101,7 @@ class PieceRead:
         for log in log_batches(records, cluster=origin.cluster, source=origin.source, run=run):
             (events,) = decode_batches([log])
             count_outcomes(events, self.ledger)
-            yield RowsRead(0, self._end, log, events, ())
+            yield RowsRead(0, self._end, log, events)
 
     def _archive_records(self) -> Iterator[LogRecord]:
         archive = self._piece.file.archive

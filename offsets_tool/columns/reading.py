@@ -6,7 +6,7 @@ that count or print many records loop over.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -14,7 +14,7 @@ from offsets_tool.columns.decode import ROWS, count_outcomes, decode_batches, lo
 from offsets_tool.columns.fast.availability import why_not
 from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batch import read_content
-from offsets_tool.log.ledger import BatchRun, Ledger
+from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import SegmentReading
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from offsets_tool.columns.fast.lane import Chunk
 
 
+_ENOUGH: Final = 8 << 20
+"""Bytes of a file whose records are enough for a batch of rows, however few they are: memory stays flat where values are large."""
+
+
 class RowsRead(NamedTuple):
     """Batches from byte `start` to byte `end`, and their records; no rows where the batches are empty or unreadable."""
 
@@ -32,16 +36,6 @@ class RowsRead(NamedTuple):
     end: int
     log: pa.RecordBatch | None
     events: pa.RecordBatch | None
-    batches: "tuple[BatchRead, ...] | BatchesRead"
-    """What the rows came from; with the first rows of several that came from the same batches."""
-
-
-class BatchesRead(NamedTuple):
-    """The lane's batches, summed up, from the first one's offset to the last one's."""
-
-    run: BatchRun
-    first_offset: int
-    last_offset: int
 
 
 class RowReader:
@@ -101,14 +95,13 @@ class RowReader:
         return item
 
     def _rows(self, chunk: "Chunk", origin: Origin, ledger: Ledger) -> RowsRead:
-        from offsets_tool.columns.fast.sums import offsets_of, run_of  # noqa: PLC0415 - Numba
+        from offsets_tool.columns.fast.sums import run_of  # noqa: PLC0415 - NumPy, where there is a lane
 
         assert self._assembler is not None
-        run = run_of(chunk, ledger.last_offset)
-        ledger.add_run(run)
+        ledger.add_run(run_of(chunk, ledger.last_offset))
         log, events = self._assembler.rows(chunk, origin, log=self._log)
         count_outcomes(events, ledger)
-        return RowsRead(chunk.start, chunk.end, log, events, BatchesRead(run, *offsets_of(chunk)))
+        return RowsRead(chunk.start, chunk.end, log, events)
 
 
 class _Waiting:
@@ -118,32 +111,33 @@ class _Waiting:
         self._origin = origin
         self._ledger = ledger
         self._log = log
-        self._batches: list[BatchRead] = []
+        self._start: int | None = None
+        self._end = 0
         self._records: list[LogRecord] = []
 
     def add(self, read: BatchRead) -> Iterator[RowsRead]:
         self._ledger.add(read)
-        self._batches.append(read)
+        batch = read.batch
+        self._start = batch.position if self._start is None else self._start
+        self._end = batch.position + batch.size
         self._records += read.records
-        if len(self._records) >= ROWS:
+        if len(self._records) >= ROWS or self._end - self._start >= _ENOUGH:
             yield from self.rest()
 
     def rest(self) -> Iterator[RowsRead]:
         """Rows of what has gathered."""
-        if not self._batches:
+        if self._start is None:
             return
-        start, last, batches = self._batches[0].batch.position, self._batches[-1].batch, tuple(self._batches)
-        end = last.position + last.size
+        start, end = self._start, self._end
         if not self._records:
-            yield RowsRead(start, end, None, None, batches)
+            yield RowsRead(start, end, None, None)
         for log in log_batches(
             self._records, cluster=self._origin.cluster, source=self._origin.source, run=self._origin.run
         ):
             (events,) = decode_batches([log])
             count_outcomes(events, self._ledger)
-            yield RowsRead(start, end, log if self._log else None, events, batches)
-            batches = ()
-        self._batches, self._records = [], []
+            yield RowsRead(start, end, log if self._log else None, events)
+        self._start, self._records = None, []
 
 
 def _by_reference(reading: SegmentReading) -> "Iterator[BatchRead | Unreadable]":

@@ -56,4 +56,5 @@ def _missing(batches: Array) -> int:
     inside = np.maximum(last - base + 1 - batches[B.COUNT], 0).sum()
     between = base[1:] - last[:-1] - 1
     # Offsets that are damaged may have gaps that are more than 64 bits together.
-    return int(inside) + sum(between[between > 0].tolist())
+    gaps: list[int] = between[between > 0].tolist()
+    return int(inside) + sum(gaps)
