@@ -1,0 +1,172 @@
+"""Replay: `events` become `offset_history`, `group_history`, `member_history` and `anomalies`, incrementally and exactly once.
+
+Finish what an interrupted replay left, learn the names of topics, plan what is new, let one task a log partition tell it, commit.
+What finds nothing new writes nothing. Decides nothing about groups (columns.history) and reads no rows (spark.replay_rows).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.log.names import SegmentKind
+from offsets_tool.replay.rules import Rules
+from offsets_tool.table_rows import ReplayRow, TopicNameRow
+from offsets_tool.wire.arrow import arrow_schema, record_batch
+from spark.commit import REPLAY, ArrowLake, locked
+from spark.parquet import NewFile, TableWriter
+from spark.plan import ARCHIVE
+from spark.replaced import Replaced
+from spark.replay_plan import Known, Place, Work, latest, plan, to_replay_again
+from spark.replay_rows import LakeRows
+from spark.replay_tasks import CHECKPOINTS, Job, WorkDone, replay_work
+from spark.tables import REPLAYS, TABLES, TOPIC_NAMES, Table
+
+Names = Mapping[str, dict[str, str]]
+"""By cluster, topics' names by id."""
+
+
+class Replayed(NamedTuple):
+    """What a replay did: its run (None: nothing was new), its rows of `replays`, how many rows each table got, and what there is to
+    say besides."""
+
+    run: int | None
+    partitions: list[dict[str, Any]]
+    rows: dict[str, int]
+    notes: list[str]
+
+
+def replay(lake: str, start: Callable[[], SparkSession], coordinator: str = "auto") -> Replayed:
+    """Replays what ingests have brought since the last replay; `start` gives a session, and is asked only if there is something.
+
+    `coordinator`: auto, classic or new. UsageError for a folder that is no lake, and where two copies of a partition are in it.
+    """
+    root = Path(lake).absolute()
+    if any(not (root / table.name / "_delta_log").is_dir() for table in TABLES):
+        raise UsageError(f"{lake} is no lake: name the folder that an ingest made")
+    with locked(root):
+        return _Replay(root, start, coordinator).run()
+
+
+class _Done(NamedTuple):
+    """One partition replayed: its files, and its row of `replays`."""
+
+    files: list[NewFile]
+    row: Known
+
+
+class _Replay:
+    """One replay of a lake."""
+
+    def __init__(self, root: Path, start: Callable[[], SparkSession], coordinator: str) -> None:
+        self._root = root
+        self._start = start
+        self._asked = coordinator
+        self._at = datetime.now(UTC)
+        self._lake = ArrowLake(root, REPLAY)
+        self._sources = ArrowLake(root).sources()
+        self._upto = max((row["run"] for row in self._sources), default=0)
+
+    def run(self) -> Replayed:
+        self._lake.create()
+        notes = [note for note in [self._lake.finish()] if note]
+        known = latest(self._lake.rows(REPLAYS))
+        since = max((row["ingest_run"] for row in known.values()), default=0)
+        if self._upto <= since and all(row["coordinator"] == self._asked for row in known.values()):
+            return Replayed(None, [], {}, notes)
+        notes += _set_aside(row for row in self._sources if row["run"] > since)
+        rows = LakeRows(self._start(), self._root.as_posix(), self._upto)
+        names, added = self._learn(rows.names(since))
+        work = plan(self._asked, rows.new(since), known, added)
+        if not work:
+            return Replayed(None, [], {}, notes)
+        run = self._lake.next_run()
+        done = self._replay(rows, work, run, names)
+        again = to_replay_again(self._asked, known, {place: each.row for place, each in done.items()})
+        if again:
+            self._discard([done[place] for place in again if place in done])
+            anew = [Work(*place, 0, Rules.NEW, None, 0, 0) for place in again]
+            done |= self._replay(rows, anew, run, names)
+        return self._commit(run, done, [*work, *anew] if again else work, added, notes)
+
+    def _learn(self, told: Sequence[tuple[str, str, str]]) -> tuple[Names, Names]:
+        """All names, and those that are new."""
+        names: dict[str, dict[str, str]] = {}
+        for row in self._lake.rows(TOPIC_NAMES):
+            names.setdefault(row["cluster"], {})[row["topic_id"]] = row["topic"]
+        added: dict[str, dict[str, str]] = {}
+        for cluster, topic_id, topic in told:
+            if topic_id not in names.get(cluster, {}):
+                added.setdefault(cluster, {})[topic_id] = topic
+        return {c: names.get(c, {}) | added.get(c, {}) for c in {*names, *added}}, added
+
+    def _replay(self, rows: LakeRows, work: Sequence[Work], run: int, names: Names) -> dict[Place, _Done]:
+        """A task each."""
+        job = Job(tuple(work), run, self._root.as_posix(), names)
+        schema = from_arrow_schema(arrow_schema(WorkDone))
+        told = [WorkDone(*row) for row in rows.for_tasks(work).mapInArrow(replay_work(job), schema).collect()]
+        if error := next((each.error for each in told if each.error), None):
+            raise OffsetsToolError(error)
+        return {work[each.unit].place: self._done(work[each.unit], each, run) for each in told}
+
+    def _done(self, work: Work, told: WorkDone, run: int) -> _Done:
+        files = [NewFile(*file) for file in json.loads(told.files)]
+        row = {
+            "cluster": work.cluster,
+            "log_partition": work.log_partition,
+            "ingest_run": self._upto,
+            "from_start": work.checkpoint is None,
+            "coordinator": self._asked,
+            "replayed_at": self._at,
+            "run": run,
+            **json.loads(told.facts),
+        }
+        return _Done(files, row)
+
+    def _commit(
+        self, run: int, done: Mapping[Place, _Done], work: Sequence[Work], added: Names, notes: list[str]
+    ) -> Replayed:
+        files = [file for each in done.values() for file in each.files]
+        named = [TopicNameRow(c, id_, topic, run) for c, ids in added.items() for id_, topic in ids.items()]
+        rows = [each.row for each in done.values()]
+        files += self._write(TOPIC_NAMES, named)
+        files += self._write(REPLAYS, [ReplayRow(**row) for row in rows])
+        replaced = {each.place: Replaced(*each.place, each.settled) for each in work}
+        self._lake.commit(run, files, list(replaced.values()))
+        self._forget_checkpoints()
+        counts = {table.name: sum(f.rows for f in files if f.table == table.name) for table in REPLAY.tables}
+        return Replayed(run, [dict(row) for row in rows], counts, notes)
+
+    def _write(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[NewFile]:
+        writer = TableWriter(self._root, table)
+        writer.write(record_batch(table.row, rows))
+        return writer.close()
+
+    def _discard(self, done: Sequence[_Done]) -> None:
+        """Files that no commit will name."""
+        for file in (file for each in done for file in each.files):
+            (self._root / file.table / file.path).unlink()
+
+    def _forget_checkpoints(self) -> None:
+        """All that no partition goes on from."""
+        kept = {row["checkpoint"] for row in latest(self._lake.rows(REPLAYS)).values()}
+        for path in (self._root / CHECKPOINTS).iterdir():
+            if path.name not in kept:
+                path.unlink()
+
+
+def _set_aside(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+    aside = {
+        row["source"] for row in sources if row["kind"] not in (SegmentKind.LOG.value, ARCHIVE) or row["fate"]
+    }
+    if not aside:
+        return []
+    return [
+        f"{len(aside)} file(s) that Kafka has set aside (.deleted, .cleaned, .swap, -delete ...) are not replayed, as Kafka would "
+        "not read them"
+    ]

@@ -1,0 +1,103 @@
+"""What a replay has to do: which log partitions of the lake, from where and by which rules. Pure over what the tables say.
+
+A partition goes on from its checkpoint if all that is new lies behind it and nothing that was learnt since speaks against what was
+told before: then, and if it is new, it is replayed from its first record. Knows no Spark and no files.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from offsets_tool.replay.rules import Rules
+
+Place = tuple[str, int | None]
+"""Cluster and log partition."""
+Known = Mapping[str, Any]
+"""A row of `replays`."""
+
+
+class New(NamedTuple):
+    """What ingests have brought of a partition since the last replay."""
+
+    cluster: str
+    log_partition: int | None
+    records: int
+    first_offset: int
+    """The lowest."""
+
+
+class Work(NamedTuple):
+    """One partition to be replayed by one task; `checkpoint` None: from its first record, whatever ingest brought it."""
+
+    cluster: str
+    log_partition: int | None
+    records: int
+    """That are new."""
+    rules: Rules | None
+    checkpoint: str | None
+    after_run: int
+    """Ingests up to this one are in the checkpoint."""
+    settled: int
+    """From this offset on, what the tables hold of it is told anew."""
+
+    @property
+    def place(self) -> Place:
+        return self.cluster, self.log_partition
+
+
+def latest(replays: Iterable[Known]) -> dict[Place, Known]:
+    """The row that counts of each partition."""
+    return {
+        (row["cluster"], row["log_partition"]): row for row in sorted(replays, key=lambda row: row["run"])
+    }
+
+
+def plan(
+    asked: str, new: Sequence[New], known: Mapping[Place, Known], named: Mapping[str, Iterable[str]]
+) -> list[Work]:
+    """The partitions to replay, those with most records first. `asked` is auto, classic or new; `named` by cluster the ids whose
+    names came to be known since the last replay."""
+    forced = None if asked == "auto" else Rules(asked)
+    found = {(each.cluster, each.log_partition): each for each in new}
+    proved = _proved(known)
+    work = []
+    for place in {*found, *known}:
+        cluster, log_partition = place
+        row, brought = known.get(place), found.get(place)
+        records = brought.records if brought else 0
+        rules = forced or (Rules.NEW if cluster in proved else None)
+        if row is None or not _goes_on(row, brought, asked, named.get(cluster, ())):
+            work.append(Work(cluster, log_partition, records, rules, None, 0, 0))
+        elif brought is not None:
+            # What holds by the new rules anyway, or was told by the classic ones where both are the same, may go on by the new.
+            checkpoint = (row["checkpoint"], row["ingest_run"], row["settled"])
+            work.append(Work(cluster, log_partition, records, rules, *checkpoint))
+    return sorted(work, key=lambda each: (-each.records, each.cluster, each.log_partition or 0))
+
+
+def to_replay_again(asked: str, known: Mapping[Place, Known], done: Mapping[Place, Known]) -> list[Place]:
+    """Partitions told by the classic rules where the new ones differ and, as another partition of the cluster proves, hold.
+
+    `done` are the rows of `replays` to be; as Moment.to_replay_again has it.
+    """
+    if asked != "auto":
+        return []
+    now = {**known, **done}
+    proved = _proved(now)
+    return [place for place, row in now.items() if place[0] in proved and _is_half_classic(row)]
+
+
+def _proved(rows: Mapping[Place, Known]) -> set[str]:
+    """The clusters of the new coordinator: where one partition is by its rules, all are."""
+    return {cluster for (cluster, _), row in rows.items() if row["rules"] == Rules.NEW}
+
+
+def _is_half_classic(row: Known) -> bool:
+    """Whether something was told by the classic rules that the new ones have otherwise; what was begun by these has nothing so."""
+    begun_new = row["rules"] == Rules.NEW and row["proved_at"] is None
+    return row["differed_at"] is not None and not begun_new
+
+
+def _goes_on(row: Known, brought: New | None, asked: str, named: Iterable[str]) -> bool:
+    if row["coordinator"] != asked or set(row["unnamed"]).intersection(named):
+        return False
+    return brought is None or brought.first_offset >= row["position"]
