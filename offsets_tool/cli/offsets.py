@@ -23,6 +23,7 @@ COLUMNS = (
     "METADATA",
     "PENDING",
 )
+RESET_COLUMNS = ("group", "topic", "partition", "committed_offset")
 
 _EPILOG = """
 \b
@@ -51,15 +52,25 @@ def offsets_command(*, format_: str | None, output_path: str | None, strict: boo
         with output(output_path, replay.reading.files) as out:
             rows = offset_rows(moment, wanted)
             if chosen == "csv":
-                names = ("group", "topic", "partition", "committed_offset")
-                committed = (row for row in rows if row["committed_offset"] is not None)
-                write_rows(out, committed, "csv", names, header=False)
+                write_rows(out, _readable_by_kafka(rows), "csv", RESET_COLUMNS, header=False)
             else:
                 shown = rows if chosen == "jsonl" else [_table_row(row) for row in rows]
                 write_rows(out, shown, chosen, COLUMNS)
     for text in (*orphans(moment), *nothing_found(bool(rows), wanted)):
         note(text)
     replay.reading.finish()
+
+
+def _readable_by_kafka(rows: list[Row]) -> list[Row]:
+    """What is committed, of names that Kafka's tool can read: it cuts its file at every line feed, quoted or not."""
+    committed = [row for row in rows if row["committed_offset"] is not None]
+    broken = sorted({row["group"] for row in committed if "\n" in row["group"]})
+    if broken:
+        note(
+            f"group(s) {', '.join(map(repr, broken))} are left out: kafka-consumer-groups reads no name with a line feed "
+            "from a file; reset them by --group with --to-offset"
+        )
+    return [row for row in committed if row["group"] not in broken]
 
 
 def _table_row(row: Row) -> Row:

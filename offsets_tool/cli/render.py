@@ -106,12 +106,22 @@ def _write_jsonl(out: BinaryIO, rows: Iterable[Row]) -> None:
 
 def _write_csv(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...], *, header: bool) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline="", write_through=True)
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(_LineFeeds(text), lineterminator="\r\n")
     if header:
         writer.writerow(columns)
     writer.writerows([_plain(row.get(column)) for column in columns] for row in rows)
     text.flush()
     text.detach()
+
+
+class _LineFeeds:
+    """Ends lines with \\n. The writer quotes what its own line ends are made of: a name with \\r would else begin a new line."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+
+    def write(self, line: str) -> None:
+        self._text.write(line.removesuffix("\r\n") + "\n")
 
 
 def _plain(value: Any) -> Any:

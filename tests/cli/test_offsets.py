@@ -1,7 +1,5 @@
 """`offsets`: the moment asked for, what the log still proves of it, the CSV of Kafka's tool, and what is refused."""
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -177,23 +175,7 @@ def test_a_gap_right_before_the_moment_counts(tmp_path: Path) -> None:
     assert {row["proven_from"] for row in rows(tmp_path, "--as-of", "3:5")} == {5}
 
 
-def test_unknown_offsets_are_not_in_the_csv(tmp_path: Path) -> None:
-    compacted(tmp_path)
-    assert invoke(tmp_path, "--as-of", "3:6", "--format", "csv").stdout == "g,t,0,40\ng,t,2,50\n"
-
-
-# ---- CSV and table
-
-
-def test_csv_is_what_reset_offsets_reads_and_nothing_more(tmp_path: Path) -> None:
-    odd = 'a,"b"'
-    write_log(
-        tmp_path,
-        in_order(commit(odd, "t", 0, 5), txn_commit(1, "g", "t", 1, 7), commit("g", "t", 2, 8, metadata="x")),
-    )
-    result = invoke(tmp_path, "--format", "csv")
-    assert result.stdout_bytes == b'"a,""b""",t,0,5\ng,t,2,8\n'
-    assert next(csv.reader(io.StringIO(result.stdout))) == [odd, "t", "0", "5"]
+# ---- table
 
 
 def test_a_table_has_a_dash_for_what_is_not_there(tmp_path: Path) -> None:

@@ -183,9 +183,8 @@ class Oracle:
             )
             for record_type, key, value_version, value in records
         )
-        return [
-            Written(_thrown(told), told[2], told[3]) for told in self._jvm.ask(("encode", version), cases)
-        ]
+        written = self._jvm.ask(("encode", version), cases)
+        return [Written(_thrown(told), told[2], told[3]) for told in written]
 
     def formatter(self, version: str, name: str, records: Iterable[Consumed]) -> list[Printed]:
         """What `kafka-console-consumer --formatter NAME` prints for each record; `name` is the full class name."""
@@ -205,9 +204,8 @@ class Oracle:
     def dumplog(self, version: str, *arguments: str) -> Dumped:
         """`kafka-dump-log` of that release with these arguments."""
         [told] = self._jvm.ask(("dumplog", version), [[argument.encode() for argument in arguments]])
-        return Dumped(
-            _thrown(told), told[2] or b"", told[3] or b"", None if told[4] is None else int(told[4])
-        )
+        code = None if told[4] is None else int(told[4])
+        return Dumped(_thrown(told), told[2] or b"", told[3] or b"", code)
 
     def blob(self, kind: str, blobs: Iterable[bytes]) -> list[Blob]:
         """Member blobs as the newest client reads them.
@@ -217,6 +215,11 @@ class Oracle:
         """
         told = self._jvm.ask(("blob", NEWEST, kind), ((blob,) for blob in blobs))
         return [Blob(_thrown(each), _text(each[2])) for each in told]
+
+    def reset_plan(self, text: str) -> tuple[Thrown | None, list[tuple[str | None, ...]]]:
+        """Group, topic, partition, offset of each line that `kafka-consumer-groups --reset-offsets --from-file` reads."""
+        [told] = self._jvm.ask(("reset-plan", NEWEST), [(text.encode(),)])
+        return _thrown(told), [tuple(map(_text, told[i : i + 4])) for i in range(2, len(told), 4)]
 
     def batches(self, log: Path) -> LogFile:
         """A segment as FileRecords of the newest release reads it, without an index."""

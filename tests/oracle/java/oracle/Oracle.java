@@ -109,6 +109,7 @@ public final class Oracle {
             case "batches" -> newest(release, "Batches");
             case "pace" -> newest(release, "Pace");
             case "build" -> newest(release, "Build");
+            case "reset-plan" -> newest(release, "ResetPlan");
             case "blob" -> newest(release, "Blob", words.get(2));
             default -> throw new IllegalArgumentException("no such question: " + words.get(0));
         };
