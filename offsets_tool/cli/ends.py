@@ -4,6 +4,7 @@ Files are read at once, directories only for partitions that are asked for.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -118,10 +119,13 @@ class KnownEnds:
             samples = log.samples(until)
             _say_watermark(log)
         except SourceError as error:
-            note(f"{error}: the end of {place.topic}-{place.partition} is not taken from there")
-            self._logs[place].remove(log)
+            self._leave_out(place, log, error)
             return []
         return samples
+
+    def _leave_out(self, place: TopicPartition, log: DataLog, error: SourceError) -> None:
+        note(f"{error}: nothing more of {place.topic}-{place.partition} is taken from there")
+        self._logs[place].remove(log)
 
     def of(self, place: TopicPartition) -> Ends:
         """The ends of a partition; after `settle`."""
@@ -136,7 +140,13 @@ class KnownEnds:
     def written(self, place: TopicPartition, offset: int) -> Written | None:
         """When a record was written, by the log of its partition that reaches farthest."""
         log = max(self._logs.get(place, ()), key=lambda log: log.end, default=None)
-        return None if log is None else log.written(offset)
+        if log is None:
+            return None
+        try:
+            return log.written(offset)
+        except SourceError as error:
+            self._leave_out(place, log, error)
+            return None
 
 
 def _say_watermark(log: DataLog) -> None:
@@ -161,5 +171,8 @@ def _data_logs(paths: Iterable[str]) -> dict[TopicPartition, list[DataLog]]:
             name = partition_directory(Path(directory.path).name)
             if directory.topic != OFFSETS_TOPIC and name is not None and not name.fate:
                 place = TopicPartition(directory.topic, directory.partition)
-                logs.setdefault(place, []).append(DataLog(directory))
+                # Kafka has set aside all that is in some.
+                with suppress(SourceError):
+                    log = DataLog(directory)
+                    logs.setdefault(place, []).append(log)
     return logs

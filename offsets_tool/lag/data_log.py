@@ -56,6 +56,10 @@ class DataLog:
         self._folder = Path(directory.path)
         self._segments = sorted(_segments(self._folder))
         """Base offset and file of each segment that is in use."""
+        if not self._segments:
+            raise SourceError(
+                directory.path, "no segment in it is in use; give the directory of a live partition"
+            )
 
     @property
     def end(self) -> int:
@@ -93,9 +97,10 @@ class DataLog:
         """How the end grew, and what it was when the copy was made: `until` then, in epoch milliseconds, else when the file was."""
         found = []
         newest = 0
+        latest = max(self.modified_at, until or 0)
         for timestamp, end in self._growth():
-            # A clock that went back: the end was there already.
-            newest = max(newest, timestamp)
+            # A clock that went back: the end was there already. One that is ahead: the file was not written after it was.
+            newest = max(newest, min(timestamp, latest))
             found.append(self._sample(newest, end))
         closed = max(newest, self.modified_at if until is None else until)
         found.append(
@@ -159,9 +164,9 @@ class DataLog:
             return None
         first = bisect_right([base for base, _ in self._segments], offset) - 1
         for base, path in self._segments[first:]:
-            for batch in _headers(path, _position(path, base, offset)):
-                if batch.last_offset >= offset:
-                    return _written_in(batch, offset)
+            batch = _batch_with(path, base, offset)
+            if batch is not None:
+                return _written_in(batch, offset)
         return None
 
 
@@ -206,6 +211,18 @@ def _headers(path: Path, position: int) -> Iterator[Batch]:
             batch = read_header(data, position, unverified)
             yield batch
             position += batch.size
+
+
+def _batch_with(path: Path, base: int, offset: int) -> Batch | None:
+    """The first batch of the segment that reaches to the offset."""
+    batches = _headers(path, _position(path, base, offset))
+    first = next(batches, None)
+    if first is None or first.base_offset > offset:
+        # Not where a batch begins: the index is not of this file, or is damaged.
+        batches = _headers(path, 0)
+    elif first.last_offset >= offset:
+        return first
+    return next((batch for batch in batches if batch.last_offset >= offset), None)
 
 
 def _sound(path: Path, position: int) -> tuple[Batch, ...]:

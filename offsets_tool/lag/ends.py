@@ -126,6 +126,8 @@ class Ends:
 
     def number_at(self, at: int) -> int:
         """Which life it is at a time; before the first, the first. 0 where nothing is known."""
+        if len(self.lives) < 2:
+            return 0
         return max(sum(life.begins is not None and life.begins <= at for life in self.lives) - 1, 0)
 
     def life_at(self, at: int) -> Life:
@@ -194,5 +196,5 @@ class _Lives:
             return True
         if sample.method is EndMethod.INDEX:
             # A log that never got to where others saw the end is not that log; one that did has another clock.
-            return self._final[sample.source] < max(life.ends, default=0)
+            return bool(life.ends) and self._final[sample.source] < life.ends[-1]
         return life.methods[:1] == [EndMethod.INDEX] and sample.end < life.ends[0]

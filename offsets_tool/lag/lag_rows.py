@@ -11,6 +11,8 @@ from offsets_tool.lag.lag import lag_at
 from offsets_tool.lag.samples import CommitAt
 from offsets_tool.lag.time_lag import Written, time_lag_at
 from offsets_tool.replay.changes import OffsetOf
+from offsets_tool.replay.history_rows import OffsetHistoryRow
+from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.schema import Int32, Int64, String
 
 WrittenOf = Callable[[int], Written | None]
@@ -67,6 +69,17 @@ class Held(NamedTuple):
     commit: CommitAt
     since: int
     until: int | None = None
+
+
+def held_of(rows: Iterable[OffsetHistoryRow]) -> Iterator[Held]:
+    """From the history of one group's offset in one partition, in the order of the log: what counted, by the times of records, and
+    by those of commits where records have none."""
+    for row in rows:
+        if row.counted:
+            timed = row.from_timestamp != NO_TIMESTAMP
+            at = row.from_timestamp if timed else row.commit_timestamp
+            until = None if row.to_timestamp == NO_TIMESTAMP else row.to_timestamp
+            yield Held(CommitAt(at, row.committed_offset, row.topic_id), at, until)
 
 
 def lag_row(

@@ -189,8 +189,16 @@ def test_a_directory_that_cannot_be_read_costs_only_its_ends(tmp_path: Path) -> 
     (broken / "replication-offset-checkpoint").write_text("what\n")
     result = invoke(broken, "--topic", CREATED)
     assert result.exit_code == 0
-    assert f"the end of {CREATED}-0 is not taken from there" in result.stderr
+    assert f"nothing more of {CREATED}-0 is taken from there" in result.stderr
     assert {json.loads(line)["method"] for line in result.stdout.splitlines()} == {"lower bound"}
+
+
+def test_a_directory_with_nothing_in_use_is_none(tmp_path: Path) -> None:
+    deleted = Path(shutil.copytree(LAG / "broker", tmp_path / "deleted"))
+    for path in (deleted / f"{CREATED}-0").glob("*.log"):
+        path.rename(path.with_name(f"{path.name}.deleted"))
+    found = rows(deleted, "--topic", CREATED)
+    assert {row["method"] for row in found} == {"lower bound"}
 
 
 def test_a_high_watermark_below_the_end_is_said(tmp_path: Path) -> None:

@@ -2,20 +2,23 @@
 
 import json
 import shutil
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from offsets_tool.errors import SourceError
 from offsets_tool.lag.data_log import DataLog
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.lag import lag_at
 from offsets_tool.lag.samples import CommitAt, EndMethod
 from offsets_tool.lag.time_lag import TimeMethod, Written, written_at
-from offsets_tool.log.discover import find_topics
+from offsets_tool.log.discover import TopicDirectory, find_topics
 from tests.broker import KRaftBroker
 from tests.cases import FIXTURES
 from tests.lag.story import APPENDED, CREATED, DELETED_BEFORE, EVERY_MS, QUIET, RECORDS, STABLE, tell
+from tests.log.batches import record, v2
 
 LAG = FIXTURES / "lag"
 SAID = json.loads((LAG / "said.json").read_text())
@@ -115,6 +118,41 @@ def test_what_is_missing_costs_precision_only(without: str, copied: Path) -> Non
     assert told is not None and told.at == created(333)
     assert log.end == RECORDS
     assert log.log_start == (DELETED_BEFORE if without != "checkpoint" else 0)
+
+
+def test_an_index_of_another_file_does_not_lead_astray(copied: Path) -> None:
+    folder = copied / f"{CREATED}-0"
+    for path in folder.glob("*.index"):
+        path.write_bytes(b"".join(struct.pack(">ii", at, at * 7 + 3) for at in range(1, 80)))
+    log = data_log(CREATED, copied)
+    assert log.end == RECORDS
+    for offset in (0, 100, 333, RECORDS - 1):
+        told = log.written(offset)
+        assert told is not None and told.at == created(offset)
+
+
+def test_a_clock_that_is_ahead_does_not_move_the_copy_into_the_future(tmp_path: Path) -> None:
+    ahead = 4_102_444_800_000
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    times = (1_000, ahead, 3_000)
+    (folder / f"{0:020}.log").write_bytes(
+        b"".join(
+            v2(at, [record(0, None, b"x")], base_timestamp=when, max_timestamp=when)
+            for at, when in enumerate(times)
+        )
+    )
+    log = DataLog(TopicDirectory(folder.as_posix(), "t", 0, None))
+    samples = log.samples()
+    assert [sample.end for sample in samples] == [1, 2, 3, 3]
+    assert samples[-1].at == log.modified_at < ahead
+    assert log.samples(5)[0].at == 1_000
+
+
+def test_a_directory_without_a_segment_in_use_is_said(tmp_path: Path) -> None:
+    (tmp_path / f"{0:020}.log.deleted").touch()
+    with pytest.raises(SourceError, match="no segment in it is in use"):
+        DataLog(TopicDirectory(tmp_path.as_posix(), "t", 0, None))
 
 
 def test_the_time_index_tells_how_the_end_grew() -> None:

@@ -6,10 +6,14 @@ from hypothesis import strategies as st
 
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.lag import Confidence, CountedFrom, LagMethod, lag_at
-from offsets_tool.lag.lag_rows import Held, lag_at_commits, lag_on_grid
+from offsets_tool.lag.lag_rows import Held, LagRow, held_of, lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample, committed_ends
 from offsets_tool.replay.changes import OffsetOf
+from offsets_tool.replay.history_rows import OffsetHistoryRow
+from offsets_tool.wire.arrow import record_batch
 from tests.lag.logs import LATEST, Log, commits, ends_of, logs, some
+from tests.replay.story import commit, commit_marker, txn_commit
+from tests.replay.test_history import rows as history_of
 
 OF = OffsetOf("g", "t", 0)
 GROWING = ((100, 10), (200, 30))
@@ -216,3 +220,21 @@ def test_a_grid_leaves_out_when_nothing_was_committed() -> None:
     held = [Held(CommitAt(10, 1), 10, 30), Held(CommitAt(50, 3), 50)]
     rows = lag_on_grid(OF, held, ends_of(*GROWING), range(0, 81, 20))
     assert [(row.at, row.committed_offset) for row in rows] == [(20, 1), (60, 3), (80, 3)]
+
+
+def test_what_counted_and_until_when_comes_from_the_history() -> None:
+    tellings = (
+        commit("g", "t", 0, 5),
+        txn_commit(7, "g", "t", 0, 9),
+        commit_marker(7),
+        commit("g", "t", 0, 12),
+    )
+    rows = [row for row in history_of(*tellings) if isinstance(row, OffsetHistoryRow)]
+    held = list(held_of(rows))
+    assert [one.commit.committed_offset for one in held] == [5, 9, 12]
+    assert [one.until for one in held] == [held[1].since, held[2].since, None]
+
+
+def test_rows_are_a_table() -> None:
+    rows = list(lag_at_commits(OF, [Held(CommitAt(150, 5), 150)], ends_of(*GROWING)))
+    assert record_batch(LagRow, rows).to_pylist() == [row._asdict() for row in rows]
