@@ -20,7 +20,7 @@ from offsets_tool.columns.fast.counting import (
 from offsets_tool.columns.fast.interned import Interned
 from offsets_tool.columns.fast.json_text import JsonWriter
 from offsets_tool.columns.fast.lane import Chunk, Lane
-from offsets_tool.columns.fast.layout import B, R
+from offsets_tool.columns.fast.layout import B, Bit, R
 from offsets_tool.columns.fast.machine import address
 from offsets_tool.columns.fast.sums import offsets_of, run_of
 from offsets_tool.errors import DecodeError
@@ -34,7 +34,6 @@ from offsets_tool.survey import Survey, control_kind, tombstone_kind, value_kind
 
 Array = np.ndarray[Any, Any]
 
-_CONTROL: Final = 32
 _MARKERS: Final = ("ABORT", "COMMIT")
 
 
@@ -94,7 +93,7 @@ class Surveyor:
         """Counts the values that programs can print, which are those without a problem; returns the other rows."""
         assert self._keys is not None
         records = chunk.records
-        is_control = chunk.batches[B.ATTRIBUTES, records[R.BATCH, left]] & _CONTROL != 0
+        is_control = chunk.batches[B.ATTRIBUTES, records[R.BATCH, left]] & Bit.CONTROL != 0
         keys = records[R.KEY, left]
         types = np.where(is_control | (keys < 0), LEFT, self._keys.types[keys])
         if not (types >= 0).any():
@@ -138,7 +137,7 @@ def _record(chunk: Chunk, row: int) -> LogRecord:
         timestamp=int(records[R.TIMESTAMP, row]),
         key=None if key < 0 else chunk.interned.key(key),
         value=None if size < 0 else chunk.data[start : start + size].tobytes(),
-        is_control=bool(chunk.batches[B.ATTRIBUTES, records[R.BATCH, row]] & _CONTROL),
+        is_control=bool(chunk.batches[B.ATTRIBUTES, records[R.BATCH, row]] & Bit.CONTROL),
     )
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from offsets_tool.columns.fast.building import booleans, column, repeated, repeated_name
 from offsets_tool.columns.fast.gather import gather
 from offsets_tool.columns.fast.lane import Chunk
-from offsets_tool.columns.fast.layout import B, R
+from offsets_tool.columns.fast.layout import B, Bit, R
 from offsets_tool.columns.origin import Origin
 from offsets_tool.log.header import CODECS, MAX_INT
 from offsets_tool.rows import TimestampType
@@ -16,12 +16,6 @@ from offsets_tool.table_rows import LogRow
 from offsets_tool.wire.arrow import arrow_schema
 
 Array = np.ndarray[Any, Any]
-
-_LOG_APPEND_TIME: Final = 8
-_TRANSACTIONAL: Final = 16
-_CONTROL: Final = 32
-_DELETE_HORIZON: Final = 64
-_CODEC: Final = 7
 
 _TIMESTAMP_TYPES: Final = pa.array([str(TimestampType.CREATE_TIME), str(TimestampType.LOG_APPEND_TIME)])
 _CODECS: Final = pa.array([str(codec) for codec in CODECS[:5]])
@@ -45,14 +39,14 @@ class BatchColumns:
             "log_partition": repeated(origin.log_partition, pa.int32(), rows),
             "log_offset": column(pa.int64(), records[R.LOG_OFFSET].copy()),
             "timestamp": column(pa.int64(), records[R.TIMESTAMP].copy()),
-            "timestamp_type": self._named(_TIMESTAMP_TYPES, self._flag(_LOG_APPEND_TIME)),
+            "timestamp_type": self._named(_TIMESTAMP_TYPES, self._flag(Bit.LOG_APPEND_TIME)),
             "base_offset": self._numbers(B.BASE_OFFSET, pa.int64()),
             "partition_leader_epoch": self._numbers(B.PARTITION_LEADER_EPOCH, pa.int32()),
             "producer_id": self._numbers(B.PRODUCER_ID, pa.int64()),
             "producer_epoch": self._numbers(B.PRODUCER_EPOCH, pa.int16()),
             "sequence": self._sequences(),
-            "is_transactional": self._flags(_TRANSACTIONAL),
-            "is_control": self._flags(_CONTROL),
+            "is_transactional": self._flags(Bit.TRANSACTIONAL),
+            "is_control": self._flags(Bit.CONTROL),
             "run": repeated(origin.run, pa.int64(), rows),
         }
 
@@ -65,7 +59,7 @@ class BatchColumns:
             "batch_position": self._numbers(B.POSITION, pa.int64()),
             "last_offset": self._numbers(B.LAST_OFFSET, pa.int64()),
             "magic": repeated(2, pa.int8(), rows),
-            "codec": self._named(_CODECS, batches[B.ATTRIBUTES] & _CODEC),
+            "codec": self._named(_CODECS, batches[B.ATTRIBUTES] & Bit.CODEC),
             "base_sequence": self._numbers(B.BASE_SEQUENCE, pa.int32()),
             "delete_horizon_ms": self._delete_horizons(),
             "headers": repeated((), _HEADERS, rows),
@@ -78,7 +72,7 @@ class BatchColumns:
             ),
         }
 
-    def _flag(self, bit: int) -> Array:
+    def _flag(self, bit: Bit) -> Array:
         """Whether each batch has a bit, as 0 or 1."""
         flags: Array = (self._chunk.batches[B.ATTRIBUTES] & bit) // bit
         return flags
@@ -89,7 +83,7 @@ class BatchColumns:
             return repeated(int(values[0]), type_, self._rows)
         return column(type_, values.astype(type_.to_pandas_dtype())[self._batch_of])
 
-    def _flags(self, bit: int) -> pa.Array:
+    def _flags(self, bit: Bit) -> pa.Array:
         flags = self._flag(bit)
         if _is_constant(flags):
             return repeated(bool(flags[0]), pa.bool_(), self._rows)
@@ -114,7 +108,7 @@ class BatchColumns:
         return column(pa.int32(), sequence.astype(np.int32))
 
     def _delete_horizons(self) -> pa.Array:
-        has_horizon = self._flag(_DELETE_HORIZON).astype(np.bool_)
+        has_horizon = self._flag(Bit.DELETE_HORIZON).astype(np.bool_)
         if not has_horizon.any():
             return repeated(None, pa.int64(), self._rows)
         horizons = self._chunk.batches[B.BASE_TIMESTAMP][self._batch_of]

@@ -6,15 +6,14 @@ Stops before the first batch that it leaves to the reference.
 from typing import Final
 
 from offsets_tool.columns.fast.crc import crc32c
-from offsets_tool.columns.fast.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B, put
+from offsets_tool.columns.fast.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B, Bit, put
 from offsets_tool.columns.fast.machine import big_i16, big_i32, big_i64, big_u32, compiled, load_u8, step
+from offsets_tool.log.header import HEADER_SIZE_V2, MAX_LONG
 
-HEADER: Final = 61
-
-_MAX_OFFSET: Final = 0x7FFFFFFFFFFFFFFF
 _HIGHEST_CODEC: Final = 4
 
 # Compiled code takes plain integers.
+_CODEC: Final = int(Bit.CODEC)
 _POSITION: Final = int(B.POSITION)
 _SIZE: Final = int(B.SIZE)
 _BASE_OFFSET: Final = int(B.BASE_OFFSET)
@@ -54,15 +53,15 @@ def read_headers(data: int, size: int, position: int, end: int, batches: int) ->
 @step
 def _sound_size(at: int, left: int) -> int:
     """The size of the batch at this address; 0 if the lane does not read it."""
-    if left < HEADER or load_u8(at + 16) != 2:
+    if left < HEADER_SIZE_V2 or load_u8(at + 16) != 2:
         return 0
     size = big_i32(at + 8) + 12
-    if size < HEADER or size > left or size > LONGEST_BATCH:
+    if size < HEADER_SIZE_V2 or size > left or size > LONGEST_BATCH:
         return 0
     base_offset, last_delta, count = big_i64(at), big_i32(at + 23), big_i32(at + 57)
-    if base_offset < 0 or last_delta < 0 or base_offset > _MAX_OFFSET - last_delta:
+    if base_offset < 0 or last_delta < 0 or base_offset > MAX_LONG - last_delta:
         return 0
-    if count < 0 or count > CAPACITY or big_i16(at + 21) & 7 > _HIGHEST_CODEC:
+    if count < 0 or count > CAPACITY or big_i16(at + 21) & _CODEC > _HIGHEST_CODEC:
         return 0
     if crc32c(at + 21, at + size) != big_u32(at + 17):
         return 0
@@ -85,5 +84,5 @@ def _fill(at: int, position: int, size: int, batches: int, number: int) -> None:
     put(batches, _PRODUCER_EPOCH, number, big_i16(at + 51))
     put(batches, _BASE_SEQUENCE, number, big_i32(at + 53))
     put(batches, _COUNT, number, big_i32(at + 57))
-    put(batches, _BODY_START, number, position + HEADER)
+    put(batches, _BODY_START, number, position + HEADER_SIZE_V2)
     put(batches, _BODY_END, number, position + size)

@@ -1,6 +1,6 @@
 """What each record of a chunk is, once its key is known: read by the lane, printed by a program, or the reference decoder's."""
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +10,10 @@ from offsets_tool.columns.fast.json_text import JsonWriter
 from offsets_tool.columns.fast.key_table import Flag, K, sort_out
 from offsets_tool.columns.fast.keys import KeyColumns
 from offsets_tool.columns.fast.lane import Chunk
-from offsets_tool.columns.fast.layout import B, Kind, R
+from offsets_tool.columns.fast.layout import B, Bit, Kind, R
 from offsets_tool.columns.fast.machine import address
 
 Array = np.ndarray[Any, Any]
-
-_CONTROL: Final = 32
 
 
 class Kinds:
@@ -39,7 +37,7 @@ class Kinds:
 
     def _is_control(self, rows: Array) -> Array:
         attributes = self._chunk.batches[B.ATTRIBUTES]
-        control: Array = attributes[self._chunk.records[R.BATCH, rows]] & _CONTROL != 0
+        control: Array = attributes[self._chunk.records[R.BATCH, rows]] & Bit.CONTROL != 0
         return control
 
     def _printed(self, keys: KeyColumns, json: JsonWriter) -> pa.Array | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from offsets_tool.columns.fast.headers import read_headers
 from offsets_tool.columns.fast.interned import Interned
-from offsets_tool.columns.fast.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B, R, new_table
+from offsets_tool.columns.fast.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B, Bit, R, new_table
 from offsets_tool.columns.fast.machine import address
 from offsets_tool.columns.fast.records import TABLES_FULL, read_records
 from offsets_tool.errors import DecodeError
@@ -31,8 +31,6 @@ _KEY_BYTES_KEPT: Final = 64 << 20
 
 _TOPIC_IDS_KEPT: Final = 1 << 16
 """And topic ids: they are looked for one by one."""
-
-_CODEC: Final = 7
 
 
 class Chunk(NamedTuple):
@@ -55,14 +53,6 @@ class Chunk(NamedTuple):
 
 
 Read = Chunk | BatchRead | Unreadable
-
-
-def spread(chunk: Chunk, field: B) -> Array:
-    """A field of the batches, once for each of their records."""
-    values = chunk.batches[field]
-    if len(values) and (values == values[0]).all():
-        return np.full(chunk.records.shape[1], values[0])
-    return np.repeat(values, chunk.batches[B.COUNT])
 
 
 class Lane:
@@ -135,7 +125,7 @@ class Lane:
 
     def _of_one_kind(self, count: int) -> int:
         """How many of the first batches are all compressed, or none of them."""
-        compressed = self._batches[B.ATTRIBUTES, :count] & _CODEC != 0
+        compressed = self._batches[B.ATTRIBUTES, :count] & Bit.CODEC != 0
         changes = np.flatnonzero(compressed != compressed[0])
         return int(changes[0]) if len(changes) else count
 
@@ -143,7 +133,7 @@ class Lane:
         first = 0
         while first < count:
             data, last = self._data, count
-            if self._batches[B.ATTRIBUTES, first] & _CODEC:
+            if self._batches[B.ATTRIBUTES, first] & Bit.CODEC:
                 data, last = self._inflated(first, count)
             yield from self._read_rows(data, first, last)
             first = last
@@ -166,7 +156,7 @@ class Lane:
         start, end = (int(self._batches[field, number]) for field in (B.BODY_START, B.BODY_END))
         if start == end:
             return b""
-        codec = CODECS[int(self._batches[B.ATTRIBUTES, number]) & _CODEC]
+        codec = CODECS[int(self._batches[B.ATTRIBUTES, number]) & Bit.CODEC]
         try:
             content = inflate(codec, self._view[start:end], self._limit)
         except DecodeError:

@@ -49,6 +49,16 @@ class B(IntEnum):
     BODY_END = 14
 
 
+class Bit(IntEnum):
+    """Bits of a batch's ATTRIBUTES."""
+
+    CODEC = 7
+    LOG_APPEND_TIME = 8
+    TRANSACTIONAL = 16
+    CONTROL = 32
+    DELETE_HORIZON = 64
+
+
 class R(IntEnum):
     """Fields of a record, and of the commit that it is."""
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from offsets_tool.columns.fast.commits import read_flexible, read_marker, read_plain
 from offsets_tool.columns.fast.interned import key_number
-from offsets_tool.columns.fast.layout import NO_KEY, B, Kind, R, get, put
+from offsets_tool.columns.fast.layout import NO_KEY, B, Bit, Kind, R, get, put
 from offsets_tool.columns.fast.machine import big_i16, compiled, load_u8, step
 
 DONE: Final = 0
@@ -34,8 +34,8 @@ _VALUE_VERSION: Final = int(R.VALUE_VERSION)
 _REFERENCE: Final = int(Kind.REFERENCE)
 _TOMBSTONE: Final = int(Kind.TOMBSTONE)
 
-_LOG_APPEND_TIME: Final = 8
-_CONTROL: Final = 32
+_LOG_APPEND_TIME: Final = int(Bit.LOG_APPEND_TIME)
+_CONTROL: Final = int(Bit.CONTROL)
 _LOWEST: Final = -0x8000000000000000
 
 

@@ -1,19 +1,15 @@
 """What the ledger counts of a chunk: its batches, bytes, offsets and times, summed over the tables."""
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from offsets_tool.columns.fast.lane import Chunk
-from offsets_tool.columns.fast.layout import B, R
+from offsets_tool.columns.fast.layout import B, Bit, R
 from offsets_tool.log.header import CODECS
 from offsets_tool.log.ledger import BatchRun
 
 Array = np.ndarray[Any, Any]
-
-_CODEC: Final = 7
-_TRANSACTIONAL: Final = 16
-_DELETE_HORIZON: Final = 64
 
 
 def run_of(chunk: Chunk, last_offset: int | None) -> BatchRun:
@@ -21,7 +17,7 @@ def run_of(chunk: Chunk, last_offset: int | None) -> BatchRun:
     batches, timestamps = chunk.batches, chunk.records[R.TIMESTAMP]
     base, last = batches[B.BASE_OFFSET], batches[B.LAST_OFFSET]
     before = np.concatenate(([-1 if last_offset is None else last_offset], np.maximum.accumulate(last)[:-1]))
-    codecs = _distinct(batches[B.ATTRIBUTES] & _CODEC)
+    codecs = _distinct(batches[B.ATTRIBUTES] & Bit.CODEC)
     return BatchRun(
         batches=batches.shape[1],
         empty_batches=int((batches[B.COUNT] == 0).sum()),
@@ -31,8 +27,8 @@ def run_of(chunk: Chunk, last_offset: int | None) -> BatchRun:
         magic=2,
         codecs=frozenset(CODECS[codec] for codec in codecs),
         missing_offsets=_missing(batches),
-        delete_horizons=int((batches[B.ATTRIBUTES] & _DELETE_HORIZON != 0).sum()),
-        transactional=int((batches[B.ATTRIBUTES] & _TRANSACTIONAL != 0).sum()),
+        delete_horizons=int((batches[B.ATTRIBUTES] & Bit.DELETE_HORIZON != 0).sum()),
+        transactional=int((batches[B.ATTRIBUTES] & Bit.TRANSACTIONAL != 0).sum()),
         leader_epochs=frozenset(_distinct(batches[B.PARTITION_LEADER_EPOCH])),
         offsets=(int(base.min()), int(last.max())),
         timestamps=(int(timestamps.min()), int(timestamps.max())) if len(timestamps) else (),

@@ -6,14 +6,13 @@ import numpy as np
 
 from offsets_tool.columns.fast.json_text import JsonWriter
 from offsets_tool.columns.fast.lane import Chunk
-from offsets_tool.columns.fast.layout import NO_KEY, B, Kind, R
+from offsets_tool.columns.fast.layout import NO_KEY, B, Bit, Kind, R
 from offsets_tool.columns.fast.machine import address
 from offsets_tool.columns.fast.text.fields import TYPES_AT, KeyClass
 from offsets_tool.columns.fast.text.kernel import HAS_CODE, HAS_PART, SLACK, find_marks
 
 Array = np.ndarray[Any, Any]
 
-_CONTROL: Final = 32
 _LONGEST: Final = 1 << 20
 """Bytes of JSON that fit into what is written at once."""
 
@@ -33,7 +32,7 @@ class Values:
         )
         if candidates.any():
             found = np.flatnonzero(candidates)
-            control = chunk.batches[B.ATTRIBUTES, records[R.BATCH, found]] & _CONTROL != 0
+            control = chunk.batches[B.ATTRIBUTES, records[R.BATCH, found]] & Bit.CONTROL != 0
             self._write(chunk, found[~control], key_classes, json)
 
     def _write(self, chunk: Chunk, rows: Array, key_classes: Array, json: JsonWriter) -> None:
