@@ -151,6 +151,8 @@ def _default_json(spec: FieldSpec, version: int) -> str:
         return render(to_json(spec.default, version))
     if spec.shape.element is not None:
         return "[]" if spec.default == () else "null"
+    if not isinstance(spec.default, int):
+        raise _Unsupported
     return str(spec.default)
 
 
