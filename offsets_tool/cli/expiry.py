@@ -14,7 +14,7 @@ from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.dialects.versions import name_of, parse_release
-from offsets_tool.replay.deletions import Known
+from offsets_tool.replay.causes import Known
 from offsets_tool.replay.expiry import Release
 from offsets_tool.replay.expiry_policy import Basis, Signs
 from offsets_tool.replay.moment import Moment

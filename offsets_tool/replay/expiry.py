@@ -7,6 +7,7 @@ Source: OffsetManager.compact (0.8.2), GroupMetadataManager.deleteExpiredOffsets
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from offsets_tool.blobs import consumer_subscription
@@ -160,11 +161,18 @@ def _classic_reads(group: Group, members: Iterable[Member], topic: str) -> bool 
     found = False
     for member in members:
         assert isinstance(member.metadata, MemberMetadata)
-        asked = consumer_subscription(member.metadata.subscription)
+        asked = _asked(member.metadata.subscription)
         if asked is None:
             return None
-        found = found or topic in asked.topics
+        found = found or topic in asked
     return found
+
+
+@lru_cache(4096)
+def _asked(blob: bytes) -> frozenset[str] | None:
+    """Topics that a classic member asks for; generations repeat their members' blobs."""
+    message = consumer_subscription(blob)
+    return None if message is None else frozenset(message.topics)
 
 
 def _consumer_topics(group: Group, members: Iterable[Member]) -> set[str]:

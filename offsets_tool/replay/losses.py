@@ -4,6 +4,7 @@ Each is complete in itself, so that those of all log partitions can be brought t
 """
 
 from typing import NamedTuple
+from uuid import UUID
 
 from offsets_tool.replay.changes import ChangeKind, CommittedOffset, Group, PendingOf
 from offsets_tool.replay.expiry import Expiry
@@ -21,7 +22,6 @@ class Gone(NamedTuple):
     commit: CommittedOffset | None
     log_offset: int
     expiry: Expiry | None
-    subscribed: bool | None
     began_at: int | None
     committed_at: int | None
     producer_id: int | None = None
@@ -42,11 +42,13 @@ class Removal(NamedTuple):
     left: int
     """Offsets that the group still had after it."""
     left_topics: frozenset[str]
+    """Of what went, the topics (by id, where commits have one) that the group still had an offset of."""
+    subscribed: frozenset[str]
+    """Of what went, the topics that a member read."""
     next_at: int | None
     """When the first of those expires; None if none does."""
     next_base: int | None
     """The earliest time from which retention counts for one of those."""
-    has_pending: bool
     changed_at: int | None
 
 
@@ -65,4 +67,10 @@ class Alive(NamedTuple):
     """Of a topic, at the end: since when (epoch milliseconds) some group has had an offset there without a break."""
 
     topic: str
+    topic_id: UUID | None
     began_at: int
+
+
+def may_be_one(topic_id: UUID | None, other: UUID | None) -> bool:
+    """Whether two ids under one name can be of one topic: not every commit has its topic's id, and one made again has another."""
+    return topic_id == other or topic_id is None or other is None

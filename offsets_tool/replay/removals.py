@@ -7,6 +7,7 @@ Folds the Changes of one log partition in the order of the log, in memory that g
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import (
@@ -23,10 +24,11 @@ from offsets_tool.replay.changes import (
     TopicPartition,
 )
 from offsets_tool.replay.expiry import Expiry, Policy, Rule, expiry_of, is_subscribed
-from offsets_tool.replay.losses import Alive, Ended, Gone, Removal
+from offsets_tool.replay.losses import Alive, Ended, Gone, Removal, may_be_one
 from offsets_tool.replay.state import State
 
 _OFFSETS: Final = (0, 1)
+_GROUPS: Final = (2, 3, 17)
 _UNSEEN: Final = CommittedOffset(-1, -1, "", 0, -1, None, -1)
 RUN_MS: Final = 1_000
 """How far tombstones of a run may stand apart where every record is a batch of its own."""
@@ -35,6 +37,7 @@ RUN_MS: Final = 1_000
 class _Lived(NamedTuple):
     began_at: int | None
     committed_at: int | None
+    topic_id: UUID | None = None
     doubtful: bool = False
     """Whether only a coordinator that loaded this log has it, and not the one that wrote it."""
 
@@ -50,6 +53,13 @@ class _Open:
     is_new: bool
     gone: list[Gone] = field(default_factory=list)
     group_gone_at: int | None = None
+    _reads: dict[str, bool | None] = field(default_factory=dict)
+
+    def reads(self, topic: str) -> bool | None:
+        """Whether a member reads the topic; None where the coordinator cannot tell."""
+        if topic not in self._reads:
+            self._reads[topic] = is_subscribed(self.group, self.members, topic) if self.group else None
+        return self._reads[topic]
 
 
 class Removals:
@@ -76,7 +86,8 @@ class Removals:
                 self._doubted = (change.subject, change.log_offset)
             return done
         ended = self._see(change)
-        self._state.put(change.subject, change.after)
+        if not _is_bare(change):
+            self._state.put(change.subject, change.after)
         if self._open:
             self._place = (change.batch_offset, change.log_offset, change.timestamp)
         return done if ended is None else [*done, ended]
@@ -87,11 +98,12 @@ class Removals:
 
     def alive(self) -> Iterator[Alive]:
         """Of every topic that has offsets now, the longest life."""
-        first: dict[str, int] = {}
+        first: dict[tuple[str, UUID | None], int] = {}
         for offset, lived in self._lives.items():
             if lived.began_at is not None and not lived.doubtful:
-                first[offset.topic] = min(lived.began_at, first.get(offset.topic, lived.began_at))
-        yield from (Alive(topic, began_at) for topic, began_at in first.items())
+                topic = offset.topic, lived.topic_id
+                first[topic] = min(lived.began_at, first.get(topic, lived.began_at))
+        yield from (Alive(*topic, began_at) for topic, began_at in first.items())
 
     def _belongs(self, change: Change) -> bool:
         batch, last, at = self._place
@@ -118,20 +130,20 @@ class Removals:
             self._live(change, offset, after)
         elif change.kind is ChangeKind.DELETED and (before is None or isinstance(before, CommittedOffset)):
             opened, at = self._opened(change, offset.group), TopicPartition(offset.topic, offset.partition)
-            subscribed, expiry = self._expiry(opened, offset.group, at, before)
+            expiry = self._expiry(opened, offset.group, at, before)
             lived = self._lives.pop(offset, _Lived(None, None))
-            gone = Gone(
-                *at, before, change.log_offset, expiry, subscribed, lived.began_at, lived.committed_at
-            )
+            gone = Gone(*at, before, change.log_offset, expiry, lived.began_at, lived.committed_at)
             opened.gone.append(gone)
 
     def _live(self, change: Change, offset: OffsetOf, after: CommittedOffset) -> None:
         at = _time(change.timestamp)
         at = _time(after.commit_timestamp) if at is None else at
         known = self._lives.get(offset)
-        goes_on = known is not None and not known.doubtful and _same_topic(change.before, after)
+        began_at, topic_id = at, after.topic_id
+        if known is not None and not known.doubtful and may_be_one(known.topic_id, topic_id):
+            began_at, topic_id = known.began_at, topic_id or known.topic_id
         doubtful = self._doubted == (offset, change.log_offset)
-        self._lives[offset] = _Lived(known.began_at if known and goes_on else at, at, doubtful)
+        self._lives[offset] = _Lived(began_at, at, topic_id, doubtful)
 
     def _see_pending(self, change: Change, pending: PendingOf) -> Ended | None:
         before = change.before
@@ -139,7 +151,7 @@ class Removals:
             return None
         where, at = (pending.topic, pending.partition), change.log_offset
         if change.kind is ChangeKind.DELETED:
-            gone = Gone(*where, before.commit, at, None, None, None, None, pending.producer_id)
+            gone = Gone(*where, before.commit, at, None, None, None, pending.producer_id)
             self._opened(change, pending.group).gone.append(gone)
             return None
         self._mark(change, pending.group)
@@ -150,7 +162,8 @@ class Removals:
     def _see_group(self, change: Change, group: str) -> None:
         opened = self._open.get(group)
         if opened is None or change.after is not None:
-            self._mark(change, group)
+            if not _is_bare(change):
+                self._mark(change, group)
         elif all(each.log_offset != change.log_offset for each in opened.gone):
             # Else it is the classic coordinator's simple group, that goes with its last offset's tombstone.
             opened.group_gone_at = change.log_offset
@@ -174,15 +187,15 @@ class Removals:
 
     def _expiry(
         self, opened: _Open, group: str, at: TopicPartition, commit: CommittedOffset | None
-    ) -> tuple[bool | None, Expiry | None]:
-        subscribed = is_subscribed(opened.group, opened.members, at.topic) if opened.group else None
+    ) -> Expiry | None:
         offset = OffsetOf(group, *at)
         pending = opened.is_new and any(offset in commits for commits in self._state.pending.values())
-        found = expiry_of(commit or _UNSEEN, opened.group, subscribed, pending, self._policy)
+        reads = opened.reads(at.topic)
+        found = expiry_of(commit or _UNSEEN, opened.group, reads, pending, self._policy)
         # Without the commit only a rule that does not ask for it tells.
         tells = commit is not None or found.rule is Rule.RETENTION_SINCE_EMPTY
         keeps = found.at is None and opened.group is not None
-        return subscribed, found if tells or keeps else None
+        return found if tells or keeps else None
 
     def _close(self) -> Iterator[Removal]:
         for group, opened in self._open.items():
@@ -191,8 +204,8 @@ class Removals:
                 for at, commit in self._state.offsets.get(group, {}).items()
                 if not self._lives.get(OffsetOf(group, *at), _Lived(None, None)).doubtful
             ]
-            found = (self._expiry(opened, group, at, commit)[1] for at, commit in left)
-            expiries = [expiry for expiry in found if expiry is not None]
+            expiries = [self._expiry(opened, group, at, commit) for at, commit in left]
+            topics = {gone.topic for gone in opened.gone}
             yield Removal(
                 self._log_partition,
                 opened.at,
@@ -202,43 +215,57 @@ class Removals:
                 tuple(opened.gone),
                 opened.group_gone_at,
                 len(left),
-                frozenset(at.topic for at, _ in left),
-                min((each.at for each in expiries if each.at is not None), default=None),
+                _left_topics(opened.gone, left),
+                frozenset(topic for topic in topics if opened.reads(topic)),
+                min((each.at for each in expiries if each and each.at is not None), default=None),
                 min(
-                    (each.base_timestamp for each in expiries if each.base_timestamp is not None),
+                    (base for each in expiries if each and (base := each.base_timestamp) is not None),
                     default=None,
                 ),
-                any(True for _ in self._state.pending_for(group)),
                 opened.changed_at,
             )
         self._open.clear()
 
 
-def bare_tombstone(event: Event, changes: Iterable[Change]) -> Change | None:
-    """An offset's tombstone that changed nothing, as a Change to `take`: compaction had its commit already."""
-    if (
-        event.type_id not in _OFFSETS
-        or event.key is None
-        or event.value is not None
-        or event.kept_raw is not None
-    ):
-        return None
-    if any(isinstance(change.subject, OffsetOf | PendingOf) for change in changes):
-        return None
-    record, key = event.record, event.key.data
-    batch = record.log_offset if record.batch is None else record.batch.base_offset
-    offset = OffsetOf(key.group, key.topic, key.partition)
-    return Change(
-        record.log_partition, record.log_offset, record.timestamp, batch, ChangeKind.DELETED, offset
+def _left_topics(
+    gone: Iterable[Gone], left: Iterable[tuple[TopicPartition, CommittedOffset]]
+) -> frozenset[str]:
+    """Of the topics that something went of, those that are left; one that was made again under the name has another id."""
+    went: dict[str, set[UUID | None]] = {}
+    for each in gone:
+        went.setdefault(each.topic, set()).add(each.commit.topic_id if each.commit else None)
+    return frozenset(
+        at.topic
+        for at, commit in left
+        if any(may_be_one(topic_id, commit.topic_id) for topic_id in went.get(at.topic, ()))
     )
+
+
+def bare_tombstone(event: Event, changes: Iterable[Change]) -> Change | None:
+    """A tombstone of an offset or a group that changed nothing, as a Change to `take`: compaction had taken what it is for."""
+    if event.key is None or event.value is not None or event.kept_raw is not None:
+        return None
+    subject: OffsetOf | GroupOf
+    if event.type_id in _OFFSETS:
+        key = event.key.data
+        subject = OffsetOf(key.group, key.topic, key.partition)
+    elif event.type_id in _GROUPS and event.group is not None:
+        subject = GroupOf(event.group)
+    else:
+        return None
+    told = (OffsetOf, PendingOf) if event.type_id in _OFFSETS else (GroupOf,)
+    if any(isinstance(change.subject, told) for change in changes):
+        return None
+    record = event.record
+    batch = record.log_offset if record.batch is None else record.batch.base_offset
+    return Change(
+        record.log_partition, record.log_offset, record.timestamp, batch, ChangeKind.DELETED, subject
+    )
+
+
+def _is_bare(change: Change) -> bool:
+    return change.before is None and change.after is None
 
 
 def _time(timestamp: int) -> int | None:
     return None if timestamp < 0 else timestamp
-
-
-def _same_topic(before: object, after: CommittedOffset) -> bool:
-    """Whether a commit goes on with what was there: another topic id is another topic of that name."""
-    if not isinstance(before, CommittedOffset):
-        return False
-    return before.topic_id == after.topic_id or None in (before.topic_id, after.topic_id)

@@ -9,8 +9,9 @@ from itertools import chain
 from typing import Any
 
 from offsets_tool.events import Event
+from offsets_tool.replay.causes import Deletion, Known
 from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
-from offsets_tool.replay.deletions import Deletion, Explanations, Known, explain_ended
+from offsets_tool.replay.deletions import Explanations, explain_ended
 from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
 from offsets_tool.replay.losses import Alive, Ended, Removal
 from offsets_tool.replay.moment import Moment, PartitionMoment

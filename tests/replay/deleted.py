@@ -6,9 +6,9 @@ from pathlib import Path
 
 from offsets_tool.events import Event
 from offsets_tool.replay.as_of import AsOf
+from offsets_tool.replay.causes import Deletion, Known
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.deletions import Deletion, Known
 from offsets_tool.replay.expiry import Policy
 from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.topics import TopicNames

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.replay.as_of import AsOf, timestamp_of
+from offsets_tool.replay.causes import Cause, Confidence, Deletion
 from offsets_tool.replay.changes import OffsetOf
-from offsets_tool.replay.deletions import Cause, Confidence, Deletion
 from offsets_tool.replay.expiry import Rule
 from offsets_tool.replay.expiry_fit import SLACK_MS
 from offsets_tool.replay.expiry_policy import Signs

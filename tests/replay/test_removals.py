@@ -5,15 +5,16 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.events import Event, decode
+from offsets_tool.replay.causes import Cause, Confidence, Deletion, Known
 from offsets_tool.replay.changes import Change, ChangeKind, OffsetOf, PendingOf
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.deletions import Cause, Confidence, Deletion, Known
 from offsets_tool.replay.expiry import Policy
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.views_expiry import forecast
@@ -124,6 +125,17 @@ def test_the_new_coordinators_groups_go_with_their_record_alone(judge: Any) -> N
     assert judge(list(log), gone[:1], LATER, policy=new) == [(OFFSETS, CERTAIN, ())]
 
 
+def test_a_topic_made_again_is_another(judge: Any) -> None:
+    """4.3 takes the offsets of the topic that is gone, and leaves those of its successor."""
+    old, new = UUID(int=1), UUID(int=2)
+    start = at(0, commit("g", topic_id=old), commit("g", partition=1, topic_id=new))
+    found = judge(start, at(HOUR, tombstone("g", "t", 0)), LATER, policy=Policy((4, 3), 7 * DAY))
+    assert found == [(OFFSETS, AMBIGUOUS, (TOPIC,))]
+    same = at(0, commit("g", topic_id=old), commit("g", partition=1, topic_id=old))
+    found = judge(same, at(HOUR, tombstone("g", "t", 0)), LATER, policy=Policy((4, 3), 7 * DAY))
+    assert found == [(OFFSETS, CERTAIN, ())]
+
+
 def test_what_members_read_only_a_topics_deletion_takes(judge: Any) -> None:
     log = at(0, living("t"), commit("g"), commit("g", "u")), at(HOUR, tombstone("g", "t", 0)), LATER
     assert judge(*log) == [(TOPIC, CERTAIN, ())]
@@ -182,6 +194,13 @@ def test_a_commit_that_compaction_took(judge: Any) -> None:
     """Only the tombstone is left: it may have expired, unless a member reads the topic."""
     (bare,) = judge(at(0, commit("h", "u")), at(HOUR, tombstone("g", "t", 0)), LATER)
     assert bare[:2] == (Cause.RETENTION, AMBIGUOUS) and {GROUP, OFFSETS, TOPIC} == set(bare[2])
+    (with_group,) = judge(at(0, commit("h", "u")), at(HOUR, tombstone("g", "t", 0), group_gone("g")), LATER)
+    assert with_group == (Cause.RETENTION, AMBIGUOUS, (GROUP, OFFSETS, TOPIC))
+    new = Policy((4, 0), 7 * DAY)
+    proof = at(0, group_metadata("p", 0, protocol_type="", current_state_timestamp=START), sequence=0)
+    gone = at(HOUR, tombstone("g", "t", 0), group_gone("g"), sequence=0)
+    assert judge(proof, gone, LATER, policy=new) == [(Cause.RETENTION, AMBIGUOUS, (GROUP,))]
+    assert judge(proof, gone[:1], LATER, policy=new) == [(Cause.RETENTION, AMBIGUOUS, (OFFSETS, TOPIC))]
     (read,) = judge(at(0, living("t")), at(HOUR, tombstone("g", "t", 0)), LATER)
     assert Cause.RETENTION not in (read[0], *read[2])
 
