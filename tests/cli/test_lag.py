@@ -18,6 +18,9 @@ from tests.replay.story import commit
 
 LAG = FIXTURES / "lag"
 SAID = json.loads((LAG / "said.json").read_text())
+CORPORA = sorted(
+    path.parent.parent.name for path in FIXTURES.glob("corpora/*/oracle/consumer-groups-offsets.txt")
+)
 FIELDS = (
     "group",
     "topic",
@@ -221,20 +224,21 @@ def test_describe_has_the_same_ends() -> None:
     } == described
 
 
-@pytest.mark.parametrize("name", ["3.9.2-txn", "4.3.1-classic", "4.3.1-kip848"])
+@pytest.mark.parametrize("name", CORPORA)
 def test_with_the_ends_that_kafka_printed_lag_is_what_it_printed(name: str, tmp_path: Path) -> None:
     """Where Kafka's is negative, of commits beyond the end, ours is 0."""
     corpus = FIXTURES / "corpora" / name
     printed = told((corpus / "oracle/consumer-groups-offsets.txt").read_text())
-    ends = {f"{topic}:{partition}:{end}" for (_, topic, partition), (_, end, _) in printed.items()}
+    known = {key: said for key, said in printed.items() if said[1] is not None}
+    ends = {f"{topic}:{partition}:{end}" for (_, topic, partition), (_, end, _) in known.items()}
     (tmp_path / "ends").write_text("\n".join(sorted(ends)))
     found = rows(corpus / "segments", "--ends", tmp_path / "ends")
     ours = shown(found)
-    compared = {key: known for key, known in printed.items() if key in ours}
-    assert len(compared) > 5
+    compared = {key: said for key, said in known.items() if key in ours}
+    # Offsets went on expiring after Kafka had printed them.
+    assert compared and (compared == known or "expiry" in name)
     for key, (committed, end, lag) in compared.items():
-        of_log_start = committed is None
-        assert ours[key] == (committed, end, None if of_log_start or lag is None else max(0, lag)), key
+        assert ours[key] == (committed, end, None if lag is None else max(0, lag)), key
     assert {row["beyond_end"] for row in found} >= {max(0, -(lag or 0)) for _, _, lag in compared.values()}
 
 
