@@ -135,8 +135,10 @@ def _changes(
 ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
     found = partition.coordinator
     coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
-    for event in filter(partition.cut.holds, events):
-        yield event, coordinator.replay(event)
+    for event in events:
+        # Not by the cut, which would count once more; and a live log has grown since.
+        if event.record.log_offset < partition.end:
+            yield event, coordinator.replay(event)
 
 
 def replay_evidence(reading: Reading, moment: Moment, watch_of: WatchOf | None = None) -> None:

@@ -1,5 +1,7 @@
 """`offsets-tool transactions`: what is open, what it blocks, and how all others ended."""
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import click
@@ -7,10 +9,11 @@ import click
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import group_option, parse_wanted
+from offsets_tool.cli.moment_notes import nothing_found
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
-from offsets_tool.replay.transactions import EndedTransactions, Row, blocked, transaction_rows
+from offsets_tool.replay.transactions import Row, blocked, ended_rows, open_rows
 
 COLUMNS = (
     "PRODUCER-ID",
@@ -49,13 +52,14 @@ def transactions_command(
     """
     chosen = format_ or default_format(output_path)
     wanted = parse_wanted(options)
-    ended = EndedTransactions()
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        moment = replay.run(ended.watch)
-        rows = transaction_rows(moment, ended, wanted)
+        moment = replay.run()
+        shown: set[int | None] = set()
+        rows = _seen(chain(open_rows(moment, wanted), ended_rows(replay.once_more(), wanted)), shown)
         with output(output_path, replay.reading.files) as out:
             write_rows(out, rows if chosen == "jsonl" else map(_table_row, rows), chosen, COLUMNS)
-    shown = {row["log_partition"] for row in rows}
+    for text in nothing_found(bool(shown), wanted):
+        note(text)
     for held in (held for held in blocked(moment) if held.log_partition in shown):
         note(
             f"partition {held.log_partition}: the last stable offset is {held.last_stable_offset}, where producer "
@@ -63,6 +67,13 @@ def transactions_command(
             f"{held.records:,} record(s) wait"
         )
     replay.reading.finish()
+
+
+def _seen(rows: Iterable[Row], log_partitions: set[int | None]) -> Iterator[Row]:
+    """The rows; when they are through, of which log partitions they were."""
+    for row in rows:
+        log_partitions.add(row["log_partition"])
+        yield row
 
 
 def _table_row(row: Row) -> Row:

@@ -37,7 +37,7 @@ class Proof:
     def see(self, event: Event) -> None:
         """An event that counts."""
         self._reach(event.record.log_offset)
-        self.next_offset = event.record.log_offset + 1
+        self.next_offset = max(self.next_offset, event.record.log_offset + 1)
         if self.remembers:
             self.keys.add(event.record.key)
             self.see_own(event)
@@ -46,7 +46,7 @@ class Proof:
         """Events that count, from offset `first` to `last`; so many offsets between them are without a record, the last of these
         right before `proven_from`. Who tells of events so also tells `keys`, and `see_own` of those that are no offset's."""
         self._reach(first)
-        self.next_offset = last + 1
+        self.next_offset = max(self.next_offset, last + 1)
         if missing:
             self.missing += missing
             self.proven_from = proven_from

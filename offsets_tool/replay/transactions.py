@@ -4,12 +4,13 @@ Whether an open transaction hangs (its coordinator has forgotten it) is not in t
 whose producer left no data here has a row too: it wrote none, or compaction has taken it all.
 """
 
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, Transaction, TransactionOf
-from offsets_tool.replay.moment import Moment, PartitionMoment, Watch
+from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.views_offsets import pending_row
 from offsets_tool.replay.wanted import Wanted
 
@@ -24,48 +25,9 @@ class Outcome(StrEnum):
     ABORTED = "aborted"
 
 
-class Ended(NamedTuple):
-    """A marker and what it ended: None where its producer had nothing here. Times are record timestamps in epoch milliseconds."""
-
-    outcome: Outcome
-    producer_id: int | None
-    marker_epoch: int | None
-    marker_offset: int
-    marker_timestamp: int
-    transaction: Transaction | None
-
-
 _OUTCOMES: Final = {"COMMIT": Outcome.COMMITTED, "ABORT": Outcome.ABORTED}
-
-
-class EndedTransactions:
-    """Gathers the markers of each partition while it is replayed."""
-
-    def __init__(self) -> None:
-        self._ended: dict[int | None, list[Ended]] = {}
-
-    def watch(self, log_partition: int | None) -> Watch:
-        """For the replay of one partition, from its start."""
-        ended = self._ended[log_partition] = []
-
-        def see(event: Event, changes: tuple[Change, ...]) -> None:
-            if event.control is not None and event.control.type in _OUTCOMES:
-                ended.append(_ended(event, _OUTCOMES[event.control.type], changes))
-
-        return see
-
-    def of(self, log_partition: int | None) -> list[Ended]:
-        """In the order of the log."""
-        return self._ended.get(log_partition, [])
-
-
-def _ended(event: Event, outcome: Outcome, changes: tuple[Change, ...]) -> Ended:
-    record = event.record
-    found = next((c.before for c in changes if isinstance(c.subject, TransactionOf)), None)
-    transaction = found if isinstance(found, Transaction) else None
-    return Ended(
-        outcome, record.producer_id, record.producer_epoch, record.log_offset, record.timestamp, transaction
-    )
+Replayed = Iterable[tuple[PartitionMoment, Iterable[tuple[Event, tuple[Change, ...]]]]]
+"""Each partition with its events and what they did."""
 
 
 class Blocked(NamedTuple):
@@ -94,53 +56,66 @@ def blocked(moment: Moment) -> list[Blocked]:
     return found
 
 
-def transaction_rows(moment: Moment, ended: EndedTransactions, wanted: Wanted | None = None) -> list[Row]:
-    """Open transactions first, the oldest before the others; then those that ended, in the order of the log."""
-    asked = wanted or Wanted()
-    rows = [row for p in moment for row in _open_rows(moment, p)]
-    rows.sort(key=lambda row: (row["first_timestamp"], row["log_partition"] or 0, row["first_offset"]))
-    rows += [_ended_row(p, marker) for p in moment for marker in ended.of(p.log_partition)]
-    return [row for row in rows if not asked.groups or not asked.groups.isdisjoint(row["groups"])]
+def open_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
+    """Open transactions, the oldest before the others."""
+    rows = [row for p in moment for row in _open_rows(moment, p) if _is_wanted(row, wanted)]
+    return sorted(
+        rows, key=lambda row: (row["first_timestamp"], row["log_partition"] or 0, row["first_offset"])
+    )
 
 
-def _open_rows(moment: Moment, p: PartitionMoment) -> list[Row]:
+def ended_rows(replayed: Replayed, wanted: Wanted | None = None) -> Iterator[Row]:
+    """Those that ended, in the order of their markers; `replayed` is what led to the moment, once more."""
+    for p, happened in replayed:
+        for event, changes in happened:
+            if event.control is not None and event.control.type in _OUTCOMES:
+                row = _ended_row(p, event, changes)
+                if _is_wanted(row, wanted):
+                    yield row
+
+
+def _is_wanted(row: Row, wanted: Wanted | None) -> bool:
+    return wanted is None or not wanted.groups or not wanted.groups.isdisjoint(row["groups"])
+
+
+def _open_rows(moment: Moment, p: PartitionMoment) -> Iterator[Row]:
     until = moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
-    return [
-        _row(p, Outcome.OPEN, open_, until)
-        | {
-            "pending": [
-                {**offset._asdict(), **pending_row(open_.producer_id, waiting)}
-                for offset, waiting in p.state.pending.get(open_.producer_id, {}).items()
-            ]
-        }
-        for open_ in p.state.transactions.values()
-    ]
+    for transaction in p.state.transactions.values():
+        pending = [
+            {**offset._asdict(), **pending_row(transaction.producer_id, waiting)}
+            for offset, waiting in p.state.pending.get(transaction.producer_id, {}).items()
+        ]
+        yield _row(p, Outcome.OPEN, transaction, until) | {"pending": pending}
 
 
-def _ended_row(p: PartitionMoment, ended: Ended) -> Row:
-    marker = {"marker_offset": ended.marker_offset, "marker_timestamp": ended.marker_timestamp}
-    if ended.transaction is not None:
-        return _row(p, ended.outcome, ended.transaction, ended.marker_timestamp) | marker
-    who = {"producer_id": ended.producer_id, "producer_epoch": ended.marker_epoch, "outcome": ended.outcome}
+def _ended_row(p: PartitionMoment, event: Event, changes: tuple[Change, ...]) -> Row:
+    assert event.control is not None
+    record, outcome = event.record, _OUTCOMES[event.control.type]
+    marker = {
+        "marker_offset": record.log_offset,
+        "marker_timestamp": record.timestamp,
+        "marker_epoch": record.producer_epoch,
+    }
+    ended = next((c.before for c in changes if isinstance(c.subject, TransactionOf)), None)
+    if isinstance(ended, Transaction):
+        return _row(p, outcome, ended, record.timestamp) | marker
+    who = {"producer_id": record.producer_id, "producer_epoch": record.producer_epoch, "outcome": outcome}
     return _NO_DATA | who | marker | _partition_fields(p)
 
 
 def _row(p: PartitionMoment, outcome: Outcome, transaction: Transaction, until: int | None) -> Row:
     """`until` is when it ended, or the moment: what its age is counted to."""
-    return {
+    return _NO_DATA | {
         "producer_id": transaction.producer_id,
         "producer_epoch": transaction.producer_epoch,
         "outcome": outcome,
         "first_offset": transaction.first_offset,
         "last_offset": transaction.last_offset,
-        "marker_offset": None,
         "first_timestamp": transaction.first_timestamp,
         "last_timestamp": transaction.last_timestamp,
-        "marker_timestamp": None,
         "age_ms": None if until is None else until - transaction.first_timestamp,
         "groups": list(transaction.groups),
         "commits": transaction.commits,
-        "pending": [],
         **_partition_fields(p),
     }
 
@@ -163,6 +138,7 @@ _NO_DATA: Final[Row] = {
     "first_timestamp": None,
     "last_timestamp": None,
     "marker_timestamp": None,
+    "marker_epoch": None,
     "age_ms": None,
     "groups": [],
     "commits": 0,

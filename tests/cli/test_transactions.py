@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
@@ -21,6 +22,7 @@ FIELDS = (
     "first_offset",
     "last_offset",
     "marker_offset",
+    "marker_epoch",
     "first_timestamp",
     "age_ms",
     "groups",
@@ -119,7 +121,7 @@ def test_filter_by_group_table_and_csv(tmp_path: Path) -> None:
     mixed(tmp_path)
     assert [row["producer_id"] for row in rows(tmp_path, "--group", "g")] == [2, 1]
     nobody = invoke(tmp_path, "--group", "nobody")
-    assert nobody.stdout == nobody.stderr == ""
+    assert nobody.stdout == "" and "nothing at this moment is of what was asked for" in nobody.stderr
     lines = list(csv.DictReader(io.StringIO(invoke(tmp_path, "--format", "csv").stdout)))
     assert [line["PRODUCER-ID"] for line in lines] == ["2", "4", "1", "3", "5"]
     assert lines[4]["FIRST-OFFSET"] == "-" and lines[0]["GROUPS"] == "g h"
@@ -127,10 +129,35 @@ def test_filter_by_group_table_and_csv(tmp_path: Path) -> None:
 
 def test_the_transactions_of_a_real_log() -> None:
     found = rows(TXN / "segments")
-    assert {row["groups"][0] for row in found if row["outcome"] == "open"} >= {"pricing-hang-43"}
     assert sum(row["marker_offset"] is not None for row in found) == _markers()
-    fenced = [row for row in found if row["first_offset"] is None]
-    assert [(row["producer_id"], row["outcome"]) for row in fenced] == [(6, "aborted")]
+    alone = [row for row in found if row["first_offset"] is None]
+    assert [(row["producer_id"], row["outcome"]) for row in alone] == [(6, "aborted")]
+    bumped = [
+        row
+        for row in found
+        if row["marker_epoch"] is not None and row["marker_epoch"] > row["producer_epoch"]
+    ]
+    groups = [group.partition("-")[2].rpartition("-")[0] for row in bumped for group in row["groups"]]
+    assert sorted(groups) == ["fence", "timeout"] and {row["outcome"] for row in bumped} == {"aborted"}
+
+
+@pytest.mark.parametrize("corpus", ["3.7.2-txn", "3.9.2-txn", "4.3.1-txn"])
+def test_what_is_open_is_what_the_broker_said_of_its_producers(corpus: str) -> None:
+    """DescribeProducers tells where the current transaction of each producer starts."""
+    folder = FIXTURES / "corpora" / corpus
+    facts = json.loads((folder / "manifest.json").read_text())["checks"]["facts"]
+    said = {
+        (int(partition), each["producer_id"], each["epoch"], each["current_txn_start_offset"])
+        for partition, producers in facts["describe_producers"].items()
+        for each in producers
+        if each["current_txn_start_offset"] is not None
+    }
+    assert said
+    assert said == {
+        (row["log_partition"], row["producer_id"], row["producer_epoch"], row["first_offset"])
+        for row in rows(folder / "segments")
+        if row["outcome"] == "open"
+    }
 
 
 def _markers() -> int:
