@@ -153,15 +153,27 @@ def _lines(is_talk: bool) -> Iterator[str]:
 
 @click.command("compact", epilog="\b\nExample:\n  offsets-spark compact --lake lake\n")
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@click.option(
+    "--days-kept",
+    type=click.IntRange(min=0),
+    default=7,
+    show_default=True,
+    metavar="N",
+    help="Days for which files of older versions stay, for who reads these; with 0, nothing else may read meanwhile.",
+)
 @format_option
-def compact_command(*, lake: str, format_: str | None) -> None:
-    """Makes few, sorted files of the many small ones that ingests leave. The rows stay as they are."""
+def compact_command(*, lake: str, days_kept: int, format_: str | None) -> None:
+    """Makes few, sorted files of the many small ones that ingests and replays leave, and deletes what no version needs.
+
+    The rows stay as they are. A table to which nothing came since is left alone.
+    """
     from offsets_tool.cli.render import default_format, output, write_rows  # noqa: PLC0415 - heavy
     from spark.compact import Compacted, compact  # noqa: PLC0415
     from spark.session import session  # noqa: PLC0415
 
-    rows = (done._asdict() for done in compact(session("offsets-spark compact"), lake))
+    done = compact(lake, lambda: session("offsets-spark compact"), days_kept)
     with output(None) as out:
+        rows = (table._asdict() for table in done)
         write_rows(out, rows, format_ or default_format(), Compacted._fields)
 
 

@@ -1,50 +1,88 @@
-"""Compaction: the many small files that ingests leave become few, sorted so that questions about a group read little of them.
+"""Upkeep: the many small files that ingests and replays leave become few, sorted so that questions about a group read little of
+them, and files that no version needs any more are deleted.
 
-Spark's OPTIMIZE with ZORDER: rows stay as they are, old files stay until VACUUM. Runs when no ingest does.
+Spark's OPTIMIZE with ZORDER, and delta-rs' VACUUM: rows stay as they are. A table to which nothing came since its last OPTIMIZE
+is left alone. Runs when nothing else writes; readers of a version that is older than the days kept lose its files.
 """
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import UsageError
 from spark.commit import locked
-from spark.tables import TABLES, Table
+from spark.tables import REPLAY_TABLES, TABLES, Table
+
+DAYS_KEPT: Final = 7
+"""As Delta's own default."""
+_LATEST: Final = 10
+"""Versions among which the last change of rows is looked for."""
+_UPKEEP: Final = ("VACUUM START", "VACUUM END")
 
 
 class Compacted(NamedTuple):
-    """What became of one table's files; sizes in bytes."""
+    """What became of one table's files; sizes in bytes. Deleted ones are of older versions, or of none."""
 
     table: str
     files_before: int
     files_after: int
     bytes_before: int
     bytes_after: int
+    files_deleted: int
 
 
-def compact(session: SparkSession, lake: str) -> list[Compacted]:
-    """Compacts every table of the lake. UsageError where there is none."""
+def compact(lake: str, start: Callable[[], SparkSession], days_kept: int = DAYS_KEPT) -> list[Compacted]:
+    """Compacts every table of the lake; `start` gives a session, and is asked only if there is something to do.
+
+    UsageError where there is no lake.
+    """
     root = Path(lake).resolve()
-    missing = [table.name for table in TABLES if not (root / table.name / "_delta_log").is_dir()]
+    missing = [table.name for table in TABLES if not _is_there(root, table)]
     if missing:
         raise UsageError(
             f"{lake} is no lake (it has no table {missing[0]}): name the folder that an ingest made"
         )
     with locked(root):
-        return [_compact(session, root, table) for table in TABLES]
+        there = [table for table in (*TABLES, *REPLAY_TABLES) if _is_there(root, table)]
+        return [_compact(root / table.name, table, start, days_kept) for table in there]
 
 
-def _compact(session: SparkSession, root: Path, table: Table) -> Compacted:
-    path = (root / table.name).as_posix()
-    before = _files(session, path)
-    order = ", ".join(f"`{column}`" for column in table.order)
-    session.sql(f"OPTIMIZE delta.`{path}` ZORDER BY ({order})").collect()
-    after = _files(session, path)
-    return Compacted(table.name, before[0], after[0], before[1], after[1])
+def _is_there(root: Path, table: Table) -> bool:
+    return (root / table.name / "_delta_log").is_dir()
 
 
-def _files(session: SparkSession, path: str) -> tuple[int, int]:
+def _compact(path: Path, table: Table, start: Callable[[], SparkSession], days_kept: int) -> Compacted:
+    before = _files(path)
+    if not _is_compact(path):
+        order = ", ".join(f"`{column}`" for column in table.order)
+        start().sql(f"OPTIMIZE delta.`{path.as_posix()}` ZORDER BY ({order})").collect()
+    after = _files(path)
+    return Compacted(table.name, before[0], after[0], before[1], after[1], _vacuum(path, days_kept))
+
+
+def _is_compact(path: Path) -> bool:
+    """ZORDER would write all files again, also when there is nothing new in them."""
+    done = [version["operation"] for version in DeltaTable(path).history(_LATEST)]
+    return next((name for name in done if name not in _UPKEEP), None) == "OPTIMIZE"
+
+
+def _vacuum(path: Path, days_kept: int) -> int:
+    """How many files it deleted. A vacuum is two commits: where there is nothing to delete, none are made."""
+    table = DeltaTable(path)
+    hours = days_kept * 24
+    old = table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
+    there = [path / name for name in old if (path / name).exists()]
+    if there:
+        table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
+    for file in there:
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)  # what Spark writes beside its files
+    return len(there)
+
+
+def _files(path: Path) -> tuple[int, int]:
     """How many files the table has, and their bytes."""
-    detail = session.sql(f"DESCRIBE DETAIL delta.`{path}`").select("numFiles", "sizeInBytes").collect()[0]
-    return int(detail[0]), int(detail[1])
+    sizes = DeltaTable(path).get_add_actions(flatten=True).column("size_bytes").to_pylist()
+    return len(sizes), sum(sizes)

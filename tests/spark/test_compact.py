@@ -1,4 +1,4 @@
-"""Compaction: fewer files, the same rows, and ingests go on as if nothing had been."""
+"""Upkeep: fewer files, the same rows, nothing left that nobody needs, and ingests go on as if nothing had been."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from offsets_tool.errors import UsageError
 from spark.cli import main
 from spark.compact import compact
 from tests.cases import FIXTURES
-from tests.spark.lakes import TABLES, bring, content
+from tests.spark.lakes import TABLES, bring, content, files
 
 pytestmark = pytest.mark.spark
 
@@ -23,16 +23,48 @@ def test_compacted_tables_are_the_same(session: SparkSession, tmp_path: Path) ->
     for corpus in CORPORA:
         bring(session, lake, corpus, cluster=corpus.parent.name)
     before = content(lake)
-    done = {table.table: table for table in compact(session, str(lake))}
+    done = {table.table: table for table in compact(str(lake), lambda: session)}
     assert all(done[table].files_before >= 2 for table in TABLES)
     assert {len(DeltaTable(lake / table).file_uris()) for table in TABLES} == {1}
     assert content(lake) == before and all(before.values())
+    assert not any(table.files_deleted for table in done.values()), "older versions can be read for a week"
     assert bring(session, lake, CORPORA[0], cluster="2.4.1-mix").run is None
 
 
-def test_what_is_no_lake_is_refused(session: SparkSession, tmp_path: Path) -> None:
+def no_session() -> SparkSession:
+    raise AssertionError("there is nothing to do")
+
+
+def parquet(lake: Path) -> set[Path]:
+    """Parquet files of the tables, and what Spark keeps beside them."""
+    return {path for path in lake.glob("*/*") if path.is_file() and "parquet" in path.name}
+
+
+def test_what_nobody_needs_goes(session: SparkSession, tmp_path: Path) -> None:
+    """Files of older versions and of killed runs, once they are old enough; a table without news is left as it is."""
+    lake = tmp_path / "lake"
+    bring(session, lake, CORPORA[0])
+    before = content(lake)
+    compact(str(lake), lambda: session)
+    bring(session, lake, CORPORA[1] / "__consumer_offsets-2")
+    after = content(lake)
+    assert after != before
+    left_behind = lake / "events" / "part-of-a-killed-run.parquet"
+    left_behind.write_bytes(b"")
+    done = compact(str(lake), lambda: session, days_kept=0)
+    assert [table.files_deleted for table in done] == [3, 4, 3]
+    assert content(lake) == after
+    live = {Path(uri) for table in TABLES for uri in DeltaTable(lake / table).file_uris()}
+    assert {path for path in parquet(lake) if not path.name.startswith(".")} == live
+    assert {path.name[1:-4] for path in parquet(lake) if path.name.startswith(".")} <= {p.name for p in live}
+    as_it_is = [file for file in files(lake) if file[0] != ".ingest.lock"]
+    assert all(table.files_after == 1 for table in compact(str(lake), no_session, days_kept=0))
+    assert [file for file in files(lake) if file[0] != ".ingest.lock"] == as_it_is
+
+
+def test_what_is_no_lake_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="an ingest made"):
-        compact(session, str(tmp_path))
+        compact(str(tmp_path), no_session)
 
 
 def test_help_names_it() -> None:
