@@ -13,7 +13,7 @@ from offsets_tool.replay.changes import ChangeKind
 from offsets_tool.replay.expiry import KIP_211, Policy, Rule
 from offsets_tool.replay.expiry_fit import Fit, fit_of
 from offsets_tool.replay.losses import Ended, Gone, Removal
-from offsets_tool.replay.requests import Requests
+from offsets_tool.replay.requests import Possible, Requests
 from offsets_tool.replay.topic_losses import Topics
 
 _ALL_KNOWN: Final = Known()
@@ -65,21 +65,22 @@ class Explanations:
         )
 
     def _judged(
-        self, removal: Removal, gone: Gone, fit: Fit, requests: list[Cause]
+        self, removal: Removal, gone: Gone, fit: Fit, requests: Possible
     ) -> tuple[list[Cause], Confidence]:
         """Possible causes, the most usual first."""
         expired = self._expired(gone, fit)
         if not expired:
-            return self._request(removal, gone.topic, requests)
-        if fit is Fit.TIMELY and not self._requests.is_topic_deletion(removal, gone.topic):
-            causes = [*expired, *requests]
+            return self._request(removal, requests)
+        if fit is Fit.TIMELY and not requests.topic_together:
+            causes = [*expired, *requests.causes]
             if len(expired) > 1:
                 return causes, Confidence.AMBIGUOUS
             alone = len(causes) == 1 and all(self._known)
             return causes, Confidence.CERTAIN if alone else Confidence.LIKELY
-        if not requests:
+        if not requests.causes:
             return expired, Confidence.LIKELY
-        causes = [*requests, *expired] if fit is Fit.OTHER_RETENTION else [*expired, *requests]
+        unusual = fit is Fit.OTHER_RETENTION
+        causes = [*requests.causes, *expired] if unusual else [*expired, *requests.causes]
         return causes, Confidence.AMBIGUOUS
 
     def _expired(self, gone: Gone, fit: Fit) -> list[Cause]:
@@ -92,17 +93,18 @@ class Explanations:
         )
         return [cause, Cause.RETENTION] if in_doubt else [cause]
 
-    def _request(self, removal: Removal, topic: str, requests: list[Cause]) -> tuple[list[Cause], Confidence]:
+    def _request(self, removal: Removal, requests: Possible) -> tuple[list[Cause], Confidence]:
         """Which of several requests it was, where none expired."""
-        if not requests:
+        causes = requests.causes
+        if not causes:
             return [Cause.UNKNOWN], Confidence.AMBIGUOUS
-        if len(requests) == 1:
-            return requests, Confidence.CERTAIN if self._known.release else Confidence.LIKELY
-        if self._requests.is_topic_deletion(removal, topic):
-            return _first(Cause.TOPIC_DELETED, requests), Confidence.LIKELY
+        if len(causes) == 1:
+            return causes, Confidence.CERTAIN if self._known.release else Confidence.LIKELY
+        if requests.topic_together:
+            return _first(Cause.TOPIC_DELETED, causes), Confidence.LIKELY
         if removal.group_gone_at is not None:
-            return _first(Cause.GROUP_DELETED, requests), Confidence.LIKELY
-        return requests, Confidence.AMBIGUOUS
+            return _first(Cause.GROUP_DELETED, causes), Confidence.LIKELY
+        return causes, Confidence.AMBIGUOUS
 
     def _evidence(self, removal: Removal, gone: Gone, cause: Cause) -> tuple[str, ...]:
         known = [each.log_offset for each in (gone.commit, removal.group) if each is not None]

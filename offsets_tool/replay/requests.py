@@ -33,6 +33,17 @@ class _Told(NamedTuple):
     alone: list[int]
 
 
+class Possible(NamedTuple):
+    """Requests that can have taken what a removal took of a topic, the most usual first.
+
+    `topic_together`: its deletion is among them, and several groups lost the topic together, one of them neither by expiry nor with
+    all it had.
+    """
+
+    causes: list[Cause]
+    topic_together: bool
+
+
 class Requests:
     """By the release's code, and by what happened to the topics in all groups."""
 
@@ -40,18 +51,19 @@ class Requests:
         self._policy, self._topics, self._known = policy, topics, known
         self._by_topic: dict[str, _Told] = {}
 
-    def possible(self, removal: Removal, topic: str) -> list[Cause]:
-        """What can have taken what the removal took of this topic, the most usual first."""
+    def possible(self, removal: Removal, topic: str) -> Possible:
+        """What can have taken what the removal took of this topic."""
+        may_be_topic = self._may_be_topic(removal, topic)
         possible = (
             (Cause.GROUP_DELETED, self._may_be_group(removal)),
             (Cause.OFFSETS_DELETED, self._may_be_offsets(removal, topic)),
-            (Cause.TOPIC_DELETED, self._may_be_topic(removal, topic)),
+            (Cause.TOPIC_DELETED, may_be_topic),
         )
-        return [cause for cause, may_be in possible if may_be]
+        together = may_be_topic and self._lost_together(removal, topic)
+        return Possible([cause for cause, may_be in possible if may_be], together)
 
-    def is_topic_deletion(self, removal: Removal, topic: str) -> bool:
-        """Whether it may be the topic's, and several groups lost that together, one of them neither by expiry nor with all it had."""
-        if removal.at is None or not self._may_be_topic(removal, topic):
+    def _lost_together(self, removal: Removal, topic: str) -> bool:
+        if removal.at is None:
             return False
         told = self._told(topic)
         low = bisect_left(told.times, removal.at - SPREAD_MS)
