@@ -7,6 +7,7 @@ so that all of them show the same. SQL functions only, no Python for any row.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from deltalake import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -99,7 +100,7 @@ def _stored(session: SparkSession, lake: str, table: Table, run: int | None = No
     try:
         reader = session.read.format("delta")
         if run is not None:
-            reader = reader.option("versionAsOf", _version(session, path, run))
+            reader = reader.option("versionAsOf", _version(path, run))
         rows = reader.load(path)
         rows.schema  # noqa: B018 - a Connect session looks only now
     except AnalysisException as error:
@@ -109,10 +110,9 @@ def _stored(session: SparkSession, lake: str, table: Table, run: int | None = No
     return rows
 
 
-def _version(session: SparkSession, path: str, run: int) -> int:
+def _version(path: str, run: int) -> int:
     """The version of a history to which no later run has contributed. These change what is there: no condition on rows helps."""
-    history = session.sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT {_COMMITS_SEEN}")
-    commits = history.select("version", "userMetadata").collect()
-    later = [commit.version for commit in commits if run_of(commit.userMetadata) > run]
-    newest: int = max(commit.version for commit in commits)
+    commits = DeltaTable(path).history(_COMMITS_SEEN)
+    later = [commit["version"] for commit in commits if run_of(commit.get("userMetadata")) > run]
+    newest: int = commits[0]["version"]
     return min(later) - 1 if later else newest

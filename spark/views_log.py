@@ -13,7 +13,7 @@ def _once(table: str, what: str) -> View:
     return View(
         f"{table}_once",
         f"{what}, each place of the log once: where sources overlap (brokers' copies, a file rewritten since, archives that "
-        "repeat themselves), the copy that was ingested last.",
+        "repeat themselves), the copy that was ingested last. What Kafka has set aside (.deleted, .cleaned, .swap) is in it too.",
         f"""
         SELECT each.* FROM {table} AS each LEFT ANTI JOIN overlaps USING (cluster, source)
         UNION ALL
