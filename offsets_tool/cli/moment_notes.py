@@ -24,13 +24,17 @@ def moment_notes(moment: Moment) -> Iterator[str]:
 
 
 def _outside(moment: Moment) -> Iterator[str]:
-    """A time that the log does not reach, at either side."""
-    newest = moment.newest_timestamp
-    if moment.as_of.time is None:
+    """Evidence without a record, and a time that the log does not reach, at either side."""
+    newest, time = moment.newest_timestamp, moment.as_of.time
+    if all(p.proof.first_offset is None for p in moment):
+        yield "this evidence has no record at all"
+    elif time is None:
         return
-    if newest is None:
-        yield "--as-of: no record of this evidence is from that time or before"
-    elif moment.as_of.time > newest and all(p.cut.end is None for p in moment):
+    elif newest is None:
+        first = min((p.cut.cut_by for p in moment if p.cut.cut_by is not None), default=None)
+        then = "" if first is None else f": the first is of {time_text(first)}"
+        yield f"--as-of: no record of this evidence is from {time_text(time) or time} or before{then}"
+    elif time > newest and all(p.cut.end is None for p in moment):
         yield f"--as-of: the newest record here is of {time_text(newest)}; what came between it and that time is not here"
 
 

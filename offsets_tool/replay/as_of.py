@@ -50,7 +50,8 @@ class Cut:
         self.newest_timestamp: int | None = None
         self.late: Late | None = None
         self.time = time
-        self._cut_by = 0
+        self.cut_by: int | None = None
+        """Time of the record that made the cut, if a time is asked for and the log goes beyond it."""
 
     def holds(self, event: Event) -> bool:
         """Whether the event counts; events in the order of their offsets."""
@@ -68,12 +69,13 @@ class Cut:
             return log_offset >= self.end
         if self.time is None or timestamp is None or timestamp <= self.time:
             return False
-        self.end, self._cut_by = log_offset, timestamp
+        self.end, self.cut_by = log_offset, timestamp
         return True
 
     def _add_late(self, log_offset: int, timestamp: int) -> None:
         records, back_ms, _ = self.late or Late(0, 0, 0)
-        self.late = Late(records + 1, max(back_ms, self._cut_by - timestamp), log_offset + 1)
+        assert self.cut_by is not None
+        self.late = Late(records + 1, max(back_ms, self.cut_by - timestamp), log_offset + 1)
 
 
 def timestamp_of(event: Event) -> int | None:

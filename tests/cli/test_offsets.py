@@ -73,10 +73,18 @@ def test_a_time_is_inclusive_and_a_position_exclusive(tmp_path: Path, as_of: str
 
 def test_a_time_that_the_log_does_not_reach_is_said(tmp_path: Path) -> None:
     write_log(tmp_path, commits(1, 2))
-    assert "no record of this evidence is from that time or before" in invoke(tmp_path, "--as-of", 999).stderr
+    before = invoke(tmp_path, "--as-of", 999).stderr
+    assert "is from 1970-01-01T00:00:00.999Z or before: the first is of 1970-01-01T00:00:01.000Z" in before
     later = invoke(tmp_path, "--as-of", 2_001)
     assert "the newest record here is of 1970-01-01T00:00:02.000Z" in later.stderr
     assert invoke(tmp_path, "--as-of", 1_500).stderr == "" == invoke(tmp_path, "--as-of", 2_000).stderr
+
+
+def test_evidence_without_a_record_is_said(tmp_path: Path) -> None:
+    folder = write_log(tmp_path, commits(1))
+    (folder / "00000000000000000000.log").write_bytes(b"")
+    for asked in ((), ("--as-of", 999), ("--as-of", "3:0")):
+        assert invoke(tmp_path, *asked).stderr == "this evidence has no record at all\n"
 
 
 def test_ties_are_all_in(tmp_path: Path) -> None:
