@@ -19,7 +19,7 @@ _TIMES = 10
 
 def memory_table(folder: Path) -> Table:
     """Segments of ten times the usual size, each in a worker of its own."""
-    rows = [_row(Input(mix), folder) for mix in ("commits", "rich")]
+    rows = [_row(Input(mix), folder) for mix in ("commits", "rich", "rebalances")]
     title = "Peak memory of a worker that reads a whole segment and writes both tables:"
     return Table(title, ("", "segment, MB", "peak, MB"), rows)
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from spark.tables import Table
 
 GROUP_ROWS: Final = 131_072
-GROUP_BYTES: Final = 24 << 20
+GROUP_BYTES: Final = 16 << 20
 """Of what stands in columns without a dictionary: where values are large, a row group has fewer rows."""
 STATISTIC_LENGTH: Final = 32
 """Characters of a text kept as a minimum or maximum, as Spark keeps them."""
