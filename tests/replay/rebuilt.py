@@ -19,6 +19,7 @@ from offsets_tool.replay.history_rows import (
     OffsetHistoryRow,
 )
 from offsets_tool.replay.members import member_epoch, member_state
+from offsets_tool.replay.membership import Owned, client_of, owned, subscribed_regex, subscription, target
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
 from offsets_tool.replay.topics import TopicNames
@@ -82,7 +83,7 @@ def facts_of_state(state: State) -> Facts:
             case Group():
                 facts["group", *subject] = _group(value)
             case Member():
-                facts["member", *subject] = _member(value, state.groups[subject[0]].kind)
+                facts["member", *subject] = _member(value, state.groups[subject[0]])
     return facts
 
 
@@ -110,12 +111,21 @@ _GROUP = (
 )
 
 
-def _member(member: Member, kind: GroupKind) -> tuple[Any, ...]:
-    data = getattr(member.metadata, "data", member.metadata)
-    client = (getattr(data, "client_id", None), getattr(data, "client_host", None))
-    if kind is GroupKind.CLASSIC or not member.known:
-        return (*client, None, None)
-    return (*client, member_epoch(member), member_state(member))
+def _member(member: Member, group: Group) -> tuple[Any, ...]:
+    client = client_of(member)
+    has_epoch = group.kind is not GroupKind.CLASSIC and member.known
+    return (
+        *client,
+        *((member_epoch(member), member_state(member)) if has_epoch else (None, None)),
+        subscription(member, group.protocol_type),
+        subscribed_regex(member),
+        *(_texts(parts, group.kind) for parts in (owned(member, group.protocol_type), target(member))),
+    )
+
+
+def _texts(parts: Iterable[Owned], kind: GroupKind) -> tuple[str, ...]:
+    between = "_" if kind is GroupKind.STREAMS else "-"
+    return tuple(f"{of if isinstance(of, str) else uuid_text(of)}{between}{number}" for of, number in parts)
 
 
 def facts_of_rows(rows: Sequence[HistoryRow], end: int) -> Facts:
@@ -145,5 +155,7 @@ def _fact(
         case GroupHistoryRow():
             return ("group", row.group), tuple(getattr(row, name) for name in _GROUP)
         case MemberHistoryRow():
-            epoch = (row.member_epoch, row.member_state)
-            return ("member", row.group, row.member_id), (row.client_id, row.client_host, *epoch)
+            return ("member", row.group, row.member_id), (
+                *(row.instance_id, row.client_id, row.client_host, row.member_epoch, row.member_state),
+                *(row.subscription, row.subscribed_regex, row.assignment, row.target_assignment),
+            )
