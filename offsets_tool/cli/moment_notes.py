@@ -110,7 +110,7 @@ def orphans(moment: Moment) -> Iterator[str]:
     if total:
         yield (
             f"{total} committed offset(s) are of groups that were deleted: a coordinator of 4.x knows them "
-            "and answers nothing for them; they are left out"
+            "and answers nothing for them; they are left out (--coordinator classic shows them)"
         )
 
 

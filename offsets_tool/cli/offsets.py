@@ -62,15 +62,21 @@ def offsets_command(*, format_: str | None, output_path: str | None, strict: boo
 
 
 def _readable_by_kafka(rows: list[Row]) -> list[Row]:
-    """What is committed, of names that Kafka's tool can read: it cuts its file at every line feed, quoted or not."""
+    """What is committed, but for what makes Kafka's tool refuse its whole file."""
     committed = [row for row in rows if row["committed_offset"] is not None]
-    broken = sorted({row["group"] for row in committed if "\n" in row["group"]})
-    if broken:
+    refused = list(filter(_is_refused, committed))
+    if refused:
+        groups = ", ".join(sorted({repr(row["group"]) for row in refused}))
         note(
-            f"group(s) {', '.join(map(repr, broken))} are left out: kafka-consumer-groups reads no name with a line feed "
-            "from a file; reset them by --group with --to-offset"
+            f"{len(refused)} offset(s) of group(s) {groups} are left out: kafka-consumer-groups reads no name with a line feed "
+            "and no negative offset from a file; set them by --group with --to-offset or --to-earliest"
         )
-    return [row for row in committed if row["group"] not in broken]
+    return [row for row in committed if not _is_refused(row)]
+
+
+def _is_refused(row: Row) -> bool:
+    """OffsetsUtils.parseResetPlan cuts its file at every line feed, quoted or not; OffsetAndMetadata has no negative offset."""
+    return "\n" in row["group"] or row["committed_offset"] < 0
 
 
 def _table_row(row: Row) -> Row:

@@ -4,6 +4,8 @@ import csv
 import io
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_offsets import compacted, invoke
 from tests.oracle.client import Oracle
 from tests.replay.placed import in_order, write_log
@@ -52,11 +54,16 @@ def test_every_name_is_read_as_kafka_reads_it(tmp_path: Path, oracle: Oracle) ->
     assert {row[0] for row in csv.reader(io.StringIO(text, newline=""))} == set(ODD)
 
 
-def test_a_name_with_a_line_feed_is_left_out_and_said(tmp_path: Path, oracle: Oracle) -> None:
-    """Kafka's tool takes the whole file for broken, quoted or not."""
-    error, _ = oracle.reset_plan('"two\nlines",t,0,5\n')
+@pytest.mark.parametrize(
+    ("group", "offset", "line"), [("two\nlines", 5, '"two\nlines",t,0,5\n'), ("h", -1, "h,t,0,-1\n")]
+)
+def test_what_kafka_reads_in_no_file_is_left_out_and_said(
+    tmp_path: Path, oracle: Oracle, group: str, offset: int, line: str
+) -> None:
+    """Its tool takes the whole file for broken."""
+    error, _ = oracle.reset_plan(line)
     assert error is not None
-    write_log(tmp_path, in_order(commit("two\nlines", "t", 0, 5), commit("g", "t", 0, 6)))
+    write_log(tmp_path, in_order(commit(group, "t", 0, offset), commit("g", "t", 0, 6)))
     result = invoke(tmp_path, "--format", "csv")
     assert oracle.reset_plan(result.stdout) == (None, [("g", "t", "0", "6")])
-    assert "'two\\nlines' are left out" in result.stderr and "--to-offset" in result.stderr
+    assert f"1 offset(s) of group(s) {group!r} are left out" in result.stderr
