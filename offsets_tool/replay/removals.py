@@ -63,12 +63,12 @@ class _Open:
 
 
 class Removals:
-    """Folds one log partition. `new_from` is the log offset from which the new coordinator wrote it; None: it did not."""
+    """Folds one log partition."""
 
-    def __init__(self, log_partition: int | None, policy: Policy, new_from: int | None = None) -> None:
+    def __init__(self, log_partition: int | None, policy: Policy) -> None:
         self._log_partition = log_partition
         self._policy = policy
-        self._new_from = new_from
+        self._is_new = False
         self._state = State()
         self._lives: dict[OffsetOf, _Lived] = {}
         self._doubted: tuple[OffsetOf, int] | None = None
@@ -77,8 +77,9 @@ class Removals:
         self._place = (-1, -1, -1)
         """Batch, log offset and timestamp of the last change of what is open."""
 
-    def take(self, change: Change) -> list[Removal | Ended]:
-        """What is complete now that this change came."""
+    def take(self, change: Change, *, is_new: bool) -> list[Removal | Ended]:
+        """What is complete now that this change came. `is_new`: whether the new coordinator wrote it, if it is a tombstone."""
+        self._is_new = is_new
         done: list[Removal | Ended] = list(self._close()) if self._open and not self._belongs(change) else []
         if change.kind is ChangeKind.ANOMALY:
             # About what the same record is going to put there.
@@ -175,13 +176,12 @@ class Removals:
 
     def _opened(self, change: Change, group: str) -> _Open:
         if group not in self._open:
-            is_new = self._new_from is not None and change.log_offset >= self._new_from
             self._open[group] = _Open(
                 _time(change.timestamp),
                 self._state.groups.get(group),
                 dict(self._state.members.get(group, {})),
                 self._changed.get(group),
-                is_new,
+                self._is_new,
             )
         return self._open[group]
 
@@ -241,26 +241,27 @@ def _left_topics(
     )
 
 
-def bare_tombstone(event: Event, changes: Iterable[Change]) -> Change | None:
+def bare_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
     """A tombstone of an offset or a group that changed nothing, as a Change to `take`: compaction had taken what it is for."""
     if event.key is None or event.value is not None or event.kept_raw is not None:
-        return None
-    subject: OffsetOf | GroupOf
-    if event.type_id in _OFFSETS:
-        key = event.key.data
-        subject = OffsetOf(key.group, key.topic, key.partition)
-    elif event.type_id in _GROUPS and event.group is not None:
-        subject = GroupOf(event.group)
-    else:
-        return None
-    told = (OffsetOf, PendingOf) if event.type_id in _OFFSETS else (GroupOf,)
-    if any(isinstance(change.subject, told) for change in changes):
-        return None
+        return
+    subject = _subject(event)
+    told = (OffsetOf, PendingOf) if isinstance(subject, OffsetOf) else (GroupOf,)
+    if subject is None or any(isinstance(change.subject, told) for change in changes):
+        return
     record = event.record
     batch = record.log_offset if record.batch is None else record.batch.base_offset
-    return Change(
+    yield Change(
         record.log_partition, record.log_offset, record.timestamp, batch, ChangeKind.DELETED, subject
     )
+
+
+def _subject(event: Event) -> OffsetOf | GroupOf | None:
+    """The offset, or the group by its own record, that an event is about."""
+    if event.type_id in _OFFSETS and event.key is not None:
+        key = event.key.data
+        return OffsetOf(key.group, key.topic, key.partition)
+    return GroupOf(event.group) if event.type_id in _GROUPS and event.group is not None else None
 
 
 def _is_bare(change: Change) -> bool:

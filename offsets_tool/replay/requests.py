@@ -90,8 +90,8 @@ class Requests:
         return not self._known.release or self._policy.release >= since
 
     def _may_be_group(self, removal: Removal) -> bool:
-        """DeleteGroups takes all of a group without members, with its record if there is one: always, by the new coordinator."""
-        if not self._has(DELETE_GROUPS_FROM) or removal.left or _members(removal):
+        """DeleteGroups takes all that a group has, with its record if there is one: always, by the new coordinator."""
+        if not self._has(DELETE_GROUPS_FROM) or removal.left:
             return False
         return removal.group_gone_at is not None or not (removal.is_new or _has_record(removal.group))
 
@@ -99,9 +99,12 @@ class Requests:
         """OffsetDelete: of a group without members, or of a topic that its consumers do not read."""
         if not self._has(OFFSET_DELETE_FROM) or (removal.is_new and removal.group_gone_at is not None):
             return False
-        if not _members(removal):
+        if removal.group is None or not removal.group.members:
             return True
-        return topic not in removal.subscribed and _is_of_consumers(removal.group)
+        of_consumers = (
+            removal.group.kind is not GroupKind.CLASSIC or removal.group.protocol_type == CONSUMER_PROTOCOL
+        )
+        return of_consumers and topic not in removal.subscribed
 
     def _may_be_topic(self, removal: Removal, topic: str) -> bool:
         """A topic's deletion leaves no group an offset of it; the new coordinator leaves the groups alone."""
@@ -112,14 +115,6 @@ class Requests:
         return not self._topics.outlived(topic, removal)
 
 
-def _members(removal: Removal) -> int:
-    return removal.group.members if removal.group else 0
-
-
 def _has_record(group: Group | None) -> bool:
     """Whether the classic coordinator deletes a record of its own with the group: one that has had a generation."""
     return group is not None and group.kind is not GroupKind.SIMPLE and group.generation != 0
-
-
-def _is_of_consumers(group: Group | None) -> bool:
-    return group is None or group.kind is not GroupKind.CLASSIC or group.protocol_type == CONSUMER_PROTOCOL

@@ -53,6 +53,17 @@ def proves_classic(event: Event) -> bool:
     return batch.magic < 2 or (of_its_own and batch.base_sequence < 0 and not batch.is_transactional)
 
 
+def wrote_new(event: Event) -> bool | None:
+    """Whether the new coordinator wrote an offset's tombstone, by its batch's sequence; None where there is none to go by.
+
+    The classic one writes its own clean-up, which all tombstones outside transactions are, without a sequence (-1).
+    """
+    batch = event.record.batch
+    if batch is None or batch.is_transactional:
+        return None
+    return batch.magic == 2 and batch.base_sequence >= 0
+
+
 def _is_first_join(event: Event) -> bool:
     data = event.value.data if event.value else None
     return isinstance(data, GroupMetadataValue) and data.generation == 0 and not data.protocol_type

@@ -5,7 +5,6 @@ took altogether has no row; where it left the tombstone, only the commit is miss
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Any
 
 from offsets_tool.events import Event
@@ -16,7 +15,7 @@ from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
 from offsets_tool.replay.losses import Alive, Ended, Removal
 from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.removals import Removals, bare_tombstone
-from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.rules import Rules, wrote_new
 from offsets_tool.replay.topic_losses import Topics
 from offsets_tool.replay.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.replay.wanted import Wanted
@@ -50,8 +49,8 @@ def deletions(replayed: Replayed, moment: Moment, policy: Policy, known: Known) 
     found: list[Deletion] = []
     proven: dict[int | None, int] = {}
     for partition, happened in replayed:
-        folded = Removals(partition.log_partition, policy, new_from(moment, partition))
-        for each in chain(chain.from_iterable(map(folded.take, _changes(happened))), _last(folded)):
+        folded = Removals(partition.log_partition, policy)
+        for each in _folded(folded, happened, partition.coordinator.rules is Rules.NEW):
             if isinstance(each, Ended):
                 found.append(explain_ended(each))
             else:
@@ -67,32 +66,20 @@ def deletions(replayed: Replayed, moment: Moment, policy: Policy, known: Known) 
     )
 
 
-def _changes(happened: Iterable[tuple[Event, tuple[Change, ...]]]) -> Iterator[Change]:
-    """All changes, and tombstones that changed nothing."""
+def _folded(
+    folded: Removals, happened: Iterable[tuple[Event, tuple[Change, ...]]], is_new: bool
+) -> Iterator[Removal | Ended]:
+    """What all changes come to, and tombstones that changed nothing; `is_new` where a record does not say who wrote it."""
     for event, changes in happened:
-        yield from changes
-        bare = bare_tombstone(event, changes)
-        if bare is not None:
-            yield bare
-
-
-def _last(folded: Removals) -> Iterator[Removal]:
-    """What is open at the end: asked for only when everything before was taken."""
+        by_new = wrote_new(event)
+        for change in (*changes, *bare_tombstone(event, changes)):
+            yield from folded.take(change, is_new=is_new if by_new is None else by_new)
     yield from folded.finish()
 
 
 def _proven_from(partition: PartitionMoment) -> int:
     """From where on the log has all that its coordinator knew; nowhere, where segments are missing at its beginning."""
     return partition.proof.proven_from if partition.begins == 0 else partition.end + 1
-
-
-def new_from(moment: Moment, partition: PartitionMoment) -> int | None:
-    """The log offset from which the new coordinator wrote a partition: all of it, unless some record is of the classic one's."""
-    proved_at = partition.coordinator.proved_at
-    if any(p.proved_classic for p in moment):
-        return proved_at
-    is_new = partition.coordinator.rules is Rules.NEW
-    return 0 if is_new or any(p.coordinator.proved_at is not None for p in moment) else None
 
 
 def live_rows(moment: Moment, policy: Policy, now: int | None, wanted: Wanted | None = None) -> list[Row]:

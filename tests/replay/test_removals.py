@@ -143,6 +143,23 @@ def test_what_members_read_only_a_topics_deletion_takes(judge: Any) -> None:
     assert judge(unread, *log[1:]) == [(OFFSETS, AMBIGUOUS, (TOPIC,))]
 
 
+def test_what_members_of_another_protocol_have_only_a_topics_deletion_takes(judge: Any) -> None:
+    """OffsetDelete of a connect group with members is refused, whatever they read."""
+    connect = group_metadata("g", 1, story.member("m"), protocol_type="connect")
+    start = at(0, connect, commit("g"), commit("g", "u"))
+    assert judge(start, at(HOUR, tombstone("g", "t", 0)), LATER) == [(TOPIC, CERTAIN, ())]
+
+
+def test_an_upgrade_parts_a_log_in_two(judge: Any) -> None:
+    """What the classic coordinator wrote is judged by its code, also in a log that the new one goes on with."""
+    old = at(0, group_metadata("p", 1), commit("g"), commit("h"))
+    gone = at(HOUR, tombstone("g", "t", 0))
+    new = at(HOUR + 1, group_metadata("q", 0, protocol_type=""), sequence=0)
+    later = at(2 * HOUR, commit("i")), at(3 * HOUR, tombstone("i", "t", 0), sequence=0)
+    found = judge(old, gone, new, *later, LATER, policy=Policy((4, 0), 7 * DAY))
+    assert found == [(GROUP, AMBIGUOUS, (OFFSETS,)), (OFFSETS, CERTAIN, ())]
+
+
 # ---- expiry
 
 
@@ -170,6 +187,60 @@ def test_members_that_leave_set_the_time_anew(judge: Any) -> None:
     after = at(16 * DAY, commit("z", "other"))
     assert judge(*start, soon, after)[0][:2] == (GROUP, LIKELY)
     assert judge(*start, then, after)[0][:2] == (Cause.RETENTION, LIKELY)
+
+
+def test_a_topic_that_is_no_longer_read_goes_at_once_if_it_is_old(judge: Any) -> None:
+    start = at(0, living("t", "u"), commit("g"), commit("g", "u"))
+    moved = at(10 * DAY, living("u", generation=2)), at(10 * DAY + 9_000, tombstone("g", "t", 0))
+    after = at(11 * DAY, commit("z", "other"))
+    assert judge(start, *moved, after) == [(Cause.UNSUBSCRIBED_TOPIC, LIKELY, (OFFSETS, TOPIC))]
+
+
+def test_a_commit_that_was_over_when_it_came(judge: Any) -> None:
+    """A client's own time, before its commit: the next check takes it."""
+    start = at(
+        DAY,
+        commit("g", after=DAY, expire_timestamp=START),
+        commit("g", partition=1, expire_timestamp=START + 9 * DAY),
+    )
+    found = judge(start, at(DAY + 9_000, tombstone("g", "t", 0)), LATER, policy=Policy((1, 1), DAY))
+    assert found == [(Cause.EXPIRE_TIMESTAMP, CERTAIN, ())]
+
+
+def test_a_supposed_release_makes_nothing_certain(judge: Any) -> None:
+    start = at(
+        0,
+        living("t"),
+        commit("g", expire_timestamp=START + DAY),
+        commit("g", partition=1, expire_timestamp=START + 9 * DAY),
+    )
+    log = start, at(DAY + 9_000, tombstone("g", "t", 0)), LATER
+    old = Policy((1, 1), DAY)
+    assert judge(*log, policy=old) == [(Cause.RETENTION, CERTAIN, ())]
+    assert judge(*log, policy=old, known=Known(release=False)) == [(Cause.RETENTION, LIKELY, ())]
+
+
+def test_what_is_pending_stays_until_it_no_longer_is(judge: Any) -> None:
+    """The new coordinator keeps an old offset while a transaction that commits it is open."""
+    proof = at(0, group_metadata("p", 0, protocol_type=""), sequence=0)
+    start = at(0, commit("g"), commit("g", partition=1), commit("g", "u", after=8 * DAY))
+    waiting = at(0, story.txn_commit(9, "g", "t", 1, 7, commit_timestamp=START))
+    first = at(7 * DAY + 9_000, tombstone("g", "t", 0), sequence=0)
+    ended = at(10 * DAY, story.abort_marker(9)), at(10 * DAY + 9_000, tombstone("g", "t", 1), sequence=0)
+    found = judge(
+        proof,
+        start,
+        waiting,
+        first,
+        *ended,
+        at(11 * DAY, commit("z", "other")),
+        policy=Policy((4, 0), 7 * DAY),
+    )
+    assert [verdict[:2] for verdict in found] == [
+        (Cause.RETENTION, LIKELY),
+        (Cause.ABORTED, CERTAIN),
+        (Cause.RETENTION, LIKELY),
+    ]
 
 
 def test_a_retention_that_is_only_supposed(judge: Any) -> None:
@@ -220,6 +291,17 @@ def test_a_topic_that_several_groups_lost(tmp_path: Path) -> None:
     assert verdicts(apart) == [(OFFSETS, CERTAIN, ()), (OFFSETS, AMBIGUOUS, (TOPIC,))]
 
 
+def test_groups_that_expire_together_did_not_lose_their_topic(tmp_path: Path) -> None:
+    """One check takes what several groups committed to a topic at one time."""
+
+    def log(group: str) -> list[Event]:
+        start = at(0, commit(group), commit(group, "u", after=6 * DAY))
+        return log_of(tmp_path / group, start, at(7 * DAY + 9_000, tombstone(group, "t", 0)), LATER)
+
+    found = explained({0: log("g"), 1: log("h")}, WEEK)
+    assert verdicts(found) == [(Cause.RETENTION, LIKELY, (OFFSETS, TOPIC))] * 2
+
+
 def test_a_topic_that_another_group_kept_is_there(tmp_path: Path) -> None:
     gone = at(0, commit("g"), commit("g", "u")), at(HOUR, tombstone("g", "t", 0)), LATER
     kept = at(0, commit("h"))
@@ -227,6 +309,9 @@ def test_a_topic_that_another_group_kept_is_there(tmp_path: Path) -> None:
     both = explained({0: log_of(tmp_path / "a", *gone), 1: log_of(tmp_path / "b", kept)}, WEEK)
     assert verdicts(alone) == [(OFFSETS, AMBIGUOUS, (TOPIC,))]
     assert verdicts(both) == [(OFFSETS, CERTAIN, ())]
+    # Clocks differ: what was committed just before may be of the topic's successor.
+    just = log_of(tmp_path / "c", at(HOUR - 500, commit("h")))
+    assert verdicts(explained({0: log_of(tmp_path / "a", *gone), 1: just}, WEEK)) == verdicts(alone)
 
 
 def test_groups_deleted_together_are_no_topic(tmp_path: Path) -> None:
