@@ -21,6 +21,7 @@ def moment_notes(moment: Moment) -> Iterator[str]:
     yield from _late(moment)
     yield from _gone(moment)
     yield from _begins_late(moment)
+    yield from _unsure(moment)
 
 
 def _outside(moment: Moment) -> Iterator[str]:
@@ -89,6 +90,16 @@ def _begins_late(moment: Moment) -> Iterator[str]:
     if begins:
         places = _listed(f"{p.log_partition}:{p.begins}" for p in begins)
         yield f"the log begins at {places}: segments before that are not here, and what only they hold is not shown"
+
+
+def _unsure(moment: Moment) -> Iterator[str]:
+    """Archives that keep nothing of producers."""
+    unsure = sum(p.unsure_commits for p in moment)
+    if unsure:
+        yield (
+            f"{unsure:,} commit(s) do not say whether they are of a transaction (no is_transactional in the archive) and count at "
+            "once: wrong where it was aborted or is open, unless the archive was filled with isolation.level=read_committed"
+        )
 
 
 def gaps(moment: Moment) -> Iterator[str]:

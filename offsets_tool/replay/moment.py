@@ -33,6 +33,8 @@ class PartitionMoment:
         """Whether a record up to the moment is of the classic coordinator's writing."""
         self.proved_later = False
         """Whether one from behind the moment is of the new coordinator's."""
+        self.unsure_commits = 0
+        """How many commits, from archives, do not say whether they are of a transaction: they count at once."""
 
     @property
     def state(self) -> State:
@@ -52,8 +54,16 @@ class PartitionMoment:
             self.proved_later = self.proved_later or proves_new(event)
             return None
         self.proved_classic = self.proved_classic or proves_classic(event)
+        self.unsure_commits += _is_unsure_commit(event)
         self.proof.see(event)
         return self.coordinator.replay(event)
+
+
+def _is_unsure_commit(event: Event) -> bool:
+    record = event.record
+    if record.batch is not None or record.is_transactional is not None or record.producer_id is not None:
+        return False
+    return event.type_id in (0, 1) and event.value is not None
 
 
 class Moment:

@@ -92,6 +92,16 @@ def test_an_archive_in_any_order_with_repeated_rows(tmp_path: Path) -> None:
     assert result.exit_code == 2 and "different records for offset 1 of partition 3" in result.stderr
 
 
+def test_an_archive_that_does_not_tell_of_transactions_says_what_that_means(tmp_path: Path) -> None:
+    archive = tmp_path / "archive.jsonl"
+    lines = [json.loads(line) for line in archive_lines(commits(1, 2)).splitlines()]
+    archive.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "2 commit(s) do not say whether they are of a transaction" in invoke(archive).stderr
+    for known in ({"is_transactional": False}, {"producer_id": -1}):
+        archive.write_text("".join(json.dumps(line | known) + "\n" for line in lines))
+        assert invoke(archive).stderr == "" and committed(archive) == {0: 2}
+
+
 @pytest.mark.parametrize("corpus", ["4.3.1-txn", "3.3.2-mix", "4.3.1-newgroups"])
 def test_an_archive_of_a_log_has_the_offsets_of_the_log(tmp_path: Path, corpus: str) -> None:
     """But for what only batches tell: whose coordinator a 4.x log without newer records is of."""
