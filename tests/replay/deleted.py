@@ -1,21 +1,29 @@
-"""Corpora replayed as the command line does it, to a moment and once more: for tests of expiry and of what it took."""
+"""Logs replayed as the command line does it, to a moment and once more: corpora, and stories told with times. For tests of expiry."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from offsets_tool.events import Event
+from offsets_tool.events import Event, decode
 from offsets_tool.replay.as_of import AsOf
-from offsets_tool.replay.causes import Deletion, Known
+from offsets_tool.replay.causes import Cause, Confidence, Deletion, Known
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.expiry import Policy
 from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.topics import TopicNames
 from offsets_tool.replay.views_expiry import deletions
+from tests import plain_rows
+from tests.replay import story
 from tests.replay.expiry_truth import Truth
+from tests.replay.placed import Placed, segment
 from tests.replay.rebuilt import events_of
+from tests.replay.story import Told
 
+HOUR, DAY = 3_600_000, 86_400_000
+START = 1_700_000_000_000
+Verdict = tuple[Cause, Confidence, tuple[Cause, ...]]
 Logs = dict[int, list[Event]]
 
 
@@ -72,3 +80,26 @@ def explained_corpus(
     truth = truth_of(corpus)
     policy = policy_of(truth) if retention_known else Policy(truth.release, 7 * 86_400_000)
     return tuple(explained(events_of(corpus.name), policy, Known(release_known, retention_known)))
+
+
+def at(after: int, *told: Told, sequence: int = -1) -> list[tuple[int, Told, int]]:
+    """Records that many milliseconds after the start."""
+    return [(START + after, each, sequence) for each in told]
+
+
+def commit(group: str, topic: str = "t", partition: int = 0, after: int = 0, **more: Any) -> Told:
+    return story.commit(group, topic, partition, 5, commit_timestamp=START + after, **more)
+
+
+def log_of(folder: Path, *steps: list[tuple[int, Told, int]]) -> list[Event]:
+    """One partition's log, every record a batch of its own."""
+    told = [each for step in steps for each in step]
+    placed = [Placed(offset, when, what, sequence) for offset, (when, what, sequence) in enumerate(told)]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{0:020}.log"
+    path.write_bytes(segment(placed))
+    return [decode(record) for record in plain_rows.records([path])]
+
+
+def verdicts(found: Sequence[Deletion]) -> list[Verdict]:
+    return [(each.cause, each.confidence, each.alternatives) for each in found]
