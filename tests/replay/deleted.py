@@ -1,4 +1,4 @@
-"""Logs replayed as the command line does it, to a moment and once more: corpora, and stories told with times. For tests of expiry."""
+"""Corpora, and stories told with times, replayed as the command line does it: to a moment, and once more. For tests of expiry."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
