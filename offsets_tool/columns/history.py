@@ -8,9 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 
-from offsets_tool.columns.history_events import HistoryEvents
+from offsets_tool.columns.commit_facts import facts_of
+from offsets_tool.columns.commit_history import CommitHistory
+from offsets_tool.columns.history_order import HistoryOrder, Waiting, looked_at
+from offsets_tool.columns.row_subjects import RowSubjects
+from offsets_tool.events import Event
+from offsets_tool.replay.changes import GroupOf, MemberOf
 from offsets_tool.replay.checkpoint import restore, save
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.history import History
@@ -79,12 +85,15 @@ class HistoryReplay:
 
     def __init__(self, start: Start) -> None:
         self._names = _Names(start.names)
-        self._events = HistoryEvents()
         self._position = 0
         self._coordinator = Coordinator(start.log_partition, start.rules)
         self._history = History(self._names.name)
         if start.checkpoint is not None:
             self._go_on(start.checkpoint, start)
+        coordinator, history = self._coordinator, self._history
+        self._subjects = RowSubjects()
+        self._order = HistoryOrder(coordinator, self._subjects)
+        self._commits = CommitHistory(start.log_partition, self._subjects, coordinator.state, history)
 
     def _go_on(self, checkpoint: bytes, start: Start) -> None:
         self._coordinator, self._position, history = restore(checkpoint, start.source, self._names.name)
@@ -96,21 +105,55 @@ class HistoryReplay:
 
     def replay(self, rows: pa.RecordBatch) -> HistoryRows:
         """The rows that ended with these records; anomalies."""
-        ended: list[HistoryRow] = []
-        for event in self._events.events(rows):
-            self._history.see_record(event.record.log_offset)
-            for change in self._coordinator.replay(event):
-                ended += self._history.fold(change)
-            self._position = event.record.log_offset + 1
-        return _columns(ended)
+        if not rows.num_rows:
+            return _columns([], [])
+        self._see(rows.column("log_offset").to_numpy())
+        ordered = self._order.of(rows)
+        facts = facts_of(rows, ordered.commits, ordered.subjects)
+        groups = self._subjects.group_of[ordered.subjects]
+        apart = {number for _, event in ordered.events if (number := self._group(event)) is not None}
+        waiting = Waiting(facts, ordered.commits, groups, apart)
+        told, last = _Told(), -1
+        for place, event in ordered.events:
+            self._turn_page(told, ordered.commits, last, place)
+            self._tell(told, event, waiting.take(self._group(event), place))
+            last = place
+        self._turn_page(told, ordered.commits, last, rows.num_rows)
+        told.add(*self._commits.fold(waiting.rest()))
+        return _columns(told.rows, told.columns)
+
+    def _see(self, offsets: Any) -> None:
+        self._position = int(offsets[-1]) + 1
+        behind = np.flatnonzero(np.diff(offsets) != 1)
+        after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
+        self._history.see_run(int(offsets[0]), self._position, after_gap)
+
+    def _group(self, event: Event) -> int | None:
+        return None if event.group is None else self._subjects.group_number(event.group)
+
+    def _turn_page(self, told: "_Told", commits: Any, last: int, place: int) -> None:
+        """Commits between two events: what was written before them is whole."""
+        if np.searchsorted(commits, place) > np.searchsorted(commits, last):
+            told.rows += self._history.flush()
+
+    def _tell(self, told: "_Told", event: Event, commits: Any) -> None:
+        """One event, after the commits of its group."""
+        told.add(*self._commits.fold(commits))
+        for group, offsets in looked_at(event, self._coordinator.state):
+            self._commits.settle_some(group, offsets)
+        for change in self._coordinator.replay(event):
+            told.rows += self._history.fold(change)
+            if isinstance(change.subject, GroupOf | MemberOf):
+                self._commits.changed(change.subject.group)
 
     def leave(self) -> Left:
         """To be called once, at the end."""
+        self._commits.settle()
         coordinator, settled = self._coordinator, self._history.settled
         checkpoint = save(coordinator, self._position, self._history)
         held = [*self._history.flush(), *self._history.open_rows()]
         return Left(
-            rows=_columns(held),
+            rows=_columns(held, []),
             settled=settled,
             position=self._position,
             checkpoint=checkpoint,
@@ -135,8 +178,27 @@ class _Names:
         return self._names.get(text, text)
 
 
-def _columns(rows: Sequence[HistoryRow]) -> HistoryRows:
-    return HistoryRows(*(_batch(kind, [row for row in rows if type(row) is kind]) for kind in ROWS))
+class _Told:
+    """Rows of all kinds that ended, and offsets' in columns."""
+
+    def __init__(self) -> None:
+        self.rows: list[HistoryRow] = []
+        self.columns: list[pa.RecordBatch] = []
+
+    def add(self, columns: pa.RecordBatch | None, rows: Sequence[HistoryRow]) -> None:
+        self.rows += rows
+        if columns is not None:
+            self.columns.append(columns)
+
+
+def _columns(rows: Sequence[HistoryRow], offsets: Sequence[pa.RecordBatch]) -> HistoryRows:
+    one_by_one, *others = (_batch(kind, [row for row in rows if type(row) is kind]) for kind in ROWS)
+    return HistoryRows(_joined([*offsets, one_by_one]), *others)
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    rows = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return rows[0] if rows else batches[0]
 
 
 def _batch(kind: type, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:

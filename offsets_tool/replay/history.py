@@ -6,6 +6,7 @@ once: a batch is taken when the next one begins, or by `flush`. The rows that ho
 
 from collections.abc import Iterator
 from typing import NamedTuple
+from uuid import UUID
 
 from offsets_tool.replay.changes import (
     Change,
@@ -32,7 +33,7 @@ from offsets_tool.replay.history_rows import (
     OffsetHistoryRow,
 )
 from offsets_tool.replay.history_values import anomaly_row, group_row, member_row, offset_row
-from offsets_tool.replay.owners import NameOf, Owners
+from offsets_tool.replay.owners import NameOf, Owner, Owners
 from offsets_tool.replay.state import State
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.json import uuid_text
@@ -72,6 +73,33 @@ class History:
         """Pending rows that a marker counts just now: they know who owned the partition."""
         self._next_offset = known.next_offset
         self._after_gap = known.after_gap
+
+    @property
+    def after_gap(self) -> int | None:
+        """The first record behind a missing one."""
+        return self._after_gap
+
+    def see_run(self, first: int, end: int, after_gap: int | None) -> None:
+        """As `see_record` of many: from one offset to another, and the first behind a missing one between them."""
+        self.see_record(first)
+        self._next_offset = end
+        self._after_gap = after_gap if self._after_gap is None else self._after_gap
+
+    def owner(self, group: str, at: TopicPartition, topic_id: UUID | None) -> Owner:
+        """Who owns a partition, by all that was flushed."""
+        return self._owners.of(group, at, topic_id)
+
+    def take_offset(self, offset: OffsetOf) -> OffsetHistoryRow | None:
+        """The row that holds of a committed offset, which is the caller's from now on."""
+        row = self._open.pop(offset, None)
+        assert row is None or isinstance(row, OffsetHistoryRow)
+        return row
+
+    def put_offset(
+        self, offset: OffsetOf, change: Change, commit: CommittedOffset, owner: Owner, delta: int | None
+    ) -> None:
+        """A plain commit that holds, after whoever took the row before it."""
+        self._open[offset] = self._row(change, offset, commit, owner, delta)
 
     def memory(self) -> Memory:
         """What it knows at this moment; what it goes on to learn is not in there, if it is saved at once."""
@@ -175,6 +203,11 @@ class History:
         """A commit's row, with whoever owns the partition now."""
         at = TopicPartition(offset.topic, offset.partition)
         owner = self._owners.of(offset.group, at, commit.topic_id)
+        return self._row(change, offset, commit, owner, delta)
+
+    def _row(
+        self, change: Change, offset: OffsetOf, commit: CommittedOffset, owner: Owner, delta: int | None
+    ) -> OffsetHistoryRow:
         if owner.member_id is None and self._after_gap is not None and commit.log_offset >= self._after_gap:
             owner = owner._replace(is_known=False)
         return offset_row(change, offset, commit, owner, delta)
