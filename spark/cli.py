@@ -5,9 +5,8 @@ Spark is imported when a command runs, so that --help needs neither Spark nor Ja
 
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,17 +18,6 @@ from offsets_tool.errors import OffsetsToolError
 if TYPE_CHECKING:
     from spark.ingest import Ingested, Request
 
-_SUMS = (
-    "bytes",
-    "batches",
-    "records",
-    "decoded",
-    "kept_raw",
-    "control",
-    "elsewhere",
-    "bytes_unreadable",
-    "tail_bytes",
-)
 _COLUMNS = ("run", "sources", "bytes", "records", "decoded", "kept_raw", "control", "seconds")
 """What fits a terminal; JSON lines have all sums."""
 _EPILOG = """
@@ -49,6 +37,10 @@ Examples:
 
 _COMMANDS = {
     "ingest": Place("spark.cli", "Reads files and archives into the Delta tables log, events and sources."),
+    "replay": Place(
+        "spark.cli_run", "Tells what ingests have brought as histories of offsets, groups and members."
+    ),
+    "run": Place("spark.cli_run", "All of it: ingests, and replays what is new."),
     "sql": Place("spark.cli", "Answers questions in SQL, over the lake's tables and views."),
     "compact": Place("spark.cli", "Makes few, sorted files of the many small ones that ingests leave."),
 }
@@ -178,36 +170,39 @@ def compact_command(*, lake: str, days_kept: int, format_: str | None) -> None:
 
 
 def _ingest(request: "Request") -> "Ingested":
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-
-    from spark.ingest import ingest  # noqa: PLC0415
+    from spark.ingest import ingest  # noqa: PLC0415 - Spark
     from spark.session import session  # noqa: PLC0415
 
-    with _Bar() as bar:
-        try:
-            return ingest(request, lambda: session("offsets-spark ingest"), bar.show)
-        except PySparkException as error:
-            said = str(error).strip().partition("\n")[0]
-            raise OffsetsToolError(
-                f"Spark could not do it ({said}); nothing is half done: ingest again"
-            ) from error
+    with Bar() as bar, spark_errors("ingest"):
+        return ingest(request, lambda: session("offsets-spark ingest"), bar.show)
+
+
+@contextmanager
+def spark_errors(job: str) -> Iterator[None]:
+    """What Spark says, in a sentence."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark
+
+    try:
+        yield
+    except PySparkException as error:
+        said = str(error).strip().partition("\n")[0]
+        raise OffsetsToolError(
+            f"Spark could not do it ({said}); nothing is half done: {job} again"
+        ) from error
 
 
 def _summary(done: "Ingested", seconds: float) -> dict[str, Any]:
-    sums = Counter(dict.fromkeys(_SUMS, 0))
-    for source in done.sources:
-        sums.update({name: source[name] for name in _SUMS})
-    return {"run": done.run, "sources": len(done.sources), **sums, "seconds": round(seconds, 1)}
+    return {"run": done.run, "sources": len(done.sources), **done.sums, "seconds": round(seconds, 1)}
 
 
-class _Bar:
+class Bar:
     """Progress on a terminal, from the first word of it on."""
 
     def __init__(self) -> None:
         self._bar: Any = None
         self._shown = 0
 
-    def __enter__(self) -> "_Bar":
+    def __enter__(self) -> "Bar":
         return self
 
     def __exit__(self, *error: object) -> None:

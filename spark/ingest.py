@@ -30,6 +30,19 @@ from spark.tasks import BatchTask, Job, UnitDone, account_units, log_units, writ
 UNITS_AT_ONCE: Final = 16
 """Units of one Spark job; two jobs run at a time, so that no core waits for the last unit of a job."""
 
+SUMS: Final = (
+    "bytes",
+    "batches",
+    "records",
+    "decoded",
+    "kept_raw",
+    "control",
+    "elsewhere",
+    "bytes_unreadable",
+    "tail_bytes",
+)
+"""Columns of `sources` that add up over files."""
+
 Progress = Callable[[int, int], None]
 """Told bytes read and bytes to read, now and then."""
 
@@ -59,6 +72,11 @@ class Ingested(NamedTuple):
     run: int | None
     sources: list[dict[str, Any]]
     note: str | None
+
+    @property
+    def sums(self) -> dict[str, int]:
+        """What the ledger of this run adds up to."""
+        return {name: sum(source[name] for source in self.sources) for name in SUMS}
 
 
 def ingest(request: Request, start: Callable[[], SparkSession], progress: Progress | None = None) -> Ingested:

@@ -75,6 +75,8 @@ class _Replay:
     def run(self) -> Replayed:
         self._lake.create()
         notes = [note for note in [self._lake.finish()] if note]
+        if notes:
+            self._forget_checkpoints()
         known = latest(self._lake.rows(REPLAYS))
         since = max((row["ingest_run"] for row in known.values()), default=0)
         if self._upto <= since and all(row["coordinator"] == self._asked for row in known.values()):
@@ -155,7 +157,7 @@ class _Replay:
     def _forget_checkpoints(self) -> None:
         """All that no partition goes on from."""
         kept = {row["checkpoint"] for row in latest(self._lake.rows(REPLAYS)).values()}
-        for path in (self._root / CHECKPOINTS).iterdir():
+        for path in (self._root / CHECKPOINTS).glob("*"):
             if path.name not in kept:
                 path.unlink()
 

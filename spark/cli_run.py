@@ -1,0 +1,104 @@
+"""`offsets-spark replay` and `run`: parse, one call of this package, show."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from offsets_tool.cli.options import format_option
+from offsets_tool.cli.replaying import coordinator_option
+from spark.cli import Bar, ingest_command, spark_errors
+
+if TYPE_CHECKING:
+    from spark.run import Step
+
+_COLUMNS = ("job", "run", "came in", "rows", "seconds")
+_REPLAY_EPILOG = """
+\b
+Examples:
+  offsets-spark replay --lake lake
+  offsets-spark replay --lake lake --coordinator new
+"""
+_RUN_EPILOG = """
+\b
+Examples:
+  offsets-spark run /var/lib/kafka/data --lake lake
+  offsets-spark run backup.tar archive.parquet --lake lake --cluster prod
+"""
+
+
+@click.command("replay", epilog=_REPLAY_EPILOG)
+@click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@coordinator_option
+@format_option
+def replay_command(*, lake: str, coordinator: str, format_: str | None) -> None:
+    """Replays what ingests have brought into the Delta tables `offset_history`, `group_history`, `member_history` and `anomalies`.
+
+    Only partitions of the log with something new are replayed, from where they were left. By the rules of `offsets-tool history`,
+    with whose rows these are the same.
+    """
+    from spark.run import run_replay  # noqa: PLC0415 - Spark
+    from spark.session import session  # noqa: PLC0415
+
+    with spark_errors("replay"):
+        step = run_replay(lake, lambda: session("offsets-spark replay"), coordinator)
+    _show([step], format_)
+
+
+@click.command(
+    "run",
+    epilog=_RUN_EPILOG,
+    params=[option for option in ingest_command.params if option.name not in ("format_", "writer")],
+)
+@coordinator_option
+@format_option
+def run_command(*, format_: str | None, coordinator: str, **options: Any) -> None:
+    """Does all there is to do: ingests SOURCE..., replays what is new. One row a job: what came in, what was written, seconds.
+
+    The same as the commands for themselves, in their order. Run again with more, or with the same, only what is new is done.
+    """
+    from offsets_tool.cli.evidence import parse_columns  # noqa: PLC0415 - heavy, and not needed for --help
+    from spark.ingest import Request  # noqa: PLC0415
+    from spark.run import run  # noqa: PLC0415
+    from spark.session import session  # noqa: PLC0415
+
+    options["columns"] = parse_columns(options["columns"])
+    request = Request(paths=options.pop("sources"), **options)
+    with Bar() as bar, spark_errors("run"):
+        _show(run(request, lambda: session("offsets-spark run"), coordinator, bar.show), format_)
+
+
+def _show(steps: "Iterable[Step]", format_: str | None) -> None:
+    from offsets_tool.cli.render import default_format, output, write_rows  # noqa: PLC0415 - heavy
+
+    chosen = format_ or default_format()
+    told = _told(steps)
+    with output(None) as out:
+        if chosen == "jsonl":
+            for step in told:
+                write_rows(out, [step._asdict()], chosen, ())
+                out.flush()
+        else:
+            write_rows(out, map(_row, told), chosen, _COLUMNS)
+
+
+def _told(steps: "Iterable[Step]") -> "Iterator[Step]":
+    """The same, what there is to say besides said."""
+    from offsets_tool.cli.render import note  # noqa: PLC0415 - heavy
+
+    for step in steps:
+        for text in step.notes:
+            note(text)
+        if step.run is None:
+            note(f"{step.job}: nothing new, the tables are as they were")
+        yield step
+
+
+def _row(step: "Step") -> dict[str, Any]:
+    """Numbers in words, without those that are 0."""
+    shown = {"came in": _words(step.ledger), "rows": _words(step.rows)}
+    return {"job": step.job, "run": step.run, "seconds": step.seconds} | shown
+
+
+def _words(numbers: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in numbers.items() if number)

@@ -1,0 +1,54 @@
+"""All jobs of a lake, one after the other: each takes what the ones before it have brought, and only that.
+
+Every job commits for itself: killed and run again, the tables are the same. Knows the order, and nothing of what a job does.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from spark.ingest import Ingested, Progress, Request, ingest
+from spark.replay import Replayed, replay
+
+
+class Step(NamedTuple):
+    """What one job did: its run (None: nothing was new), the rows it wrote, by table, and what came in."""
+
+    job: str
+    run: int | None
+    rows: Mapping[str, int]
+    ledger: Mapping[str, int]
+    notes: list[str]
+    seconds: float
+
+
+def run(
+    request: Request, start: Callable[[], SparkSession], coordinator: str, progress: Progress | None = None
+) -> Iterator[Step]:
+    """Ingests and replays, a Step as each ends; errors as `ingest` and `replay` have them."""
+    yield _timed(lambda: _ingested(ingest(request, start, progress)))
+    yield run_replay(request.lake, start, coordinator)
+
+
+def run_replay(lake: str, start: Callable[[], SparkSession], coordinator: str) -> Step:
+    """Only that."""
+    return _timed(lambda: _replayed(replay(lake, start, coordinator)))
+
+
+def _timed(job: Callable[[], Step]) -> Step:
+    began = time.monotonic()
+    return job()._replace(seconds=round(time.monotonic() - began, 1))
+
+
+def _ingested(done: Ingested) -> Step:
+    records = done.sums["records"]
+    rows = {"log": records, "events": records, "sources": len(done.sources)} if done.run else {}
+    return Step("ingest", done.run, rows, done.sums, [done.note] if done.note else [], 0)
+
+
+def _replayed(done: Replayed) -> Step:
+    records = sum(row["records"] for row in done.partitions)
+    came = {"records": records, "partitions": len(done.partitions)}
+    return Step("replay", done.run, done.rows, came, done.notes, 0)

@@ -1,0 +1,102 @@
+"""Histories of a lake, and what they must be: the library's, record by record, over the same files."""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from offsets_tool.events import Event, decode
+from offsets_tool.log.discover import find_segments
+from offsets_tool.log.names import SegmentKind
+from offsets_tool.log.segment import read_segment
+from offsets_tool.replay.as_of import AsOf
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.history import History
+from offsets_tool.replay.history_rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.replay.moment import Moment
+from offsets_tool.replay.topics import TopicNames
+from offsets_tool.rows import BatchRead
+from offsets_tool.wire.text import java_text
+from spark.replay import Replayed, replay
+
+TABLES = {
+    "offset_history": OffsetHistoryRow,
+    "group_history": GroupHistoryRow,
+    "member_history": MemberHistoryRow,
+    "anomalies": AnomalyRow,
+}
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def tell(session: SparkSession, lake: Path, coordinator: str = "auto") -> Replayed:
+    return replay(str(lake), lambda: session, coordinator)
+
+
+def histories(lake: Path) -> Rows:
+    """All rows of the histories but their run, in one order."""
+    return {name: _sorted(_without_run(rows(lake, name))) for name in TABLES}
+
+
+def rows(lake: Path, table: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = DeltaTable(lake / table).to_pyarrow_table().to_pylist()
+    return found
+
+
+def _without_run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "run"} for row in found]
+
+
+def _sorted(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(found, key=repr)
+
+
+def plain_histories(evidence: dict[str, Path]) -> Rows:
+    """Of each cluster's files."""
+    told = [(cluster, row) for cluster, path in evidence.items() for row in _rows(path)]
+    return {
+        name: _sorted([_told(cluster, row) for cluster, row in told if type(row) is kind])
+        for name, kind in TABLES.items()
+    }
+
+
+def _told(cluster: str, row: Any) -> dict[str, Any]:
+    return {"cluster": cluster, **{name: _value(value) for name, value in row._asdict().items()}}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [java_text(part) for part in value]
+    return java_text(str(value)) if isinstance(value, str) else value
+
+
+def _rows(path: Path) -> Iterator[Any]:
+    logs, names = _events(path), TopicNames()
+    moment = Moment(AsOf(), names)
+    for number, events in logs.items():
+        moment.replay(number, events)
+    for number in moment.to_replay_again():
+        moment.replay(number, logs[number])
+    for partition in moment:
+        found = partition.coordinator
+        coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
+        history = History(names.name)
+        for event in logs[partition.log_partition]:
+            history.see_record(event.record.log_offset)
+            for change in coordinator.replay(event):
+                yield from history.fold(change)
+        yield from history.flush()
+        yield from history.open_rows()
+
+
+@cache
+def _events(path: Path) -> dict[int | None, list[Event]]:
+    found: dict[int | None, list[Event]] = {}
+    for segment in find_segments([path.resolve()]):
+        if segment.kind is SegmentKind.LOG and not segment.fate:
+            events = found.setdefault(segment.log_partition, [])
+            for item in read_segment(segment):
+                events += map(decode, item.records) if isinstance(item, BatchRead) else ()
+    return found

@@ -1,0 +1,274 @@
+"""Histories in the lake are the library's, row for row, however the log came in and whatever became of the replay on the way."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from offsets_tool.errors import OffsetsToolError, UsageError
+from spark.commit import REPLAY, ArrowLake
+from spark.compact import compact
+from tests.conftest import DEEP
+from tests.replay.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_told
+from tests.spark.histories import histories, plain_histories, rows, tell
+from tests.spark.lakes import CORPORA, FIXTURES, bring, files
+
+pytestmark = pytest.mark.spark
+
+SAMPLE = ("0.9.0.1-mix", "2.8.2-compaction", "3.7.2-kip848", "3.9.2-txn", "4.2.1-newgroups", "4.3.1-kip848")
+TOLD = sorted(path.name for path in CORPORA.iterdir()) if DEEP else SAMPLE
+COPIES = FIXTURES / "corpora-replicated" / "4.1.2-replicas" / "brokers"
+EVIDENCE = {corpus: CORPORA / corpus / "segments" for corpus in TOLD}
+
+
+@pytest.fixture(scope="module")
+def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each corpus as a cluster, replayed at once."""
+    made = tmp_path_factory.mktemp("lake")
+    for corpus, path in EVIDENCE.items():
+        bring(session, made, path, cluster=corpus)
+    done = tell(session, made)
+    assert done.run == 1
+    assert sum(row["records"] for row in done.partitions) > 0
+    assert {name: done.rows[name] for name in ("offset_history", "anomalies")} == {
+        name: len(rows(made, name)) for name in ("offset_history", "anomalies")
+    }
+    return made
+
+
+def test_histories_are_those_of_plain_python(lake: Path) -> None:
+    found, expected = histories(lake), plain_histories(EVIDENCE)
+    for table, told in expected.items():
+        assert found[table] == told
+
+
+def test_what_was_committed_at_a_moment_is_what_the_brokers_answered(
+    session: SparkSession, lake: Path
+) -> None:
+    """One query: the rows that held when the log ended there, of groups that were there."""
+    taken = [snapshot for snapshot in SNAPSHOTS if snapshot.corpus.name in EVIDENCE]
+    ends = [(n, s.corpus.name, p, end) for n, s in enumerate(taken) for p, end in s.ends.items()]
+    session.createDataFrame(
+        ends, "number INT, cluster STRING, log_partition INT, ends LONG"
+    ).createOrReplaceTempView("moments")
+    for table in ("offset_history", "group_history"):
+        session.read.format("delta").load(str(lake / table)).createOrReplaceTempView(table)
+    held = "from_offset < ends AND (to_offset IS NULL OR ends <= to_offset)"
+    found = session.sql(
+        f"""
+        SELECT number, `group`, topic, partition, committed_offset, leader_epoch, metadata
+        FROM moments JOIN offset_history USING (cluster, log_partition)
+        JOIN (SELECT number, cluster, `group` FROM moments JOIN group_history USING (cluster, log_partition) WHERE {held})
+          USING (number, cluster, `group`)
+        WHERE counted AND {held}
+        """
+    ).collect()
+    assert found
+    for number, snapshot in enumerate(taken):
+        answered = answered_offsets(snapshot)
+        asked = {*snapshot.answered.get("groups", ()), *(place[0] for place in answered)}
+        assert {
+            (group, topic, partition): (offset, epoch_of(epoch), metadata)
+            for n, group, topic, partition, offset, epoch, metadata in found
+            if n == number and group in asked and is_told(snapshot, group, "offsets")
+        } == answered, snapshot
+
+
+def test_a_second_replay_writes_nothing(session: SparkSession, lake: Path) -> None:
+    before = [file for file in files(lake) if file[0] != ".ingest.lock"]
+    assert tell(session, lake) == (None, [], {}, [])
+    assert [file for file in files(lake) if file[0] != ".ingest.lock"] == before
+
+
+def grown(corpus: str, folder: Path, share: float) -> None:
+    """The corpus' logs up to a share of their bytes."""
+    for log in (CORPORA / corpus / "segments").glob("*/*.log"):
+        part = folder / log.parent.name / log.name
+        part.parent.mkdir(parents=True, exist_ok=True)
+        data = log.read_bytes()
+        part.write_bytes(data[: int(len(data) * share)])
+
+
+@pytest.mark.parametrize("corpus", ["4.3.1-newgroups", "1.1.1-snappy"])
+def test_a_log_that_grows(session: SparkSession, tmp_path: Path, corpus: str) -> None:
+    """In steps, each from the checkpoint of the one before, unless a name came to be known; and compacted between two of them."""
+    for share in (0.3, 0.6, 0.6, 1):
+        grown(corpus, tmp_path / "logs", share)
+        bring(session, tmp_path / "lake", tmp_path / "logs", cluster="c")
+        done = tell(session, tmp_path / "lake")
+        assert histories(tmp_path / "lake") == plain_histories({"c": copy(tmp_path / "logs", share)})
+        if share == 0.6 and done.run is None:
+            compact(str(tmp_path / "lake"), lambda: session)
+    assert not all(row["from_start"] for row in done.partitions)
+    assert len(list((tmp_path / "lake" / "_checkpoints").iterdir())) == len(
+        list((tmp_path / "logs").iterdir())
+    )
+
+
+def copy(logs: Path, share: float) -> Path:
+    """Files read once are remembered by their path."""
+    made = logs.with_name(f"{logs.name}-{share}")
+    shutil.copytree(logs, made, dirs_exist_ok=True)
+    return made
+
+
+def test_one_file_more_costs_what_is_in_it(session: SparkSession, tmp_path: Path) -> None:
+    """Only its partition is gone on with; an earlier segment that comes later has it told anew."""
+    logs = sorted((CORPORA / "2.8.2-compaction" / "segments").glob("*-1/*.log"))
+    others = CORPORA / "2.8.2-compaction" / "segments" / "__consumer_offsets-2"
+    assert len(logs) > 1
+    for path in (logs[-1], others):
+        bring(session, tmp_path, path, cluster="c")
+    assert len(tell(session, tmp_path).partitions) == 2
+    bring(session, tmp_path, *logs[:-1], cluster="c")
+    (row,) = tell(session, tmp_path).partitions
+    assert row["from_start"] and row["log_partition"] == 1
+    assert histories(tmp_path) == told_of(tmp_path / "plain", *logs, others)
+
+
+def told_of(folder: Path, *paths: Path) -> dict[str, Any]:
+    """Of these files and partitions, as one cluster `c`."""
+    for path in paths:
+        for log in [path] if path.is_file() else path.glob("*.log"):
+            (folder / log.parent.name).mkdir(parents=True, exist_ok=True)
+            shutil.copy(log, folder / log.parent.name)
+    return plain_histories({"c": folder})
+
+
+def test_what_one_partition_proves_is_so_for_all(session: SparkSession, tmp_path: Path) -> None:
+    """The new rules hold, as a later ingest proves: what was told by the classic ones is told again."""
+    classic = CORPORA / "3.9.2-txn" / "segments" / "__consumer_offsets-4"
+    new = CORPORA / "4.2.1-newgroups" / "segments" / "__consumer_offsets-3"
+    bring(session, tmp_path / "lake", classic, cluster="c")
+    (row,) = tell(session, tmp_path / "lake").partitions
+    assert row["rules"] == "classic" and row["differed_at"] == 8
+    bring(session, tmp_path / "lake", new, cluster="c")
+    done = tell(session, tmp_path / "lake")
+    assert {row["log_partition"]: row["rules"] for row in done.partitions} == {3: "new", 4: "new"}
+    assert histories(tmp_path / "lake") == told_of(tmp_path / "plain", classic, new)
+    assert tell(session, tmp_path / "lake").run is None
+    forced = tell(session, tmp_path / "lake", "classic")
+    assert {row["rules"] for row in forced.partitions} == {"classic"}
+    assert histories(tmp_path / "lake") != plain_histories({"c": tmp_path / "plain"})
+    assert tell(session, tmp_path / "lake", "classic").run is None
+
+
+def test_two_copies_of_a_partition_are_refused(session: SparkSession, tmp_path: Path) -> None:
+    bring(session, tmp_path, COPIES)
+    with pytest.raises(
+        OffsetsToolError, match=r"is in the lake twice: offset \d+ is in /.* and in /.*--cluster"
+    ):
+        tell(session, tmp_path)
+    assert not rows(tmp_path, "offset_history") and not rows(tmp_path, "replays")
+
+
+def test_a_log_that_was_compacted_between_two_ingests_is_one_log(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    """The cleaner writes files anew under their names: what they had is known already."""
+    log = CORPORA / "3.9.2-txn" / "segments" / "__consumer_offsets-4"
+    path = tmp_path / "logs" / log.name / f"{0:020d}.log"
+    path.parent.mkdir(parents=True)
+    data = (log / path.name).read_bytes()
+    path.write_bytes(data)
+    bring(session, tmp_path / "lake", path, cluster="c")
+    tell(session, tmp_path / "lake")
+    before = histories(tmp_path / "lake")
+    path.unlink()
+    path.write_bytes(data[first_batch(data) :])
+    bring(session, tmp_path / "lake", path, cluster="c")
+    tell(session, tmp_path / "lake")
+    assert histories(tmp_path / "lake") == before
+
+
+def first_batch(data: bytes) -> int:
+    return 12 + int.from_bytes(data[8:12], "big")
+
+
+def test_what_is_no_lake_is_refused(session: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="an ingest made"):
+        tell(session, tmp_path)
+
+
+class Killed(BaseException):
+    """What nothing catches."""
+
+
+@contextmanager
+def killed(step: int, *, before: bool) -> Iterator[list[str]]:
+    """Ends the replay, as far as the lake can tell, before or after its n-th commit. Gives the tables committed."""
+    made: list[str] = []
+    commit = DeltaTable.create_write_transaction
+
+    def stopping(table: DeltaTable, *args: Any, **options: Any) -> None:
+        if before and len(made) == step:
+            raise Killed
+        commit(table, *args, **options)
+        made.append(Path(table.table_uri).name)
+        if not before and len(made) == step + 1:
+            raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DeltaTable, "create_write_transaction", stopping)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def half_told(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A lake with a part of a log told and the rest ingested; and the logs."""
+    folder = tmp_path_factory.mktemp("half")
+    for share in (0.5, 1):
+        if share == 1:
+            tell(session, folder / "lake")
+        grown("4.3.1-kip848", folder / "logs", share)
+        bring(session, folder / "lake", folder / "logs", cluster="c")
+    return folder / "lake", copy(folder / "logs", 1)
+
+
+deep = pytest.mark.deep
+
+
+@pytest.mark.parametrize("before", [pytest.param(True, marks=deep), False])
+@pytest.mark.parametrize(
+    "step", [0, pytest.param(1, marks=deep), 2, pytest.param(3, marks=deep), pytest.param(4, marks=deep)]
+)
+def test_killed_at_a_commit(
+    session: SparkSession, tmp_path: Path, half_told: tuple[Path, Path], step: int, before: bool
+) -> None:
+    lake = tmp_path / "lake"
+    shutil.copytree(half_told[0], lake)
+    with killed(step, before=before) as made, pytest.raises(Killed):
+        tell(session, lake)
+    assert len(made) == step + (not before)
+    tell(session, lake)
+    assert histories(lake) == plain_histories({"c": half_told[1]})
+    assert tell(session, lake).run is None
+    kept = {path.name for path in (lake / "_checkpoints").iterdir()}
+    assert {row["checkpoint"] for row in rows(lake, "replays")} >= kept
+    assert len(kept) == len({row["log_partition"] for row in rows(lake, "replays")})
+
+
+def test_a_half_replay_whose_files_are_gone_is_told_anew(
+    session: SparkSession, tmp_path: Path, half_told: tuple[Path, Path]
+) -> None:
+    lake = tmp_path / "lake"
+    shutil.copytree(half_told[0], lake)
+    with killed(0, before=False), pytest.raises(Killed):
+        tell(session, lake)
+    named = {Path(uri).name for uri in DeltaTable(lake / "group_history").file_uris()}
+    for file in (lake / "group_history").glob("*.parquet"):
+        if file.name not in named:
+            file.unlink()
+    done = tell(session, lake)
+    assert any("cannot be finished" in note for note in done.notes)
+    assert histories(lake) == plain_histories({"c": half_told[1]})
+
+
+def test_all_tables_of_a_replay_are_there_from_the_start(tmp_path: Path) -> None:
+    ArrowLake(tmp_path, REPLAY).create()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(table.name for table in REPLAY.tables)
