@@ -48,7 +48,9 @@ def transactions_command(
     """Shows the transactions of LOG...: open ones first, the oldest before the others, with what they hold back.
 
     `age_ms` is counted to the marker, or of an open one to the moment: the time of --as-of, or the newest record. A
-    marker without data has a row of its own: its producer wrote nothing here, or compaction has taken it.
+    marker without data has a row of its own: its producer wrote nothing here, or compaction has taken it. A
+    `marker_epoch` above `producer_epoch` tells an abort by the transaction coordinator itself (timed out, fenced);
+    with transaction version 2 (4.x) every marker has it.
     """
     chosen = format_ or default_format(output_path)
     wanted = parse_wanted(options)

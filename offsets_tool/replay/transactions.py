@@ -4,13 +4,14 @@ Whether an open transaction hangs (its coordinator has forgotten it) is not in t
 whose producer left no data here has a row too: it wrote none, or compaction has taken it all.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, Transaction, TransactionOf
-from offsets_tool.replay.moment import Moment, PartitionMoment
+from offsets_tool.replay.moment import Moment, PartitionMoment, Replayed
 from offsets_tool.replay.views_offsets import pending_row
 from offsets_tool.replay.wanted import Wanted
 
@@ -26,8 +27,6 @@ class Outcome(StrEnum):
 
 
 _OUTCOMES: Final = {"COMMIT": Outcome.COMMITTED, "ABORT": Outcome.ABORTED}
-Replayed = Iterable[tuple[PartitionMoment, Iterable[tuple[Event, tuple[Change, ...]]]]]
-"""Each partition with its events and what they did."""
 
 
 class Blocked(NamedTuple):
@@ -42,18 +41,22 @@ class Blocked(NamedTuple):
 
 def last_stable_offset(p: PartitionMoment) -> int:
     """Where the earliest open transaction begins, else the end."""
-    return min((open_.first_offset for open_ in p.state.transactions.values()), default=p.end)
+    first = _first_open(p)
+    return p.end if first is None else first.first_offset
 
 
 def blocked(moment: Moment) -> list[Blocked]:
     """Partitions with an open transaction."""
-    found = []
-    for p in moment:
-        first = min(p.state.transactions.values(), key=lambda open_: open_.first_offset, default=None)
-        if first is not None:
-            at = first.first_offset
-            found.append(Blocked(p.log_partition, at, p.end - at, first.producer_id))
-    return found
+    firsts = ((p, _first_open(p)) for p in moment)
+    return [
+        Blocked(p.log_partition, first.first_offset, p.end - first.first_offset, first.producer_id)
+        for p, first in firsts
+        if first is not None
+    ]
+
+
+def _first_open(p: PartitionMoment) -> Transaction | None:
+    return min(p.state.transactions.values(), key=attrgetter("first_offset"), default=None)
 
 
 def open_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:

@@ -13,7 +13,7 @@ from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
 from offsets_tool.replay.deletions import Explanations, explain_ended
 from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
 from offsets_tool.replay.losses import Alive, Ended, Removal
-from offsets_tool.replay.moment import Moment, PartitionMoment
+from offsets_tool.replay.moment import Moment, PartitionMoment, Replayed
 from offsets_tool.replay.removals import Removals, bare_tombstone
 from offsets_tool.replay.rules import Rules, wrote_new
 from offsets_tool.replay.topic_losses import Topics
@@ -21,8 +21,6 @@ from offsets_tool.replay.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.replay.wanted import Wanted
 
 Row = dict[str, Any]
-Replayed = Iterable[tuple[PartitionMoment, Iterable[tuple[Event, tuple[Change, ...]]]]]
-"""Each partition with its events and what they did."""
 
 
 def forecast(
