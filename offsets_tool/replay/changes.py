@@ -77,7 +77,7 @@ class Group(NamedTuple):
     kind: GroupKind
     state: GroupState
     log_offset: int
-    """The latest record that changed the group or one of its members; of a simple group, its first commit."""
+    """The latest record that changed one of these facts; of a classic group, its record; of a simple one, its first commit."""
     members: int = 0
     generation: int | None = None
     protocol_type: str | None = None
