@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.batches import write_batches
+from bench.mixes import MIXES
 from offsets_tool.columns.decode import decode_batches, log_batches
 from offsets_tool.columns.history import HistoryReplay, HistoryRows, Left, Start, replay_batches
 from offsets_tool.columns.history_events import COLUMNS
@@ -24,6 +27,7 @@ from offsets_tool.rows import LogRecord
 from offsets_tool.wire.text import java_text
 from tests import plain_rows
 from tests.columns.test_replay import live_segments
+from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.replay.rebuilt import PARTITIONS
 from tests.replay.sequences import logs
 from tests.replay.test_checkpoint import RULES
@@ -147,3 +151,36 @@ def test_what_was_learnt_of_the_rules_holds_from_the_checkpoint_on() -> None:
     left = HistoryReplay(Start(0)).leave()
     assert (left.rules, left.position, left.settled) == (Rules.CLASSIC, 0, 0)
     assert HistoryReplay(Start(0, {}, Rules.NEW, left.checkpoint)).leave().rules == Rules.NEW
+
+
+def generated(mix: str, size: int, folder: Path) -> list[LogRecord]:
+    """The records of a log as it is made for measuring."""
+    path = folder / "__consumer_offsets-3" / f"{0:020d}.log"
+    path.parent.mkdir()
+    path.write_bytes(write_batches(MIXES[mix](Random(7)), size))
+    return list(plain_rows.records([path]))
+
+
+@pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("size", [1 << 20, pytest.param(16 << 20, marks=pytest.mark.deep)])
+def test_large_logs(mix: str, size: int, tmp_path: Path) -> None:
+    """Runs of commits between records of all kinds, in batches as Spark cuts them."""
+    records = generated(mix, size, tmp_path)
+    rows = rows_of(records)
+    cuts = parts(rows, range(0, rows.num_rows, 10_000))
+    assert told(list(replay_batches(Start(3), cuts))) == expected(records, None, 3)
+
+
+@pytest.mark.parametrize("release", READERS)
+@pytest.mark.parametrize("seed", range(4))
+def test_random_logs_in_order_and_in_disorder(release: str, seed: int, tmp_path: Path) -> None:
+    log = RandomLog(seed, READERS[release], disorder=0.1 * (seed % 2)).grow(250)
+    path = tmp_path / "__consumer_offsets-3" / f"{0:020d}.log"
+    path.parent.mkdir()
+    path.write_bytes(segment(log.placed))
+    records = list(plain_rows.records([path]))
+    rows = rows_of(records)
+    for rules in RULES:
+        wanted = expected(records, rules, 3)
+        assert told(list(replay_batches(Start(3, {}, rules), [rows]))) == wanted
+        assert told(in_turns(parts(rows, range(0, rows.num_rows, 97)), rules, 3)) == wanted
