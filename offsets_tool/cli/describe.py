@@ -11,6 +11,7 @@ from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import parse_wanted
 from offsets_tool.cli.lagging import add_lag
+from offsets_tool.cli.moment_notes import place
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, moment_options, open_replay
@@ -130,9 +131,9 @@ def _why(moment: Moment, group: str, gone: Deletion | None, partitions: int) -> 
     later = appears_later(moment, group)
     if gone is not None:
         at = time_text(gone.timestamp) or "no timestamp"
-        return f"{absent}: it was deleted at {gone.log_partition}:{gone.log_offset} ({at}); choose an earlier --as-of"
+        return f"{absent}: it was deleted at {place(gone.log_partition, gone.log_offset)} ({at}); choose an earlier --as-of"
     if later is not None:
-        return f"{absent}: its first record is {later[0]}:{later[1]}; choose a later --as-of"
+        return f"{absent}: its first record is {place(*later)}; choose a later --as-of"
     home = partition_for(group, partitions)
     here = any(p.log_partition == home for p in moment)
     return (

@@ -8,7 +8,7 @@ import click
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import Filters, offset_options, parse_bound, parse_wanted
-from offsets_tool.cli.moment_notes import gaps
+from offsets_tool.cli.moment_notes import gaps, place
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, coordinator_option, open_replay
@@ -176,7 +176,7 @@ def _table_row(told: Happening) -> Row:
     )
     return {
         "AT": time_text(told.timestamp),
-        "LOG": f"{told.log_partition}:{told.log_offset}",
+        "LOG": place(told.log_partition, told.log_offset),
         "GROUP": told.group,
         "ABOUT": about,
         "WHAT": told.what + moved if told.note is None else f"anomaly: {told.note}",

@@ -14,6 +14,16 @@ NAMED = 10
 """How many partitions are named before the rest is only counted."""
 
 
+def number_text(log_partition: int | None) -> str:
+    """The number of a log partition; of files that do not say it, and for which nobody has, a question mark."""
+    return "?" if log_partition is None else str(log_partition)
+
+
+def place(log_partition: int | None, log_offset: int) -> str:
+    """A place in the log, as --as-of and --since take it."""
+    return f"{number_text(log_partition)}:{log_offset}"
+
+
 def moment_notes(moment: Moment) -> Iterator[str]:
     """Notes for every command that shows a moment."""
     yield from _outside(moment)
@@ -52,7 +62,8 @@ def _positions(moment: Moment) -> Iterator[str]:
     for number, end in sorted(ends.items()):
         known = there.get(number)
         if known is None and end > 0:
-            yield f"--as-of {number}:{end}: partition {number} is not in this evidence"
+            unnumbered = "; --log-partition tells the number of what is" if None in there else ""
+            yield f"--as-of {number}:{end}: partition {number} is not in this evidence{unnumbered}"
         elif known is not None and known.end < end:
             yield f"--as-of {number}:{end}: the log of partition {number} ends at {known.end}"
 
@@ -62,9 +73,9 @@ def _late(moment: Moment) -> Iterator[str]:
         late = p.cut.late
         if late is not None:
             yield (
-                f"partition {p.log_partition}: {late.records} record(s) from {p.cut.end} on have timestamps up to that time, "
-                f"the oldest {late.back_ms} ms older than the record at {p.cut.end}, and are left out; "
-                f"--as-of {p.log_partition}:{late.until} has them too"
+                f"partition {number_text(p.log_partition)}: {late.records} record(s) from {p.cut.end} on have timestamps "
+                f"up to that time, the oldest {late.back_ms} ms older than the record at {p.cut.end}, and are left out; "
+                f"--as-of {place(p.log_partition, late.until)} has them too"
             )
 
 
@@ -76,7 +87,7 @@ def _gone(moment: Moment) -> Iterator[str]:
     if not gone:
         return
     missing = sum(p.proof.missing for p in gone)
-    places = _listed(f"{p.log_partition}:{p.proof.proven_from}" for p in gone)
+    places = _listed(place(p.log_partition, p.proof.proven_from) for p in gone)
     unknown = sum(len(p.proof.unknown) for p in gone)
     yield (
         f"{missing:,} record(s) from before this moment are gone (compaction); every record is there only from {places} on. "
@@ -88,7 +99,7 @@ def _begins_late(moment: Moment) -> Iterator[str]:
     """A partition's first segment begins at offset 0, whatever compaction took from it."""
     begins = [p for p in moment if p.begins]
     if begins:
-        places = _listed(f"{p.log_partition}:{p.begins}" for p in begins)
+        places = _listed(place(p.log_partition, p.begins) for p in begins)
         yield f"the log begins at {places}: segments before that are not here, and what only they hold is not shown"
 
 
@@ -107,7 +118,7 @@ def gaps(moment: Moment) -> Iterator[str]:
     gone = [p for p in moment if p.proof.missing]
     if gone:
         missing = sum(p.proof.missing for p in gone)
-        places = _listed(f"{p.log_partition}:{p.proof.proven_from}" for p in gone)
+        places = _listed(place(p.log_partition, p.proof.proven_from) for p in gone)
         yield (
             f"{missing:,} record(s) are gone (compaction), and what they changed with them; "
             f"every change is there only from {places} on"

@@ -9,7 +9,7 @@ import click
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import group_option, parse_wanted
-from offsets_tool.cli.moment_notes import nothing_found
+from offsets_tool.cli.moment_notes import nothing_found, number_text
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
@@ -64,7 +64,7 @@ def transactions_command(
         note(text)
     for held in (held for held in blocked(moment) if held.log_partition in shown):
         note(
-            f"partition {held.log_partition}: the last stable offset is {held.last_stable_offset}, where producer "
+            f"partition {number_text(held.log_partition)}: the last stable offset is {held.last_stable_offset}, where producer "
             f"{held.producer_id} has a transaction open: readers of committed data and compaction do not get past it, "
             f"{held.records:,} record(s) wait"
         )

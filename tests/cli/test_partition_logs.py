@@ -142,3 +142,12 @@ def test_damage_is_said_and_strict_ends_with_3(tmp_path: Path) -> None:
     assert committed(tmp_path) == {0: 2}
     result = invoke(tmp_path, "--strict")
     assert result.exit_code == 3 and "unreadable" in result.stderr
+
+
+def test_files_of_an_unknown_partition_say_how_to_number_them(tmp_path: Path) -> None:
+    write_log(tmp_path, commits(1, 2)).rename(tmp_path / "loose")
+    loose = tmp_path / "loose"
+    assert "; --log-partition tells the number of what is" in invoke(loose, "--as-of", "3:1").stderr
+    assert committed(loose, "--as-of", "3:1", "--log-partition", 3) == {0: 1}
+    lines = CliRunner().invoke(main, ["history", str(loose), "--format", "csv"]).stdout.splitlines()
+    assert lines[-1].split(",")[1] == "?:1"
