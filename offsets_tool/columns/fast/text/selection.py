@@ -14,7 +14,11 @@ class Range(NamedTuple):
 
     def holds(self, record: LogRecord) -> bool:
         """Whether the record is in it."""
-        return _within(record.timestamp, self.times) and _within(record.log_offset, self.offsets)
+        return self.has(record.timestamp, record.log_offset)
+
+    def has(self, timestamp: int, log_offset: int) -> bool:
+        """Whether a record of that time and place is in it."""
+        return _within(timestamp, self.times) and _within(log_offset, self.offsets)
 
 
 def _within(number: int, bounds: tuple[int | None, int | None]) -> bool:
