@@ -32,6 +32,7 @@ def moment_notes(moment: Moment) -> Iterator[str]:
     yield from _gone(moment)
     yield from _begins_late(moment)
     yield from _unsure(moment)
+    yield from _anomalies(moment)
 
 
 def _outside(moment: Moment) -> Iterator[str]:
@@ -101,6 +102,14 @@ def _begins_late(moment: Moment) -> Iterator[str]:
     if begins:
         places = _listed(place(p.log_partition, p.begins) for p in begins)
         yield f"the log begins at {places}: segments before that are not here, and what only they hold is not shown"
+
+
+def _anomalies(moment: Moment) -> Iterator[str]:
+    """Where the log contradicts itself, or the living coordinator, the state shown is what the log says."""
+    odd = [p for p in moment if p.first_anomaly is not None]
+    if odd:
+        places = _listed(place(p.log_partition, p.first_anomaly.log_offset) for p in odd if p.first_anomaly)
+        yield f"the log holds what cannot be, from {places} on: `offsets-tool history --kind anomalies` says what"
 
 
 def _unsure(moment: Moment) -> Iterator[str]:

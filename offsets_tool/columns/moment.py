@@ -91,7 +91,8 @@ class ColumnMoment:
         old = numbers(rows.column("magic"), _MAGIC) < _MAGIC
         moment.proved_classic |= bool(old.any() and (old & are_plain(rows)).any())
         self._learn_names(rows)
-        for event, _changes in self._coordinator.replay_each(rows):
+        for event, changes in self._coordinator.replay_each(rows):
+            moment.see_changes(changes)
             moment.proved_classic = moment.proved_classic or proves_classic(event)
             proof.see_own(event)
             self._names.learn(event)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from offsets_tool.events import Event
 from offsets_tool.replay.as_of import AsOf
-from offsets_tool.replay.changes import Change
+from offsets_tool.replay.changes import Change, ChangeKind
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.proof import Proof
 from offsets_tool.replay.rules import Rules, proves_classic, proves_new
@@ -35,6 +35,8 @@ class PartitionMoment:
         """Whether one from behind the moment is of the new coordinator's."""
         self.unsure_commits = 0
         """How many commits, from archives, do not say whether they are of a transaction: they count at once."""
+        self.first_anomaly: Change | None = None
+        """The first thing that cannot be, going by Kafka's code."""
 
     @property
     def state(self) -> State:
@@ -56,7 +58,14 @@ class PartitionMoment:
         self.proved_classic = self.proved_classic or proves_classic(event)
         self.unsure_commits += _is_unsure_commit(event)
         self.proof.see(event)
-        return self.coordinator.replay(event)
+        changes = self.coordinator.replay(event)
+        self.see_changes(changes)
+        return changes
+
+    def see_changes(self, changes: Iterable[Change]) -> None:
+        """Keeps the first anomaly."""
+        if self.first_anomaly is None:
+            self.first_anomaly = next((c for c in changes if c.kind is ChangeKind.ANOMALY), None)
 
 
 def _is_unsure_commit(event: Event) -> bool:

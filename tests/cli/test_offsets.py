@@ -291,3 +291,10 @@ def test_live_offsets_are_what_the_brokers_own_tool_says(active: KRaftBroker) ->
         for row in shown
         if row["group"] in GROUPS
     } == answered
+
+
+def test_what_cannot_be_is_hinted_at() -> None:
+    """A commit that the living coordinator had forgotten: its log brings it back."""
+    race = invoke(FIXTURES / "corpora/3.7.2-txn/segments")
+    assert "0:9" in race.stderr and "history --kind anomalies" in race.stderr
+    assert "anomalies" not in invoke(TXN, "--as-of", "2:11").stderr
