@@ -48,7 +48,7 @@ Examples:
 """
 
 
-def _policy_options(command: F) -> F:
+def policy_options(command: F) -> F:
     """--kafka-version --retention --check-interval"""
     for option in reversed(
         (
@@ -81,7 +81,7 @@ def _policy_options(command: F) -> F:
 @click.command("expiry", epilog=_EPILOG)
 @evidence_options
 @moment_options
-@_policy_options
+@policy_options
 @offset_options
 @output_options
 def expiry_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
@@ -94,16 +94,16 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
     """
     chosen = format_ or default_format(output_path)
     wanted = parse_wanted(options)
-    release = _parse_family(options["kafka_version"])
+    release = parse_family(options["kafka_version"])
     retentions: list[int | None] = [parse_duration(text, "--retention") for text in options["retentions"]]
     interval = parse_duration(options["check_interval"], "--check-interval")
     signs = Signs()
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay.run(lambda _: lambda event, _changes: signs.see(event))
         bases = [signs.basis(release, retention, interval) for retention in retentions or [None]]
-        _note_basis(bases[0])
-        for text in gaps(moment):
-            note(text)
+        for text in (basis_note(bases[0]), *gaps(moment)):
+            if text:
+                note(text)
         known = Known(release is not None, bool(retentions))
         found = deletions(replay.once_more(), moment, bases[0].policy, known)
         rows = [row for basis in bases for row in live_rows(moment, basis.policy, _now(moment), wanted)]
@@ -117,7 +117,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
     replay.reading.finish()
 
 
-def _parse_family(text: str | None) -> Release | None:
+def parse_family(text: str | None) -> Release | None:
     """Rules change with releases, not with patches: 3.9 for what is given as 3.9."""
     return tuple(map(int, name_of(parse_release(text)).split("."))) if text else None
 
@@ -126,18 +126,15 @@ def _now(moment: Moment) -> int | None:
     return moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
 
 
-def _note_basis(basis: Basis) -> None:
+def basis_note(basis: Basis) -> str | None:
+    """What of it is supposed; None if all was given."""
     release = ".".join(map(str, basis.policy.release))
     supposed = [f"by the rules of {release} ({basis.release_by})"] if basis.release_by else []
     if basis.retention_by:
         supposed.append(f"retention {duration_text(basis.policy.retention_ms)} ({basis.retention_by})")
-    if supposed:
-        given = [
-            option
-            for option, by in (("--kafka-version", basis.release_by), ("--retention", basis.retention_by))
-            if by
-        ]
-        note(f"supposed: {', '.join(supposed)}; {' and '.join(given)} say it better")
+    given = (("--kafka-version", basis.release_by), ("--retention", basis.retention_by))
+    better = " and ".join(option for option, by in given if by)
+    return f"supposed: {', '.join(supposed)}; {better} say it better" if supposed else None
 
 
 def _json_row(row: Row) -> Row:

@@ -6,7 +6,7 @@ retention stands in the values; later it is nowhere, and Kafka's default stands 
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from offsets_tool.events import Event
@@ -66,6 +66,15 @@ class Signs:
             if data.expire_timestamp != _NONE:
                 self._lasting[data.expire_timestamp - data.commit_timestamp] += 1
 
+    def see_many(
+        self, seen: Iterable[tuple[int, int | None]], lasting: Mapping[int, int], *, is_new: bool
+    ) -> None:
+        """As if told of many events: types of keys that read with versions of values that do (None without), how many commits had
+        each time from commit to expiry, and whether one proves the new coordinator."""
+        self._seen.update(seen)
+        self._new = self._new or is_new
+        self._lasting.update(lasting)
+
     def basis(self, release: Release | None, retention_ms: int | None, check_interval_ms: int) -> Basis:
         """The policy: what is given, else what the log proves, else Kafka's default."""
         sign = self._sign() if release is None else None
@@ -75,7 +84,7 @@ class Signs:
 
     def _retention(self, release: Release) -> tuple[int, str]:
         if release < KIP_211 and self._lasting:
-            (lasting, _), *_ = self._lasting.most_common(1)
+            lasting = max(self._lasting, key=lambda each: (self._lasting[each], each))
             return lasting, "as most values say"
         return default_retention_ms(release), "Kafka's default"
 

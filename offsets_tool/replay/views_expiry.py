@@ -4,8 +4,8 @@ Offsets of groups that the coordinator no longer has are left out of the forecas
 took altogether has no row; where it left the tombstone, only the commit is missing.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.replay.causes import Deletion, Known
@@ -21,6 +21,8 @@ from offsets_tool.replay.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.replay.wanted import Wanted
 
 Row = dict[str, Any]
+Happened = tuple[Event, tuple[Change, ...]]
+"""An event and what it did."""
 
 
 def forecast(
@@ -40,33 +42,51 @@ def forecast(
             yield offset, commit, expiry_of(commit, group, reads[at.topic], offset in pending, policy)
 
 
+class Losses(NamedTuple):
+    """What went in one partition of the log, and what is left; from `proven_from` on, every record is there."""
+
+    removals: list[Removal]
+    ended: list[Ended]
+    alive: list[Alive]
+    proven_from: int
+
+
+def losses(
+    partition: PartitionMoment, happened: Iterable[Happened], policy: Policy, *, is_new: bool
+) -> Losses:
+    """Of one partition, given its events and changes. `is_new`: whether the new coordinator wrote the end of its log."""
+    folded = Removals(partition.log_partition, policy)
+    removals, ended = list[Removal](), list[Ended]()
+    for each in _folded(folded, happened, is_new):
+        if isinstance(each, Ended):
+            ended.append(each)
+        else:
+            removals.append(each)
+    return Losses(removals, ended, list(folded.alive()), _proven_from(partition))
+
+
 def deletions(replayed: Replayed, moment: Moment, policy: Policy, known: Known) -> list[Deletion]:
     """Why every offset went that is gone, given all partitions' changes once more; by log partition and log offset."""
-    removals: list[Removal] = []
-    alive: list[Alive] = []
-    found: list[Deletion] = []
-    proven: dict[int | None, int] = {}
-    for partition, happened in replayed:
-        folded = Removals(partition.log_partition, policy)
-        for each in _folded(folded, happened, partition.coordinator.rules is Rules.NEW):
-            if isinstance(each, Ended):
-                found.append(explain_ended(each))
-            else:
-                removals.append(each)
-        alive += folded.alive()
-        proven[partition.log_partition] = _proven_from(partition)
-    explanations = Explanations(policy, Topics(removals, alive, moment.newest_timestamp), known)
-    for removal in removals:
-        is_proven = removal.gone[0].log_offset >= proven[removal.log_partition]
-        found += explanations.explain(removal, proven=is_proven)
+    found = [losses(p, happened, policy, is_new=p.coordinator.rules is Rules.NEW) for p, happened in replayed]
+    return explained(found, moment.newest_timestamp, policy, known)
+
+
+def explained(found: Sequence[Losses], newest: int | None, policy: Policy, known: Known) -> list[Deletion]:
+    """Why all of it went: losses of all partitions of a cluster. `newest`: the time of its newest record, epoch milliseconds."""
+    removals = [removal for each in found for removal in each.removals]
+    alive = [living for each in found for living in each.alive]
+    explanations = Explanations(policy, Topics(removals, alive, newest), known)
+    told = [explain_ended(ended) for each in found for ended in each.ended]
+    for each in found:
+        for removal in each.removals:
+            is_proven = removal.gone[0].log_offset >= each.proven_from
+            told += explanations.explain(removal, proven=is_proven)
     return sorted(
-        found, key=lambda gone: (_number(gone.log_partition), gone.log_offset, gone.producer_id or -1)
+        told, key=lambda gone: (_number(gone.log_partition), gone.log_offset, gone.producer_id or -1)
     )
 
 
-def _folded(
-    folded: Removals, happened: Iterable[tuple[Event, tuple[Change, ...]]], is_new: bool
-) -> Iterator[Removal | Ended]:
+def _folded(folded: Removals, happened: Iterable[Happened], is_new: bool) -> Iterator[Removal | Ended]:
     """What all changes come to, and tombstones that changed nothing; `is_new` where a record does not say who wrote it."""
     for event, changes in happened:
         by_new = wrote_new(event)
@@ -80,12 +100,14 @@ def _proven_from(partition: PartitionMoment) -> int:
     return partition.proof.proven_from if partition.begins == 0 else partition.end + 1
 
 
-def live_rows(moment: Moment, policy: Policy, now: int | None, wanted: Wanted | None = None) -> list[Row]:
+def live_rows(
+    partitions: Iterable[PartitionMoment], policy: Policy, now: int | None, wanted: Wanted | None = None
+) -> list[Row]:
     """The forecast of what is there, by group, topic and partition. `now` is the time of the moment, in epoch milliseconds."""
     asked = wanted or Wanted()
     rows = [
         _live_row(p, offset, commit, expiry) | _until(expiry, now) | _policy_fields(policy)
-        for p in moment
+        for p in partitions
         for offset, commit, expiry in forecast(p, policy)
         if asked.has_group(offset.group) and asked.has_offset(offset.topic, offset.partition)
     ]
