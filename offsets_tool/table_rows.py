@@ -272,3 +272,37 @@ class ReplayRow(NamedTuple):
     checkpoint: Annotated[String, "File in the lake's folder _checkpoints to go on from."]
     replayed_at: Annotated[datetime, "When the replay began."]
     run: ReplayRun
+
+
+DerivedRun = Annotated[Int64, "The job that wrote the row."]
+
+
+class EndRow(NamedTuple):
+    """Where a partition began and ended at a time, as somebody saw it: a sample, once, whoever told it again."""
+
+    cluster: Cluster
+    topic: Annotated[String, "The topic."]
+    partition: Annotated[Int32, "Partition of that topic."]
+    at: Annotated[Int64, "When that was so, epoch milliseconds."]
+    log_start: Annotated[Int64 | None, "Log start offset; null if it was not asked."]
+    last_stable: Annotated[
+        Int64 | None, "First offset of the oldest open transaction, else the end; null if it was not asked."
+    ]
+    end: Annotated[Int64 | None, "Offset that the next record gets; null if it was not asked."]
+    method: Annotated[String, "sampled: a broker said it; index: the topic's own log does."]
+    source: Annotated[String, "The file or the partition's directory that says it."]
+    topic_id: Annotated[String | None, "Id of the topic; null if the source does not say it."]
+    run: DerivedRun
+
+
+class DerivationRow(NamedTuple):
+    """What rows of `lag` or `expiry` of a cluster rest on. The latest row of a cluster and table counts; it is written last."""
+
+    cluster: Cluster
+    derived: Annotated[String, "The table: lag or expiry."]
+    basis: Annotated[
+        String, "JSON: the replay and the other runs whose rows they were made of, and what was asked for."
+    ]
+    rows: Annotated[Int64, "How many rows the cluster has there."]
+    derived_at: Annotated[datetime, "When the job began."]
+    run: DerivedRun

@@ -175,7 +175,7 @@ class ArrowLake:
     ) -> list[AddAction | RemoveAction]:
         """The files come, and of a history those go in whose place they stand."""
         gone, kept = list[str](), list[NewFile]()
-        if replaced and table.ends:
+        if replaced and table.is_replaced:
             facts = pa.table(there.get_add_actions(flatten=True)).to_pylist()
             gone, kept = replace(self._root, table, facts, replaced)
         now = time.time_ns() // 1_000_000

@@ -19,7 +19,7 @@ from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.mapping import map_file, sha256
-from offsets_tool.log.names import Packing, Segment, member_source, segment_name
+from offsets_tool.log.names import Packing, Segment, SegmentKind, member_source, segment_name
 
 PIECE: Final = 64 << 20
 """Bytes of a long file that one task reads. A file of Kafka's default size (100 MiB) is still read, and hashed, whole."""
@@ -33,6 +33,11 @@ _NO_BYTES: Final = hashlib.sha256().hexdigest()
 
 Known = Mapping[str, Any]
 """A row of `sources`."""
+
+
+def counts(kind: str, fate: str) -> bool:
+    """Whether a row of `sources` is of a file that is part of a log: what Kafka has set aside is none."""
+    return kind in (SegmentKind.LOG.value, ARCHIVE) and not fate
 
 
 class File(NamedTuple):

@@ -17,11 +17,15 @@ from spark.tables import Table
 
 
 class Replaced(NamedTuple):
-    """Rows of one log partition that hold, or ended at `settled` or behind it. With 0, all rows of the partition."""
+    """Rows of one log partition that hold, or ended at `settled` or behind it. With 0, all rows of the partition.
+
+    `is_cluster`: all rows of the cluster, whatever log partition they are of, or of none.
+    """
 
     cluster: str
-    log_partition: int | None
-    settled: int
+    log_partition: int | None = None
+    settled: int = 0
+    is_cluster: bool = False
 
 
 class Replacing(NamedTuple):
@@ -56,6 +60,8 @@ def replace(lake: Path, table: Table, files: Sequence[Facts], replaced: Sequence
 def _may_have(file: Facts, replaced: Replaced, table: Table) -> bool:
     if not _is_within(file, "cluster", replaced.cluster):
         return False
+    if replaced.is_cluster:
+        return True
     if replaced.log_partition is None:
         if file.get("null_count.log_partition") == 0:
             return False
@@ -72,6 +78,8 @@ def _is_within(file: Facts, column: str, value: Any) -> bool:
 
 
 def _is_all(file: Facts, replaced: Replaced, table: Table) -> bool:
+    if replaced.is_cluster:
+        return _is_only(file, "cluster", replaced.cluster)
     rows = file.get("num_records")
     nulls = {column: file.get(f"null_count.{column}") for column in ("log_partition", table.ends)}
     if not _is_only(file, "cluster", replaced.cluster) or None in nulls.values():
@@ -95,6 +103,9 @@ def _write_others(lake: Path, table: Table, file: Facts, replaced: Sequence[Repl
     ended, holding = TableWriter(lake, table), TableWriter(lake, table)
     for rows in _rows(lake / table.name / file["path"], table):
         others = rows.filter(pc.invert(_are_replaced(rows, replaced, table)))
+        if table.ends is None:
+            ended.write(others)
+            continue
         holds = others.column(table.ends).is_null()
         ended.write(others.filter(pc.invert(holds)))
         holding.write(others.filter(holds))
@@ -110,14 +121,19 @@ def _rows(path: Path, table: Table) -> Iterator[pa.RecordBatch]:
 def _are_replaced(rows: pa.RecordBatch, replaced: Sequence[Replaced], table: Table) -> pa.Array:
     found = pa.array([False] * rows.num_rows)
     for each in replaced:
-        partition = rows.column("log_partition")
-        is_there = (
-            partition.is_null()
-            if each.log_partition is None
-            else pc.fill_null(pc.equal(partition, each.log_partition), False)
-        )
-        lasts = pc.fill_null(pc.greater_equal(rows.column(table.ends), each.settled), True)
-        found = pc.or_(
-            found, pc.and_(pc.and_(pc.equal(rows.column("cluster"), each.cluster), is_there), lasts)
-        )
+        concerned = pc.equal(rows.column("cluster"), each.cluster)
+        if not each.is_cluster:
+            concerned = pc.and_(concerned, _lasts(rows, each, table))
+        found = pc.or_(found, concerned)
     return found
+
+
+def _lasts(rows: pa.RecordBatch, replaced: Replaced, table: Table) -> pa.Array:
+    partition = rows.column("log_partition")
+    is_there = (
+        partition.is_null()
+        if replaced.log_partition is None
+        else pc.fill_null(pc.equal(partition, replaced.log_partition), False)
+    )
+    lasts = pc.fill_null(pc.greater_equal(rows.column(table.ends), replaced.settled), True)
+    return pc.and_(is_there, lasts)

@@ -5,7 +5,7 @@ written by any Arrow writer belong in them. Knows nothing about writing (spark.c
 """
 
 from functools import cached_property
-from typing import NamedTuple, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.lag.lag_rows import LagRow
+from offsets_tool.replay.expiry_rows import ExpiryRow
 from offsets_tool.replay.history_rows import (
     AnomalyRow,
     GroupHistoryRow,
@@ -21,6 +23,9 @@ from offsets_tool.replay.history_rows import (
 )
 from offsets_tool.table_rows import (
     Cluster,
+    DerivationRow,
+    DerivedRun,
+    EndRow,
     EventRow,
     LogRow,
     ReplayRow,
@@ -65,15 +70,17 @@ class Table:
         *,
         checks: tuple[Sum, ...] = (),
         ends: str | None = None,
+        is_replaced: bool = False,
     ) -> None:
         """`order`: the columns that compaction sorts by, those that questions name. `ends`: of a history, the offset in the log
-        up to which a row holds; null while it does."""
+        up to which a row holds; null while it does. `is_replaced`: whether a run's rows may stand in the place of earlier ones."""
         self.name = name
         self.row = row
         self.key = key
         self.order = order
         self.checks = checks
         self.ends = ends
+        self.is_replaced = is_replaced or ends is not None
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -123,9 +130,9 @@ TABLES = (LOG, EVENTS, SOURCES)
 """In the order in which an ingest commits: sources last."""
 
 
-def _in_lake(row: type) -> type:
+def _in_lake(row: type, run: Any = ReplayRun) -> type:
     """A row of one log's history, in a lake of many clusters."""
-    columns = [("cluster", Cluster), *get_type_hints(row, include_extras=True).items(), ("run", ReplayRun)]
+    columns = [("cluster", Cluster), *get_type_hints(row, include_extras=True).items(), ("run", run)]
     made: type = NamedTuple(row.__name__, columns)  # type: ignore[misc]
     made.__doc__ = row.__doc__
     return made
@@ -166,6 +173,27 @@ HISTORIES = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES)
 """In the order of columns.history.ROWS."""
 REPLAY_TABLES = (*HISTORIES, TOPIC_NAMES, REPLAYS)
 """In the order in which a replay commits: replays last."""
+
+ENDS = Table(
+    "ends", EndRow, ("cluster", "topic", "partition", "at", "source", "log_start", "end"), ("topic", "at")
+)
+LAG = Table(
+    "lag",
+    _in_lake(LagRow, DerivedRun),
+    ("cluster", "group", "topic", "partition", "at"),
+    ("group", "topic", "at"),
+    is_replaced=True,
+)
+EXPIRY = Table(
+    "expiry",
+    _in_lake(ExpiryRow, DerivedRun),
+    ("cluster", "group", "topic", "partition", "log_partition", "log_offset", "producer_id", "retention_ms"),
+    ("group", "topic"),
+    is_replaced=True,
+)
+DERIVATIONS = Table("derivations", DerivationRow, ("cluster", "derived", "run"), ("cluster", "derived"))
+DERIVED_TABLES = (ENDS, LAG, EXPIRY, DERIVATIONS)
+"""What lag and expiry write. `derivations` says which of them count."""
 
 
 def create_statement(table: Table, name: str) -> str:

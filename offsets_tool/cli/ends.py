@@ -77,7 +77,7 @@ class KnownEnds:
                     self._sampled.setdefault(TopicPartition(sample.topic, sample.partition), []).append(
                         sample
                     )
-        self._logs = _data_logs(options["logs"])
+        self._logs = data_logs(options["logs"])
         self._samples: dict[TopicPartition, list[EndSample]] = {}
         self._ends: dict[TopicPartition, Ends] = {}
         self.at = 0
@@ -158,8 +158,9 @@ def _say_watermark(log: DataLog) -> None:
         )
 
 
-def _data_logs(paths: Iterable[str]) -> dict[TopicPartition, list[DataLog]]:
-    """Of all topics but the offsets themselves; what Kafka has renamed (-delete, -future, -stray) is left out."""
+def data_logs(paths: Iterable[str]) -> dict[TopicPartition, list[DataLog]]:
+    """Copies of partitions in folders, of all topics but the offsets themselves; left out is what Kafka has renamed (-delete,
+    -future, -stray), and folders that cannot be listed."""
     logs: dict[TopicPartition, list[DataLog]] = {}
     for path in paths:
         try:

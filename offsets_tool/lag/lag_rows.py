@@ -4,14 +4,13 @@ One group and one partition of a topic at a time, its commits in the order of ti
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Protocol
 
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.lag import lag_at
 from offsets_tool.lag.samples import CommitAt
 from offsets_tool.lag.time_lag import Written, time_lag_at
 from offsets_tool.replay.changes import OffsetOf
-from offsets_tool.replay.history_rows import OffsetHistoryRow
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.schema import Int32, Int64, String
 
@@ -71,7 +70,24 @@ class Held(NamedTuple):
     until: int | None = None
 
 
-def held_of(rows: Iterable[OffsetHistoryRow]) -> Iterator[Held]:
+class Counted(Protocol):
+    """What `held_of` looks at of an OffsetHistoryRow."""
+
+    @property
+    def counted(self) -> bool: ...
+    @property
+    def committed_offset(self) -> int: ...
+    @property
+    def topic_id(self) -> str | None: ...
+    @property
+    def commit_timestamp(self) -> int: ...
+    @property
+    def from_timestamp(self) -> int: ...
+    @property
+    def to_timestamp(self) -> int | None: ...
+
+
+def held_of(rows: Iterable[Counted]) -> Iterator[Held]:
     """From the history of one group's offset in one partition, in the order of the log: what counted, by the times of records, and
     by those of commits where records have none."""
     for row in rows:

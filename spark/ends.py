@@ -1,0 +1,107 @@
+"""End offsets become rows of `ends`: those of files that are named, and of data topics' own directories. A sample is kept once.
+
+Read in this process: files of end offsets are small, and of a directory only names, indexes and headers are read.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from offsets_tool.cli.ends import data_logs
+from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.lag.data_log import DataLog
+from offsets_tool.lag.reading import read_ends
+from offsets_tool.lag.samples import EndSample
+from offsets_tool.table_rows import EndRow
+from spark.commit import ArrowLake, Chain
+from spark.derive import write_rows
+from spark.tables import ENDS
+
+OF_ENDS: Final = Chain("offsets-tool ends", (ENDS,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndsRequest:
+    """Where end offsets are. `files` as `read_ends` takes them, `at` likewise (epoch ms); in `paths` directories of data topics.
+    `cluster` None: the only one that the lake has."""
+
+    files: Sequence[str] = ()
+    log_starts: Sequence[str] = ()
+    at: int | None = None
+    paths: Sequence[str] = ()
+    cluster: str | None = None
+
+
+class Brought(NamedTuple):
+    """How many samples were new, and what could not be read."""
+
+    rows: int
+    notes: list[str]
+
+
+def bring_ends(root: Path, request: EndsRequest, newest: Mapping[str, int]) -> Brought:
+    """Adds samples that the lake has not yet. `newest`: the newest record of each of its clusters, epoch milliseconds: until then a
+    directory's end is taken to be what it is.
+
+    SourceError for a file of end offsets that does not read, UsageError where nothing says of which cluster one is.
+    """
+    lake = ArrowLake(root, OF_ENDS)
+    lake.create()
+    found = _Found(root, request, newest)
+    rows = dict.fromkeys((*found.of_files(), *found.of_directories()))
+    known = {EndRow(**row)._replace(run=0) for row in lake.rows(ENDS)}
+    run = lake.next_run()
+    new = [row._replace(run=run) for row in rows if row not in known]
+    if new:
+        lake.commit(run, write_rows(root, ENDS, new))
+    return Brought(len(new), found.notes)
+
+
+class _Found:
+    """Samples of files and directories, each with its cluster."""
+
+    def __init__(self, root: Path, request: EndsRequest, newest: Mapping[str, int]) -> None:
+        self._request, self._newest = request, newest
+        self._clusters = {row["directory"]: row["cluster"] for row in ArrowLake(root).sources()}
+        self.notes: list[str] = []
+
+    def of_files(self) -> Iterator[EndRow]:
+        asked = self._request
+        for paths, log_starts in ((asked.files, False), (asked.log_starts, True)):
+            for path in map(os.path.realpath, paths):
+                cluster = self._only()
+                if cluster is None:
+                    raise UsageError(f"{path}: nothing says of which cluster it is; name it with --cluster")
+                yield from (_row(cluster, each) for each in read_ends(path, asked.at, log_starts=log_starts))
+
+    def of_directories(self) -> Iterator[EndRow]:
+        for logs in data_logs(map(os.path.realpath, self._request.paths)).values():
+            for log in logs:
+                folder = Path(log.directory.path)
+                cluster = self._clusters.get(folder.parent.as_posix(), self._only())
+                if cluster is None:
+                    self.notes.append(
+                        f"{folder}: nothing says of which cluster it is; name it with --cluster"
+                    )
+                    continue
+                yield from (_row(cluster, sample) for sample in self._read(log, cluster))
+
+    def _read(self, log: DataLog, cluster: str) -> list[EndSample]:
+        try:
+            return log.samples(self._newest.get(cluster))
+        except SourceError as error:
+            place = log.directory
+            self.notes.append(f"{error}: nothing of {place.topic}-{place.partition} is taken from there")
+            return []
+
+    def _only(self) -> str | None:
+        """The cluster that is named, or the only one there is."""
+        if self._request.cluster is not None:
+            return self._request.cluster
+        return next(iter(self._newest)) if len(self._newest) == 1 else None
+
+
+def _row(cluster: str, sample: EndSample) -> EndRow:
+    return EndRow(cluster, **sample._asdict() | {"method": sample.method.value}, run=0)

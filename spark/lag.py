@@ -1,0 +1,131 @@
+"""Lag: `offset_history` and `ends` become `lag`, by one shuffle: a task has all that was committed in a topic's partition.
+
+A cluster's rows are made anew when it was replayed, got samples, or is asked about otherwise. Decides nothing about lag
+(columns.lag).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.window import Window
+
+from offsets_tool.columns.lag import COLUMNS, ORDER, LagAsked, lag_batches
+from offsets_tool.lag.samples import EndMethod
+from offsets_tool.wire.arrow import arrow_schema
+from spark.commit import ArrowLake, Chain, locked
+from spark.derive import Derived, FilesMade, Made, derive, made_of, replayed, write_derived
+from spark.ends import OF_ENDS, EndsRequest, bring_ends
+from spark.plan import counts
+from spark.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY, Table
+
+_PLACE: Final = ("cluster", "topic", "partition")
+OF_LAG: Final = Chain("offsets-tool lag", (LAG, DERIVATIONS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagRequest:
+    """Lag at each commit, with `grid_ms` at its multiples too, within since and until (epoch milliseconds)."""
+
+    ends: EndsRequest = field(default_factory=EndsRequest)
+    grid_ms: int | None = None
+    since: int | None = None
+    until: int | None = None
+    last_stable: bool = False
+    """Of consumers with isolation.level=read_committed."""
+
+
+def lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> Derived:
+    """Takes in end offsets, and makes the rows of clusters where something is new; errors as `replayed` and
+    `bring_ends` have them."""
+    root = Path(lake).absolute()
+    with locked(root):
+        replays = replayed(root)
+        newest = _newest_records(root, replays)
+        brought = bring_ends(root, request.ends, newest)
+        runs = dict[str, int]()
+        for row in ArrowLake(root, OF_ENDS).rows(ENDS):
+            newest[row["cluster"]] = max(newest.get(row["cluster"], 0), row["at"])
+            runs[row["cluster"]] = max(runs.get(row["cluster"], 0), row["run"])
+        basis = {
+            cluster: {"replay": run, "ends": runs.get(cluster, 0), "asked": _asked(request)}
+            for cluster, run in replays.items()
+        }
+        done = derive(root, OF_LAG, basis, _Lag(root, start, _asked(request), newest).make)
+        return done._replace(notes=[*brought.notes, *done.notes])
+
+
+def _asked(request: LagRequest) -> dict[str, Any]:
+    """As LagAsked has it."""
+    names = ("grid_ms", "since", "until", "last_stable")
+    return {name: getattr(request, name) for name in names}
+
+
+def _newest_records(root: Path, clusters: Iterable[str]) -> dict[str, int]:
+    """The time of each cluster's newest record, epoch milliseconds; 0 where records have none."""
+    newest = dict.fromkeys(clusters, 0)
+    for row in ArrowLake(root).sources():
+        if row["cluster"] in newest and counts(row["kind"], row["fate"]):
+            newest[row["cluster"]] = max(newest[row["cluster"]], row["max_timestamp"] or 0)
+    return newest
+
+
+class _Lag(NamedTuple):
+    """Has tasks write the rows of clusters."""
+
+    root: Path
+    start: Callable[[], SparkSession]
+    asked: Mapping[str, Any]
+    newest: Mapping[str, int]
+
+    def make(self, clusters: list[str], run: int) -> list[Made]:
+        asked = LagAsked({cluster: self.newest[cluster] for cluster in clusters}, **self.asked)
+        rows = self._rows(clusters).repartition(*map(F.col, _PLACE)).sortWithinPartitions(*ORDER)
+        task = _task(self.root, run, asked)
+        return made_of(rows.mapInArrow(task, from_arrow_schema(arrow_schema(FilesMade))).collect())
+
+    def _rows(self, clusters: list[str]) -> DataFrame:
+        """Commits and samples, in COLUMNS."""
+        commits = self._read(OFFSET_HISTORY, clusters)
+        is_closing = (F.col("method") == EndMethod.INDEX.value) & F.col("log_start").isNotNull()
+        # What a directory's end was when it was read is told with a time up to which the log may have grown since: the last time
+        # that it was read counts.
+        readings = Window.partitionBy("cluster", "source", "topic", "partition")
+        last = F.max(F.when(is_closing, F.col("run"))).over(readings)
+        closed = F.when(is_closing & (F.col("run") < last), None)
+        samples = self._read(ENDS, clusters)
+        samples = samples.withColumns(
+            {name: closed.otherwise(F.col(name)) for name in ("end", "last_stable")}
+        )
+        return _uniform(commits, OFFSET_HISTORY).unionAll(_uniform(samples, ENDS))
+
+    def _read(self, table: Table, clusters: list[str]) -> DataFrame:
+        rows = self.start().read.format("delta").load(f"{self.root}/{table.name}")
+        return rows.where(F.col("cluster").isin(clusters))
+
+
+def _uniform(rows: DataFrame, of: Table) -> DataFrame:
+    """All COLUMNS, those that the table does not have as nulls."""
+    types = {
+        field.name: field.dataType
+        for table in (ENDS, OFFSET_HISTORY)
+        for field in from_arrow_schema(table.schema)
+    }
+    has = set(of.schema.names)
+    return rows.select(
+        *(F.col(name) if name in has else F.lit(None).cast(types[name]).alias(name) for name in COLUMNS)
+    )
+
+
+def _task(
+    root: Path, run: int, asked: LagAsked
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from write_derived(root, LAG, run, lag_batches(asked, batches))
+
+    return task
