@@ -71,6 +71,7 @@ class _Replay:
         self._lake = ArrowLake(root, REPLAY)
         self._sources = ArrowLake(root).sources()
         self._upto = max((row["run"] for row in self._sources), default=0)
+        self._has_odd = True
 
     def run(self) -> Replayed:
         self._lake.create()
@@ -84,10 +85,13 @@ class _Replay:
         notes += _set_aside(row for row in self._sources if row["run"] > since)
         rows = LakeRows(self._start(), self._root.as_posix(), self._upto)
         names, added = self._learn(rows.names(since))
-        work = plan(self._asked, rows.new(since), known, added)
+        new = rows.new(since)
+        work = plan(self._asked, new, known, added)
         if not work:
             return Replayed(None, [], {}, notes)
         run = self._lake.next_run()
+        # What was replayed before may be replayed again: nobody has looked whether it has some.
+        self._has_odd = since > 0 or any(each.has_odd for each in new)
         done = self._replay(rows, work, run, names)
         again = to_replay_again(self._asked, known, {place: each.row for place, each in done.items()})
         if again:
@@ -111,7 +115,12 @@ class _Replay:
         """A task each."""
         job = Job(tuple(work), run, self._root.as_posix(), names)
         schema = from_arrow_schema(arrow_schema(WorkDone))
-        told = [WorkDone(*row) for row in rows.for_tasks(work).mapInArrow(replay_work(job), schema).collect()]
+        told = [
+            WorkDone(*row)
+            for row in rows.for_tasks(work, has_odd=self._has_odd)
+            .mapInArrow(replay_work(job), schema)
+            .collect()
+        ]
         if error := next((each.error for each in told if each.error), None):
             raise OffsetsToolError(error)
         return {work[each.unit].place: self._done(work[each.unit], each, run) for each in told}

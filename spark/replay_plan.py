@@ -23,6 +23,8 @@ class New(NamedTuple):
     records: int
     first_offset: int
     """The lowest."""
+    has_odd: bool = False
+    """Whether there are commits among them that do not read as they should."""
 
 
 class Work(NamedTuple):

@@ -44,7 +44,8 @@ class LakeRows:
     def new(self, since: int) -> list[New]:
         """What ingests after `since` have brought, by partition."""
         found = self._rows(EVENTS, since).groupBy("cluster", "log_partition")
-        rows = found.agg(F.count("*"), F.min("log_offset")).collect()
+        is_odd = F.bool_or(F.expr(f"{_IS_COMMIT} AND problem IS NOT NULL"))
+        rows = found.agg(F.count("*"), F.min("log_offset"), F.coalesce(is_odd, F.lit(False))).collect()
         return [New(*row) for row in rows]
 
     def names(self, since: int) -> list[tuple[str, str, str]]:
@@ -56,14 +57,32 @@ class LakeRows:
         rows = commits.unionAll(each).where("topic_id IS NOT NULL AND topic IS NOT NULL").distinct()
         return sorted((row[0], row[1], row[2]) for row in rows.collect())
 
-    def for_tasks(self, work: Sequence[Work]) -> DataFrame:
-        """The rows of each Work in a Spark partition of its own, in the order of offsets, then of ingests."""
+    def signs(self) -> DataFrame:
+        """By cluster: types of keys that read, with versions of values that do; how many commits had which time until expiry;
+        and the time of the newest record (of one without time, the commit's)."""
+        lasting = "if(expire_timestamp <> -1, expire_timestamp - commit_timestamp, NULL)"
+        told = self._rows(EVENTS, 0).selectExpr(
+            "cluster",
+            "if(record_name IS NULL, NULL, record_type) AS type_id",
+            "if(layout IS NULL, NULL, value_version) AS version",
+            f"{lasting} AS lasting",
+            "if(timestamp <> -1, timestamp, commit_timestamp) AS at",
+        )
+        return told.groupBy("cluster", "type_id", "version", "lasting").agg(
+            F.count("*").alias("records"), F.max("at").alias("newest")
+        )
+
+    def for_tasks(self, work: Sequence[Work], *, has_odd: bool = True) -> DataFrame:
+        """The rows of each Work in a Spark partition of its own, in the order of offsets, then of ingests.
+
+        `has_odd`: whether some commits may not read as they should.
+        """
         since = min(each.after_run for each in work)
         commits = self._rows(EVENTS, since).where(_IS_COMMIT)
         log = self._rows(LOG, since)
         others = log.where(_IS_NO_COMMIT)
-        odd = commits.where("problem IS NOT NULL").select(_RECORD)
-        if not odd.isEmpty():
+        if has_odd:
+            odd = commits.where("problem IS NOT NULL").select(_RECORD)
             # A log partition may be null.
             same = reduce(and_, (log[name].eqNullSafe(odd[name]) for name in _RECORD))
             others = others.unionAll(log.join(odd, same, "left_semi"))

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,11 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from bench.batches import Batch, Record, write_batches
 from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.events import Key, Value, encode_key, encode_value
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.records.offsets import OffsetCommitKey, OffsetCommitValue
 from spark.commit import REPLAY, ArrowLake
 from spark.compact import compact
 from tests.conftest import DEEP
@@ -19,6 +24,7 @@ from tests.spark.histories import histories, plain_histories, rows, tell
 from tests.spark.lakes import CORPORA, FIXTURES, bring, files
 
 pytestmark = pytest.mark.spark
+deep = pytest.mark.deep
 
 SAMPLE = ("0.9.0.1-mix", "2.8.2-compaction", "3.7.2-kip848", "3.9.2-txn", "4.2.1-newgroups", "4.3.1-kip848")
 TOLD = sorted(path.name for path in CORPORA.iterdir()) if DEEP else SAMPLE
@@ -94,10 +100,19 @@ def grown(corpus: str, folder: Path, share: float) -> None:
         part.write_bytes(data[: int(len(data) * share)])
 
 
-@pytest.mark.parametrize("corpus", ["4.3.1-newgroups", "1.1.1-snappy"])
-def test_a_log_that_grows(session: SparkSession, tmp_path: Path, corpus: str) -> None:
+@pytest.mark.parametrize(
+    ("corpus", "shares"),
+    [
+        ("1.1.1-snappy", (0.6, 0.6, 1)),
+        pytest.param("4.3.1-newgroups", (0.3, 0.6, 0.6, 1), marks=deep),
+        pytest.param("4.3.1-kip848", (0.1, 0.2, 0.4, 0.6, 0.8, 1), marks=deep),
+    ],
+)
+def test_a_log_that_grows(
+    session: SparkSession, tmp_path: Path, corpus: str, shares: tuple[float, ...]
+) -> None:
     """In steps, each from the checkpoint of the one before, unless a name came to be known; and compacted between two of them."""
-    for share in (0.3, 0.6, 0.6, 1):
+    for share in shares:
         grown(corpus, tmp_path / "logs", share)
         bring(session, tmp_path / "lake", tmp_path / "logs", cluster="c")
         done = tell(session, tmp_path / "lake")
@@ -190,6 +205,31 @@ def first_batch(data: bytes) -> int:
     return 12 + int.from_bytes(data[8:12], "big")
 
 
+def test_commits_that_read_with_a_problem_or_not_at_all(session: SparkSession, tmp_path: Path) -> None:
+    """Texts that are no UTF-8, bytes too many, a value of no known version; each between commits of the same group."""
+    key, odd_key = (
+        encode_key(Key(RECORD_TYPES[1], OffsetCommitKey(group=g, topic="t", partition=0)))
+        for g in ("g", "\udcff")
+    )
+    value = OffsetCommitValue(offset=5, metadata="\udcffm", commit_timestamp=8)
+    values = [encode_value(Value(1, "", each)) for each in (replace(value, metadata=""), value)]
+    writes = [
+        (key, values[0]),
+        (key, values[1]),
+        (odd_key, values[0]),
+        (key, values[0] + b"x"),
+        (key, b"\0\x63"),
+    ]
+    path = tmp_path / "logs" / "__consumer_offsets-0" / f"{0:020d}.log"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(write_batches((Batch([Record(*write)], 9) for write in [*writes, *writes]), 1 << 20))
+    bring(session, tmp_path / "lake", path, cluster="c")
+    tell(session, tmp_path / "lake")
+    assert histories(tmp_path / "lake") == plain_histories({"c": tmp_path / "logs"})
+    assert {row["group"] for row in rows(tmp_path / "lake", "offset_history")} == {"g", "\ufffd"}
+    assert len(rows(tmp_path / "lake", "anomalies")) == 2
+
+
 def test_what_is_no_lake_is_refused(session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="an ingest made"):
         tell(session, tmp_path)
@@ -228,9 +268,6 @@ def half_told(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
         grown("4.3.1-kip848", folder / "logs", share)
         bring(session, folder / "lake", folder / "logs", cluster="c")
     return folder / "lake", copy(folder / "logs", 1)
-
-
-deep = pytest.mark.deep
 
 
 @pytest.mark.parametrize("before", [pytest.param(True, marks=deep), False])
