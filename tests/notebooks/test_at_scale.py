@@ -1,0 +1,57 @@
+"""04_at_scale_with_delta: Spark and Arrow give the same answers, and they are those of the log."""
+
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+import pytest
+from pyspark.sql import SparkSession
+
+from spark.replay import replay
+from tests.notebooks.execute import NOTEBOOKS, execute, outputs
+from tests.spark.lakes import CORPORA, bring, rows
+
+NAME = "04_at_scale_with_delta.ipynb"
+CLUSTERS = ("2.4.1-mix", "3.9.2-txn")
+FACTS = """{
+    "clusters": list(ledger["cluster"]),
+    "records": int(ledger["records"].sum()),
+    "adds_up": bool(ledger["adds_up"].all()),
+    "offenders": {f"{row.cluster} {row.group}": int(row.commits) for row in offenders.itertuples() if row.commits},
+    "by_arrow": {f"{row.cluster} {row.group}": int(row.commits) for row in by_group.itertuples()},
+    "minutes": int(per_minute["commits"].sum()),
+    "bytes": int(compaction["bytes"].sum()),
+    "history": len(history),
+    "rewinds": sorted(set(rewinds["group"])),
+}"""
+
+pytestmark = [pytest.mark.notebook, pytest.mark.spark]
+
+
+def test_nothing_is_stored_with_it() -> None:
+    notebook = nbformat.read(NOTEBOOKS / NAME, as_version=4)
+    nbformat.validate(notebook)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.outputs == [] and cell.execution_count is None for cell in cells)
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+
+
+def test_it_answers_of_a_lake(session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = tmp_path / "lake"
+    for cluster in CLUSTERS:
+        bring(session, lake, CORPORA / cluster / "segments", cluster=cluster)
+    replay(str(lake), lambda: session)
+    monkeypatch.setenv("OFFSETS_TOOL_LAKE", str(lake))
+    facts, notebook = execute(NAME, FACTS)
+    events, log = rows(lake, "events"), rows(lake, "log")
+    commits = Counter(
+        f"{row['cluster']} {row['group']}" for row in events if row["committed_offset"] is not None
+    )
+    assert facts["clusters"] == list(CLUSTERS)
+    assert facts["records"] == len(events)
+    assert facts["adds_up"]
+    assert facts["offenders"] == facts["by_arrow"] == commits
+    assert facts["minutes"] == commits.total()
+    assert facts["bytes"] == sum(len(row["key"] or b"") + len(row["value"] or b"") for row in log)
+    assert facts["history"] > 0 and "iris_pricing" in facts["rewinds"]
+    assert len(outputs(notebook, "image/png")) == 4
