@@ -60,7 +60,7 @@ def replay_work(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
         unit = first.column(UNIT)[0].as_py()
         work = job.work[unit]
         try:
-            files, facts = _replay(job, work, _once(chain([first], filled), work))
+            files, facts = _replay(job, work, once(chain([first], filled), work))
             done = WorkDone(unit, None, json.dumps(files), json.dumps(facts))
         except (OffsetsToolError, OSError) as error:
             done = WorkDone(unit, str(error), "[]", "{}")
@@ -69,7 +69,7 @@ def replay_work(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
     return task
 
 
-def _once(batches: Iterator[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
+def once(batches: Iterator[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
     """Each record once; UsageError where two copies have one offset. Rows are in the order of offsets, then of ingests."""
     last, copy = -1, ""
     for batch in batches:
