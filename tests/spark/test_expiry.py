@@ -1,0 +1,150 @@
+"""Expiry in the lake is the command line's, row for row; only what is new is derived again; a kill at a commit changes nothing."""
+
+import json
+import shutil
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from offsets_tool.cli import main
+from offsets_tool.errors import UsageError
+from offsets_tool.replay.expiry_rows import ExpiryRow, expiry_row
+from offsets_tool.wire.text import java_text
+from spark.derive import Derived
+from spark.expiry import ExpiryRequest, expiry
+from tests.conftest import DEEP
+from tests.spark.histories import rows, tell
+from tests.spark.lakes import CORPORA, bring, files
+from tests.spark.test_replay import Killed, killed
+
+pytestmark = pytest.mark.spark
+
+SAMPLE = (
+    "0.9.0.1-mix",
+    "0.8.2.2-to-0.11.0.3-upgrade",
+    "1.1.1-expiry",
+    "2.8.2-expiry",
+    "3.9.2-txn",
+    "4.2.1-newgroups",
+    "4.3.1-kip848",
+)
+TOLD = [path.name for path in sorted(CORPORA.iterdir()) if DEEP or path.name in SAMPLE]
+DAY = 86_400_000
+_TIMES = ("expires_at", "gone_at", "expected_at")
+deep = pytest.mark.deep
+
+
+def derive(session: SparkSession, lake: Path, **asked: Any) -> Derived:
+    return expiry(str(lake), lambda: session, ExpiryRequest(**asked))
+
+
+def found(lake: Path) -> list[ExpiryRow]:
+    """In one order; clusters apart from each other."""
+    told = sorted(rows(lake, "expiry"), key=lambda row: (row["cluster"], repr(expiry_row(row))))
+    return [expiry_row(row) for row in told]
+
+
+def said(*args: object) -> list[ExpiryRow]:
+    """By `offsets-tool expiry`."""
+    result = CliRunner().invoke(main, ["expiry", *map(str, args), "--format", "jsonl"])
+    assert result.exit_code == 0, result.output
+    return sorted((_row(json.loads(line)) for line in result.stdout.splitlines()), key=repr)
+
+
+def _row(row: dict[str, Any]) -> ExpiryRow:
+    texts = {name: java_text(value) for name, value in row.items() if isinstance(value, str)}
+    return expiry_row(row | texts | {name: _epoch(row[name]) for name in _TIMES if row.get(name)})
+
+
+def _epoch(text: str) -> int:
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+@pytest.fixture(scope="module")
+def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each corpus as a cluster, replayed."""
+    made = tmp_path_factory.mktemp("lake")
+    for corpus in TOLD:
+        bring(session, made, CORPORA / corpus / "segments", cluster=corpus)
+    tell(session, made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        ({}, ()),
+        (
+            {"release": (3, 6), "retentions": (60_000, 7 * DAY), "check_interval_ms": 2_000},
+            ("--kafka-version", "3.6", "--retention", "1m", "--retention", "7d", "--check-interval", "2s"),
+        ),
+    ],
+)
+def test_expiry_is_that_of_the_command_line(
+    session: SparkSession, lake: Path, asked: dict[str, Any], options: tuple[str, ...]
+) -> None:
+    done = derive(session, lake, **asked)
+    expected = [row for corpus in TOLD for row in said(CORPORA / corpus / "segments", *options)]
+    assert found(lake) == expected
+    assert {row.status for row in expected} == {"live", "gone"}
+    assert sum(done.rows.values()) == len(expected)
+    assert all(note.startswith(tuple(TOLD)) and "supposed" in note for note in done.notes) and bool(
+        done.notes
+    ) != bool(asked)
+
+
+@pytest.fixture(scope="module")
+def small(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two clusters, derived; then one of them grew."""
+    made = tmp_path_factory.mktemp("small")
+    for cluster in ("a", "b"):
+        bring(session, made, PARTS[0], cluster=cluster)
+    tell(session, made)
+    derive(session, made)
+    bring(session, made, PARTS[1], cluster="b")
+    tell(session, made)
+    return made
+
+
+PARTS = [CORPORA / "2.8.2-expiry" / "segments" / f"__consumer_offsets-{number}" for number in (25, 15)]
+
+
+def expected_of(folder: Path) -> list[ExpiryRow]:
+    for part in PARTS:
+        shutil.copytree(part, folder / "both" / part.name)
+    return [*said(PARTS[0]), *said(folder / "both")]
+
+
+def test_nothing_new_writes_nothing_and_what_is_new_takes_the_place_of_what_there_was(
+    session: SparkSession, small: Path, tmp_path: Path
+) -> None:
+    lake = Path(shutil.copytree(small, tmp_path / "lake"))
+    assert list(derive(session, lake).rows) == ["b"]
+    assert found(lake) == expected_of(tmp_path)
+    assert {row["run"] for row in rows(lake, "expiry") if row["cluster"] == "a"} == {1}
+    before = [file for file in files(lake) if file[0] != ".ingest.lock"]
+    assert derive(session, lake) == Derived(None, {}, [])
+    assert [file for file in files(lake) if file[0] != ".ingest.lock"] == before
+
+
+@pytest.mark.parametrize("before", [pytest.param(True, marks=deep), False])
+@pytest.mark.parametrize("step", [0, pytest.param(1, marks=deep)])
+def test_killed_at_a_commit(
+    session: SparkSession, small: Path, tmp_path: Path, step: int, before: bool
+) -> None:
+    lake = Path(shutil.copytree(small, tmp_path / "lake"))
+    with killed(step, before=before) as made, pytest.raises(Killed):
+        derive(session, lake)
+    assert len(made) == step + (not before)
+    derive(session, lake)
+    assert found(lake) == expected_of(tmp_path)
+    assert derive(session, lake).run is None
+
+
+def test_a_lake_without_histories_is_refused(session: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="offsets-spark replay first"):
+        derive(session, tmp_path)
