@@ -40,7 +40,9 @@ _COMMANDS = {
     "replay": Place(
         "spark.cli_run", "Tells what ingests have brought as histories of offsets, groups and members."
     ),
-    "run": Place("spark.cli_run", "All of it: ingests, and replays what is new."),
+    "lag": Place("spark.cli_derive", "How far behind groups were, at each commit or on a grid of times."),
+    "expiry": Place("spark.cli_derive", "When committed offsets expire, and why those that are gone went."),
+    "run": Place("spark.cli_run", "All of it: ingests, replays what is new, tells lag and expiry."),
     "sql": Place("spark.cli", "Answers questions in SQL, over the lake's tables and views."),
     "compact": Place("spark.cli", "Makes few, sorted files of the many small ones that ingests leave."),
 }

@@ -42,7 +42,7 @@ def replay_command(*, lake: str, coordinator: str, format_: str | None) -> None:
 
     with spark_errors("replay"):
         step = run_replay(lake, lambda: session("offsets-spark replay"), coordinator)
-    _show([step], format_)
+    show([step], format_)
 
 
 @click.command(
@@ -53,7 +53,7 @@ def replay_command(*, lake: str, coordinator: str, format_: str | None) -> None:
 @coordinator_option
 @format_option
 def run_command(*, format_: str | None, coordinator: str, **options: Any) -> None:
-    """Does all there is to do: ingests SOURCE..., replays what is new. One row a job: what came in, what was written, seconds.
+    """Does all there is to do: ingests SOURCE..., replays what is new, tells lag and expiry. A row a job: what came, what it wrote.
 
     The same as the commands for themselves, in their order. Run again with more, or with the same, only what is new is done.
     """
@@ -65,10 +65,11 @@ def run_command(*, format_: str | None, coordinator: str, **options: Any) -> Non
     options["columns"] = parse_columns(options["columns"])
     request = Request(paths=options.pop("sources"), **options)
     with Bar() as bar, spark_errors("run"):
-        _show(run(request, lambda: session("offsets-spark run"), coordinator, bar.show), format_)
+        show(run(request, lambda: session("offsets-spark run"), coordinator, bar.show), format_)
 
 
-def _show(steps: "Iterable[Step]", format_: str | None) -> None:
+def show(steps: "Iterable[Step]", format_: str | None) -> None:
+    """A row a job, as it ends."""
     from offsets_tool.cli.render import default_format, output, write_rows  # noqa: PLC0415 - heavy
 
     chosen = format_ or default_format()

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.errors import UsageError
 from spark.commit import locked
-from spark.tables import REPLAY_TABLES, TABLES, Table
+from spark.tables import DERIVED_TABLES, REPLAY_TABLES, TABLES, Table
 
 DAYS_KEPT: Final = 7
 """As Delta's own default."""
@@ -46,7 +46,7 @@ def compact(lake: str, start: Callable[[], SparkSession], days_kept: int = DAYS_
             f"{lake} is no lake (it has no table {missing[0]}): name the folder that an ingest made"
         )
     with locked(root):
-        there = [table for table in (*TABLES, *REPLAY_TABLES) if _is_there(root, table)]
+        there = [table for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES) if _is_there(root, table)]
         return [_compact(root / table.name, table, start, days_kept) for table in there]
 
 

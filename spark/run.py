@@ -9,7 +9,11 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
+from spark.derive import Derived
+from spark.ends import EndsRequest
+from spark.expiry import ExpiryRequest, expiry
 from spark.ingest import Ingested, Progress, Request, ingest
+from spark.lag import LagRequest, lag
 from spark.replay import Replayed, replay
 
 
@@ -27,14 +31,27 @@ class Step(NamedTuple):
 def run(
     request: Request, start: Callable[[], SparkSession], coordinator: str, progress: Progress | None = None
 ) -> Iterator[Step]:
-    """Ingests and replays, a Step as each ends; errors as `ingest` and `replay` have them."""
+    """Every job, a Step as each ends; errors as they have them. Lag at commits, expiry by what the log proves."""
     yield _timed(lambda: _ingested(ingest(request, start, progress)))
     yield run_replay(request.lake, start, coordinator)
+    ends = EndsRequest(paths=request.paths, cluster=request.cluster)
+    yield run_lag(request.lake, start, LagRequest(ends=ends))
+    yield run_expiry(request.lake, start, ExpiryRequest())
 
 
 def run_replay(lake: str, start: Callable[[], SparkSession], coordinator: str) -> Step:
     """Only that."""
     return _timed(lambda: _replayed(replay(lake, start, coordinator)))
+
+
+def run_lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> Step:
+    """Only that."""
+    return _timed(lambda: _derived("lag", lag(lake, start, request)))
+
+
+def run_expiry(lake: str, start: Callable[[], SparkSession], request: ExpiryRequest) -> Step:
+    """Only that."""
+    return _timed(lambda: _derived("expiry", expiry(lake, start, request)))
 
 
 def _timed(job: Callable[[], Step]) -> Step:
@@ -52,3 +69,8 @@ def _replayed(done: Replayed) -> Step:
     records = sum(row["records"] for row in done.partitions)
     came = {"records": records, "partitions": len(done.partitions)}
     return Step("replay", done.run, done.rows, came, done.notes, 0)
+
+
+def _derived(job: str, done: Derived) -> Step:
+    rows = {job: sum(done.rows.values())} if done.run else {}
+    return Step(job, done.run, rows, {"clusters": len(done.rows)}, done.notes, 0)

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from spark.cli import main
+from tests.lag.test_data_log import LAG, SAID
 from tests.spark.histories import histories, plain_histories, rows
 from tests.spark.lakes import CORPORA
 
@@ -16,12 +17,13 @@ pytestmark = pytest.mark.spark
 LOGS = CORPORA / "4.1.2-newgroups" / "segments"
 
 
-def test_run_is_ingest_and_replay(session: SparkSession, tmp_path: Path) -> None:
+def test_run_is_every_job(session: SparkSession, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     command = ["run", str(LOGS), "--lake", str(lake), "--cluster", "c"]
     done = CliRunner().invoke(main, command)
-    assert (done.exit_code, done.stderr) == (0, "")
-    ingested, replayed = map(json.loads, done.stdout.splitlines())
+    assert done.exit_code == 0
+    assert done.stderr.startswith("c: supposed: by the rules of") and done.stderr.count("\n") == 1
+    ingested, replayed, *derived = map(json.loads, done.stdout.splitlines())
     assert histories(lake) == plain_histories({"c": LOGS})
     assert (ingested["job"], ingested["run"]) == ("ingest", 1)
     assert ingested["rows"] == {name: len(rows(lake, name)) for name in ("log", "events", "sources")}
@@ -30,11 +32,42 @@ def test_run_is_ingest_and_replay(session: SparkSession, tmp_path: Path) -> None
     assert (replayed["job"], replayed["run"]) == ("replay", 1)
     assert replayed["rows"] == {name: len(rows(lake, name)) for name in replayed["rows"]}
     assert replayed["ledger"]["records"] == sums["records"]
+    assert [(step["job"], step["run"], step["ledger"]) for step in derived] == [
+        (job, 1, {"clusters": 1}) for job in ("lag", "expiry")
+    ]
+    assert [step["rows"] for step in derived] == [{job: len(rows(lake, job))} for job in ("lag", "expiry")]
     again = CliRunner().invoke(main, [*command, "--format", "table"])
     assert again.stderr == "".join(
-        f"{job}: nothing new, the tables are as they were\n" for job in ("ingest", "replay")
+        f"{job}: nothing new, the tables are as they were\n" for job in ("ingest", "replay", "lag", "expiry")
     )
-    assert [line.split()[0] for line in again.stdout.splitlines()] == ["job", "ingest", "replay"]
+    assert [line.split()[0] for line in again.stdout.splitlines()] == [
+        "job",
+        "ingest",
+        "replay",
+        "lag",
+        "expiry",
+    ]
+
+
+def test_lag_and_expiry_alone_by_what_is_asked_for(session: SparkSession, tmp_path: Path) -> None:
+    """Options reach the rows: ends from a file, times, retentions."""
+    for command in (["ingest", str(LAG / "broker")], ["replay"]):
+        CliRunner().invoke(main, [*command, "--lake", str(tmp_path)])
+    ends = tmp_path / "ends.txt"
+    ends.write_text(SAID["latest"])
+    asked = ["lag", "--lake", str(tmp_path), "--ends", str(ends), "--ends-at", str(SAID["at"])]
+    done = CliRunner().invoke(main, [*asked, "--until", "2000-01-01", "--read-committed", "--grid", "1h"])
+    assert (done.exit_code, rows(tmp_path, "lag")) == (0, [])
+    assert {(row["at"], row["method"]) for row in rows(tmp_path, "ends")} == {(SAID["at"], "sampled")}
+    assert CliRunner().invoke(main, asked).exit_code == 0
+    assert {row["method"] for row in rows(tmp_path, "lag")} <= {"interpolated", "sampled", "lower bound"}
+    asked = ["expiry", "--lake", str(tmp_path), "--kafka-version", "3.6", "--check-interval", "2s"]
+    done = CliRunner().invoke(main, [*asked, "--retention", "1m", "--retention", "7d"])
+    assert (done.exit_code, done.stderr) == (0, "")
+    found = {
+        (row["release"], row["retention_ms"], row["check_interval_ms"]) for row in rows(tmp_path, "expiry")
+    }
+    assert found == {("3.6", 60_000, 2_000), ("3.6", 604_800_000, 2_000)}
 
 
 def test_replay_alone_by_rules_that_are_asked_for(session: SparkSession, tmp_path: Path) -> None:
