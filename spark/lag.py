@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -67,12 +69,24 @@ def _asked(request: LagRequest) -> dict[str, Any]:
 
 
 def _newest_records(root: Path, clusters: Iterable[str]) -> dict[str, int]:
-    """The time of each cluster's newest record, epoch milliseconds; 0 where records have none."""
+    """The time of each cluster's newest record, epoch milliseconds; where records have none (magic 0), of the newest commit."""
     newest = dict.fromkeys(clusters, 0)
     for row in ArrowLake(root).sources():
         if row["cluster"] in newest and counts(row["kind"], row["fate"]):
             newest[row["cluster"]] = max(newest[row["cluster"]], row["max_timestamp"] or 0)
-    return newest
+    untimed = [cluster for cluster, at in newest.items() if at == 0]
+    return newest | _newest_commits(root, untimed) if untimed else newest
+
+
+def _newest_commits(root: Path, clusters: list[str]) -> dict[str, int]:
+    commits = DeltaTable(root / OFFSET_HISTORY.name).to_pyarrow_dataset()
+    of_these = pc.field("cluster").isin(clusters)
+    found = dict.fromkeys(clusters, 0)
+    for rows in commits.to_batches(columns=["cluster", "commit_timestamp"], filter=of_these):
+        of_each = pa.table(rows).group_by("cluster").aggregate([("commit_timestamp", "max")])
+        for row in of_each.to_pylist():
+            found[row["cluster"]] = max(found[row["cluster"]], row["commit_timestamp_max"])
+    return found
 
 
 class _Lag(NamedTuple):
