@@ -18,6 +18,8 @@ from offsets_tool.errors import OffsetsToolError, UsageError
 from spark.views import CONTENTS, Shown
 
 END: Final = ";"
+_MAKERS: Final = {"lag": "lag", "ends": "lag", "derivations": "lag", "expiry": "expiry"}
+"""The command that makes a table; of all others it is replay."""
 _NOT_FOUND: Final = "TABLE_OR_VIEW_NOT_FOUND"
 
 
@@ -109,5 +111,6 @@ def _told(error: PySparkException, shown: Sequence[Shown]) -> OffsetsToolError:
     if lacking is None:
         return UsageError(f"there is no {name} here: SELECT name, comment FROM {CONTENTS} names all")
     return UsageError(
-        f"{name} needs the table {lacking.lacks}, which this lake does not have yet: offsets-spark replay makes it"
+        f"{name} needs the table {lacking.lacks}, which this lake does not have yet: "
+        f"offsets-spark {_MAKERS.get(lacking.lacks or '', 'replay')} makes it"
     )

@@ -4,7 +4,7 @@
 so that all of them show the same. SQL functions only, no Python for any row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from deltalake import DeltaTable
@@ -14,7 +14,17 @@ from pyspark.sql import functions as F
 
 from offsets_tool.errors import UsageError
 from spark.commit import run_of
-from spark.tables import REPLAY_TABLES, REPLAYS, SOURCES, TABLES, Table
+from spark.tables import (
+    DERIVATIONS,
+    ENDS,
+    EXPIRY,
+    LAG,
+    REPLAY_TABLES,
+    REPLAYS,
+    SOURCES,
+    TABLES,
+    Table,
+)
 from spark.view import View
 from spark.views_history import VIEWS as OF_HISTORIES
 from spark.views_kinds import VIEWS as OF_KINDS
@@ -46,18 +56,7 @@ class Shown(NamedTuple):
 
 def open_lake(session: SparkSession, lake: str) -> tuple[Shown, ...]:
     """Makes the lake's tables and views temporary views of the session. UsageError where there is no lake."""
-    # What makes a run count is read first: of these runs, the other tables have all rows.
-    sources, replays = (_stored(session, lake, table) for table in (SOURCES, REPLAYS))
-    if sources is None:
-        raise UsageError(
-            f"{lake} is no lake (it has no table {SOURCES.name}): name the folder that an ingest made"
-        )
-    counted = _counted([row.run for row in sources.select("run").distinct().collect()])
-    replayed = 0 if replays is None else replays.agg(F.max("run")).collect()[0][0] or 0
-    shown = [_show_table(session, table, _stored(session, lake, table), counted) for table in TABLES]
-    for table in REPLAY_TABLES:
-        rows = _stored(session, lake, table, replayed) if replayed else None
-        shown.append(_show_table(session, table, rows, F.lit(True)))
+    shown = [_show_table(session, table, rows) for table, rows in _tables(session, lake)]
     there = {table.name for table in shown if table.lacks is None}
     shown += [_show_view(session, view, there) for view in VIEWS]
     names = session.createDataFrame(shown, ", ".join(f"{name} STRING" for name in Shown._fields))
@@ -67,11 +66,39 @@ def open_lake(session: SparkSession, lake: str) -> tuple[Shown, ...]:
     return tuple(shown)
 
 
-def _show_table(session: SparkSession, table: Table, rows: DataFrame | None, counted: Column) -> Shown:
+def _tables(session: SparkSession, lake: str) -> Iterator[tuple[Table, DataFrame | None]]:
+    """All tables, each with its rows that count. What makes runs count is read first: of these, the others have all rows."""
+    sources, replays, derivations = (
+        _stored(session, lake, table) for table in (SOURCES, REPLAYS, DERIVATIONS)
+    )
+    if sources is None:
+        raise UsageError(
+            f"{lake} is no lake (it has no table {SOURCES.name}): name the folder that an ingest made"
+        )
+    counted = _counted([row.run for row in sources.select("run").distinct().collect()])
+    last = dict.fromkeys(REPLAY_TABLES, None if replays is None else _last(replays))
+    if derivations is not None:
+        last |= {table: _last(derivations.where(F.col("derived") == table.name)) for table in (LAG, EXPIRY)}
+    for table in TABLES:
+        rows = _stored(session, lake, table)
+        yield table, None if rows is None else rows.where(counted)
+    for table in (*REPLAY_TABLES, LAG, EXPIRY):
+        run = last.get(table)
+        yield table, _stored(session, lake, table, run) if run else None
+    yield DERIVATIONS, derivations
+    yield ENDS, _stored(session, lake, ENDS)
+
+
+def _last(runs: DataFrame) -> int | None:
+    run: int | None = runs.agg(F.max("run")).collect()[0][0]
+    return run
+
+
+def _show_table(session: SparkSession, table: Table, rows: DataFrame | None) -> Shown:
     if rows is None:
         session.catalog.dropTempView(table.name)
     else:
-        rows.where(counted).createOrReplaceTempView(table.name)
+        rows.createOrReplaceTempView(table.name)
     return Shown(table.name, "table", table.comment, None if rows is not None else table.name)
 
 

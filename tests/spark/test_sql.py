@@ -1,15 +1,20 @@
 """`offsets-spark sql`: answers as rows, in each format; what cannot be is one sentence."""
 
 import json
+import re
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
+from offsets_tool.cli.render import write_rows
 from spark.cli import main
-from spark.sql import statements
-from tests.spark.lakes import SEGMENT, bring, rows
+from spark.replay import replay
+from spark.sql import ask, statements
+from spark.views import CONTENTS, OF_KINDS, VIEWS, open_lake
+from tests.spark.lakes import CORPORA, FIXTURES, SEGMENT, bring, rows
 
 pytestmark = pytest.mark.spark
 
@@ -91,3 +96,33 @@ def test_what_cannot_be_is_one_sentence(lake: Path, query: str, said: str) -> No
 def test_what_is_no_lake(session: SparkSession, tmp_path: Path) -> None:
     done = sql(tmp_path, "SELECT 1")
     assert done.exit_code != 0 and "an ingest made" in done.stderr
+
+
+README = (FIXTURES.parent / "README.md").read_text()
+QUESTIONS = re.findall(r"\n([^\n]+\?)\n\n```sql\n(.*?)```\n\n```\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_readme_s_questions(session: SparkSession, tmp_path: Path) -> None:
+    """Each answer as it is printed there, spaces aside."""
+    lake = str(tmp_path / "lake")
+    for cluster in ("2.4.1-mix", "3.9.2-txn", "4.3.1-kip848"):
+        bring(session, tmp_path / "lake", CORPORA / cluster / "segments", cluster=cluster)
+    replay(lake, lambda: session)
+    own = session.newSession()
+    shown = open_lake(own, lake)
+    assert len(QUESTIONS) == 10
+    for question, query, printed in QUESTIONS:
+        answer = ask(own, shown, query)
+        out = BytesIO()
+        write_rows(out, answer.rows, "table", answer.columns)
+        assert _words(out.getvalue().decode()) == _words(printed), question
+
+
+def _words(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def test_the_readme_names_every_view() -> None:
+    of_kinds = {view.name for view in OF_KINDS} - {"group_metadata_members"}
+    others = {view.name for view in VIEWS} - of_kinds - {"overlaps"}
+    assert [name for name in {*others, CONTENTS} if f"`{name}`" not in README] == []
