@@ -55,12 +55,12 @@ class CommitHistory:
         known = begins[self._waiting[run["subject"][begins]]]
         told = [row for place in np.setdiff1d(begins, known).tolist() if (row := self._taken(run, place))]
         inside = np.flatnonzero(~is_first)
-        before = np.concatenate((self._held[run["subject"][known]], run[inside - 1]))
-        after = np.concatenate((known, inside))
-        run["delta"][after] = run["committed_offset"][after] - before["committed_offset"]
+        held, after = self._held[run["subject"][known]], np.concatenate((known, inside))
+        committed = run["committed_offset"]
+        run["delta"][known] = committed[known] - held["committed_offset"]
+        run["delta"][inside] = committed[inside] - committed[inside - 1]
         run["has_delta"][after] = True
-        # Taken out before, these have no delta yet.
-        before[len(known) :] = run[inside - 1]
+        before = np.concatenate((held, run[inside - 1]))
         last = np.append(begins[1:], len(run)) - 1
         self._held[run["subject"][last]] = run[last]
         self._waiting[run["subject"][last]] = True
@@ -103,19 +103,19 @@ class CommitHistory:
 
     def _find_owners(self, run: Array, is_first: Array) -> None:
         """Of each commit; asked where the subject's group, or the topic's id, is not as before."""
-        before = np.empty(len(run), FACTS)
-        before[is_first] = self._held[run["subject"][is_first]]
-        before[~is_first] = run[np.flatnonzero(~is_first) - 1]
-        asked = before["topic_id"] != run["topic_id"]
+        firsts = run["subject"][is_first]
+        ids_before = np.roll(run["topic_id"], 1)
+        ids_before[is_first] = self._held["topic_id"][firsts]
+        asked = ids_before != run["topic_id"]
         asked |= is_first & ~self._owned[run["subject"]]
         numbers = run["owner"]
-        numbers[is_first] = before["owner"][is_first]
+        numbers[is_first] = self._held["owner"][firsts]
         for place in np.flatnonzero(asked).tolist():
             numbers[place] = self._owner(int(run["subject"][place]), run["topic_id"][place])
         # What was not asked has the owner of the commit before it.
         known = np.where(asked | is_first, np.arange(len(run)), 0)
         run["owner"] = numbers[np.maximum.accumulate(known)]
-        self._owned[run["subject"][is_first]] = True
+        self._owned[firsts] = True
 
     def _owner(self, subject: int, topic_id: str | None) -> int:
         offset = self._subjects.offsets[subject]
