@@ -6,6 +6,7 @@ nothing is written. Knows nothing of what is derived.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
@@ -18,7 +19,7 @@ from offsets_tool.errors import UsageError
 from offsets_tool.table_rows import DerivationRow
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import String
-from spark.commit import REPLAY, ArrowLake, Chain
+from spark.commit import REPLAY, ArrowLake, Chain, locked
 from spark.parquet import NewFile, TableWriter
 from spark.replaced import Replaced
 from spark.tables import DERIVATIONS, REPLAYS, Table
@@ -26,7 +27,7 @@ from spark.tables import DERIVATIONS, REPLAYS, Table
 Basis = Mapping[str, Any]
 """What rows rest on, as JSON has it."""
 Made = tuple[str, NewFile]
-"""A file, and the cluster all of whose rows it has or shares with others of its."""
+"""The cluster whose rows a file has, and the file."""
 Make = Callable[[list[str], int], list[Made]]
 """Writes the rows of some clusters, for a run."""
 
@@ -39,16 +40,21 @@ class Derived(NamedTuple):
     notes: list[str]
 
 
-def replayed(root: Path) -> dict[str, int]:
-    """The last replay of each cluster; an interrupted one is finished first. UsageError where none was."""
+@contextmanager
+def replayed(root: Path) -> Iterator[dict[str, int]]:
+    """The last replay of each cluster, for as long as nobody else writes to the lake. An interrupted one is finished first.
+
+    UsageError where there are no histories.
+    """
     if not (root / REPLAYS.name / "_delta_log").is_dir():
         raise UsageError(f"{root} has no histories: run offsets-spark replay first")
-    lake = ArrowLake(root, REPLAY)
-    lake.finish()
-    runs: dict[str, int] = {}
-    for row in lake.rows(REPLAYS):
-        runs[row["cluster"]] = max(row["run"], runs.get(row["cluster"], 0))
-    return runs
+    with locked(root):
+        lake = ArrowLake(root, REPLAY)
+        lake.finish()
+        runs: dict[str, int] = {}
+        for row in lake.rows(REPLAYS):
+            runs[row["cluster"]] = max(row["run"], runs.get(row["cluster"], 0))
+        yield runs
 
 
 def derive(root: Path, chain: Chain, basis: Mapping[str, Basis], make: Make) -> Derived:

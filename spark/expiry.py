@@ -26,7 +26,7 @@ from offsets_tool.replay.expiry_policy import Basis, Signs
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
-from spark.commit import ArrowLake, Chain, locked
+from spark.commit import ArrowLake, Chain
 from spark.derive import Derived, Made, derive, made_of, replayed, write_derived
 from spark.plan import ARCHIVE, counts
 from spark.replay_plan import Known as Replay
@@ -58,8 +58,8 @@ def expiry(lake: str, start: Callable[[], SparkSession], request: ExpiryRequest)
         "retentions": list(request.retentions),
         "check_interval_ms": request.check_interval_ms,
     }
-    with locked(root):
-        basis = {cluster: {"replay": run, "asked": asked} for cluster, run in replayed(root).items()}
+    with replayed(root) as replays:
+        basis = {cluster: {"replay": run, "asked": asked} for cluster, run in replays.items()}
         making = _Expiry(root, start, request)
         done = derive(root, OF_EXPIRY, basis, making.make)
         return done._replace(notes=[*making.notes, *done.notes])

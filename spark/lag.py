@@ -20,7 +20,7 @@ from pyspark.sql.window import Window
 from offsets_tool.columns.lag import COLUMNS, ORDER, LagAsked, lag_batches
 from offsets_tool.lag.samples import EndMethod
 from offsets_tool.wire.arrow import arrow_schema
-from spark.commit import ArrowLake, Chain, locked
+from spark.commit import ArrowLake, Chain
 from spark.derive import Derived, FilesMade, Made, derive, made_of, replayed, write_derived
 from spark.ends import OF_ENDS, EndsRequest, bring_ends
 from spark.plan import counts
@@ -46,8 +46,7 @@ def lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> De
     """Takes in end offsets, and makes the rows of clusters where something is new; errors as `replayed` and
     `bring_ends` have them."""
     root = Path(lake).absolute()
-    with locked(root):
-        replays = replayed(root)
+    with replayed(root) as replays:
         newest = _newest_records(root, replays)
         brought = bring_ends(root, request.ends, newest)
         runs = dict[str, int]()

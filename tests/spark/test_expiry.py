@@ -147,4 +147,5 @@ def test_killed_at_a_commit(
 
 def test_a_lake_without_histories_is_refused(session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="offsets-spark replay first"):
-        derive(session, tmp_path)
+        derive(session, tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()

@@ -245,7 +245,7 @@ def test_a_directory_read_again_is_not_a_topic_made_anew(session: SparkSession, 
 
 def test_what_cannot_be_is_said(session: SparkSession, small: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="offsets-spark replay first"):
-        count(session, tmp_path)
+        count(session, tmp_path / "nowhere")
     said = tmp_path / "ends.json"
     said.write_text(json.dumps({"topic": "t", "partition": 0, "at": 1, "end": 1}))
     lake = Path(shutil.copytree(small, tmp_path / "lake"))
