@@ -14,6 +14,7 @@ from bench.machine import described
 from bench.memory import memory_table
 from bench.one_core import codecs_table, commits_table, mixes_table, one_core
 from bench.replay import replay_table
+from bench.runs import runs_table
 from bench.table import Table, quoted
 from offsets_tool.errors import OffsetsToolError
 from spark.jars import cache
@@ -52,6 +53,7 @@ def _tables() -> Iterator[Table]:
         yield commands_table()
     with TemporaryDirectory(dir=kept) as folder:
         yield lakes_table(Path(folder))
+        yield runs_table(Path(folder))
         yield memory_table(Path(folder))
 
 

@@ -47,7 +47,7 @@ def _rows(running: SparkSession, input_: Input, folder: Path) -> list[tuple[str,
     shutil.rmtree(folder, ignore_errors=True)
     path = input_.path()
     _ingest(running, path, folder / _SOURCE)
-    copy = _copier(running, folder)
+    copy = copier(running, folder)
     copy(LOG, EVENTS)
     records = _agreed(running, input_, folder)
     ingest_all = _ingester(running, path, folder, _SEGMENTS * records)
@@ -64,7 +64,7 @@ def _rows(running: SparkSession, input_: Input, folder: Path) -> list[tuple[str,
     return [(name, number(ours), number(both), times(ours / both), number(log), times(ours / log))]
 
 
-def _copier(running: SparkSession, folder: Path) -> Callable[..., None]:
+def copier(running: SparkSession, folder: Path) -> Callable[..., None]:
     """Copies the tables that it is given from one segment's Parquet files into Delta tables."""
     tables = {t.name: running.read.parquet(f"{folder / _SOURCE / t.name}/*.parquet") for t in (LOG, EVENTS)}
 

@@ -9,9 +9,11 @@ from bench.inputs import Input
 from bench.pace import Entry, race, timed
 from bench.table import Table, number
 from bench.tally import Tally, agreed
+from offsets_tool.columns.history import Start, replay_batches
 from offsets_tool.columns.moment import replay_read
 from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
+from offsets_tool.columns.replay import with_raw
 from offsets_tool.events import Event, decode
 from offsets_tool.log.segment import read_segment
 from offsets_tool.replay.as_of import AsOf
@@ -54,6 +56,7 @@ def _rates(oracle: Oracle, path: Path) -> dict[str, float]:
         Entry("**ours**, one event at a time: state", timed(lambda: one_at_a_time(path, few)), few, _ROUNDS, False),
         Entry("**ours**, one event at a time: history", timed(lambda: history(path, few)), few, _ROUNDS, False),
         Entry("**ours**, by column: state", timed(lambda: by_column(path)), events, _ROUNDS),
+        Entry("**ours**, by column: history", timed(lambda: history_by_column(path)), events, _ROUNDS),
     ])  # fmt: skip
     return {name: row.rate for name, row in ran.items()}
 
@@ -95,6 +98,14 @@ def by_column(path: Path) -> State:
     replay_read(moment, 0, (read for read in reads if isinstance(read, RowsRead)))
     [partition] = moment
     return partition.state
+
+
+def history_by_column(path: Path) -> int:
+    """By rows, as `offsets-spark replay` tells them, and dropped; how many there are of offsets."""
+    reads = RowReader().read(path, Origin("", "", 0, 0))
+    both = ((read.log, read.events) for read in reads if isinstance(read, RowsRead))
+    rows = (with_raw(log, events) for log, events in both if log is not None and events is not None)
+    return sum(told.offsets.num_rows for told in replay_batches(Start(0), rows))
 
 
 def state_tally(state: State) -> Tally:

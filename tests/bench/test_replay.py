@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench.mixes import MIXES
-from bench.replay import history, tallies
+from bench.replay import history, history_by_column, tallies
 from bench.tally import agreed
 from tests.bench.test_readers import made
 from tests.oracle.client import Oracle
@@ -18,3 +18,4 @@ def test_the_same_state(mix: str, oracle: Oracle, tmp_path: Path) -> None:
     told = agreed(mix, tallies(oracle, path))
     assert told.commits > 100 and told.groups > 10
     history(path, 100)
+    assert history_by_column(path) >= told.commits

@@ -1,0 +1,66 @@
+"""All jobs of a lake in one command, against what cannot be undercut with Spark: copying the rows that the first of them writes."""
+
+import shutil
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from bench.inputs import Input
+from bench.lakes import MASTER, copier
+from bench.table import Table, number, times
+from offsets_tool.errors import OffsetsToolError
+from spark.ingest import Request
+from spark.run import Step, run
+from spark.session import session
+from spark.tables import EVENTS, LOG
+
+_INPUT: Final = Input("commits")
+
+
+def runs_table(folder: Path) -> Table:
+    """Seconds of each job for one segment, the lag of each commit by what other groups' commits imply."""
+    running = session("offsets-tool bench", master=MASTER)
+    try:
+        rows = _rows(running, folder / "run")
+    finally:
+        running.stop()
+    title = (
+        f"`offsets-spark run` on one segment of commits, Spark {MASTER}, a warm session, waited for, once:"
+    )
+    return Table(
+        title, ("", "rows written", "seconds", "M rows/s", "Spark copies `log` and `events` = 1"), rows
+    )
+
+
+def _rows(running: SparkSession, folder: Path) -> list[tuple[str, ...]]:
+    # The first run is for Spark to become warm.
+    steps = [_run(running, folder / name) for name in ("first", "source")][1]
+    copy = copier(running, folder)
+    copy(LOG, EVENTS)
+    began = perf_counter()
+    copy(LOG, EVENTS)
+    floor = perf_counter() - began
+    shutil.rmtree(folder)
+    records = steps[0].ledger["records"]
+    whole = sum(step.seconds for step in steps)
+    written = sum(sum(step.rows.values()) for step in steps)
+    jobs = [(step.job, sum(step.rows.values()), step.seconds) for step in steps]
+    return [
+        _row("Spark copies `log` and `events`", 2 * records, floor, floor),
+        *(_row(f"**ours**: {job}", count, seconds, floor) for job, count, seconds in jobs),
+        _row("**ours**: all of `run`", written, whole, floor),
+    ]
+
+
+def _row(name: str, rows: int, seconds: float, floor: float) -> tuple[str, ...]:
+    return name, f"{rows:,}", number(seconds), number(rows / max(seconds, 0.1) / 1e6), times(seconds / floor)
+
+
+def _run(running: SparkSession, lake: Path) -> list[Step]:
+    request = Request(paths=[str(_INPUT.path())], lake=str(lake), cluster="bench")
+    steps = list(run(request, lambda: running, "auto"))
+    if not all(step.rows for step in steps):
+        raise OffsetsToolError(f"a job wrote nothing: {steps}")
+    return steps
