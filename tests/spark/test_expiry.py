@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from offsets_tool.cli import main
 from offsets_tool.errors import UsageError
 from offsets_tool.replay.expiry_rows import ExpiryRow, expiry_row
 from offsets_tool.wire.text import java_text
+from spark.compact import compact
 from spark.derive import Derived
 from spark.expiry import ExpiryRequest, expiry
 from tests.conftest import DEEP
@@ -119,10 +121,15 @@ def expected_of(folder: Path) -> list[ExpiryRow]:
     return [*said(PARTS[0]), *said(folder / "both")]
 
 
+@pytest.mark.parametrize("is_compact", [False, True])
 def test_nothing_new_writes_nothing_and_what_is_new_takes_the_place_of_what_there_was(
-    session: SparkSession, small: Path, tmp_path: Path
+    session: SparkSession, small: Path, tmp_path: Path, is_compact: bool
 ) -> None:
+    """Also where both clusters have come to be in one file."""
     lake = Path(shutil.copytree(small, tmp_path / "lake"))
+    if is_compact:
+        compact(str(lake), lambda: session)
+        assert len(DeltaTable(lake / "expiry").file_uris()) == 1
     assert list(derive(session, lake).rows) == ["b"]
     assert found(lake) == expected_of(tmp_path)
     assert {row["run"] for row in rows(lake, "expiry") if row["cluster"] == "a"} == {1}
