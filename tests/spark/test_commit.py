@@ -91,7 +91,13 @@ def test_killed_at_any_change(
 
 
 @pytest.mark.parametrize(
-    "step", [pytest.param(0, marks=pytest.mark.deep), 1, 2, pytest.param(3, marks=pytest.mark.deep)]
+    "step",
+    [
+        pytest.param(0, marks=pytest.mark.deep),
+        pytest.param(1, marks=pytest.mark.deep),
+        2,
+        pytest.param(3, marks=pytest.mark.deep),
+    ],
 )
 def test_spark_killed_at_a_change(
     session: SparkSession, tmp_path: Path, expected: dict[str, list[dict[str, Any]]], step: int

@@ -291,7 +291,7 @@ def test_one_bad_file_of_an_archive_does_not_hide_the_others(session: SparkSessi
         bring(session, tmp_path / "third", folder / "a.parquet")
 
 
-@pytest.mark.parametrize("writer", Writer)
+@pytest.mark.parametrize("writer", [Writer.ARROW, pytest.param(Writer.SPARK, marks=pytest.mark.deep)])
 def test_one_bad_file_of_a_folder_does_not_hide_the_others(
     session: SparkSession, tmp_path: Path, writer: Writer
 ) -> None:
