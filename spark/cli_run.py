@@ -55,7 +55,8 @@ def replay_command(*, lake: str, coordinator: str, format_: str | None) -> None:
 def run_command(*, format_: str | None, coordinator: str, **options: Any) -> None:
     """Does all there is to do: ingests SOURCE..., replays what is new, tells lag and expiry. A row a job: what came, what it wrote.
 
-    The same as the commands for themselves, in their order. Run again with more, or with the same, only what is new is done.
+    The same as the commands for themselves, in their order. Run again with more, or with the same, only what is new is done;
+    lag and expiry as `lag` and `expiry` were last asked for.
     """
     from offsets_tool.cli.evidence import parse_columns  # noqa: PLC0415 - heavy, and not needed for --help
     from spark.ingest import Request  # noqa: PLC0415

@@ -83,6 +83,16 @@ def write_rows(root: Path, table: Table, rows: Sequence[tuple[Any, ...]]) -> lis
         return writer.close()
 
 
+def asked_before(root: Path, table: Table) -> dict[str, Any]:
+    """What a table's newest rows were asked for with, as their basis has it; nothing where there are none."""
+    if not (root / DERIVATIONS.name / "_delta_log").is_dir():
+        return {}
+    rows = (row for row in ArrowLake(root, REPLAY).rows(DERIVATIONS) if row["derived"] == table.name)
+    newest = max(rows, key=lambda row: row["run"], default=None)
+    asked: dict[str, Any] = json.loads(newest["basis"])["asked"] if newest else {}
+    return asked
+
+
 class FilesMade(NamedTuple):
     """What a task tells: files (JSON) with rows of a cluster."""
 

@@ -27,7 +27,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from spark.commit import ArrowLake, Chain
-from spark.derive import Derived, Made, derive, made_of, replayed, write_derived
+from spark.derive import Derived, Made, asked_before, derive, made_of, replayed, write_derived
 from spark.plan import ARCHIVE, counts
 from spark.replay_plan import Known as Replay
 from spark.replay_plan import Place, Work, latest
@@ -48,6 +48,13 @@ class ExpiryRequest:
     release: Release | None = None
     retentions: Sequence[int] = ()
     check_interval_ms: int = CHECK_INTERVAL_MS
+
+
+def as_before(lake: str) -> ExpiryRequest:
+    """As it was last asked of the lake."""
+    asked = asked_before(Path(lake).absolute(), EXPIRY)
+    release = asked.pop("release", None)
+    return ExpiryRequest(release=release and tuple(release), **asked)
 
 
 def expiry(lake: str, start: Callable[[], SparkSession], request: ExpiryRequest) -> Derived:

@@ -58,6 +58,8 @@ class _Done(NamedTuple):
 
     files: list[NewFile]
     row: Known
+    settled: int
+    """As Work has it."""
 
 
 class _Replay:
@@ -72,23 +74,24 @@ class _Replay:
         self._sources = ArrowLake(root).sources()
         self._upto = max((row["run"] for row in self._sources), default=0)
         self._has_odd = True
+        self._notes: list[str] = []
 
     def run(self) -> Replayed:
         self._lake.create()
-        notes = [note for note in [self._lake.finish()] if note]
-        if notes:
+        if note := self._lake.finish():
+            self._notes.append(note)
             self._forget_checkpoints()
         known = latest(self._lake.rows(REPLAYS))
         since = max((row["ingest_run"] for row in known.values()), default=0)
         if self._upto <= since and all(row["coordinator"] == self._asked for row in known.values()):
-            return Replayed(None, [], {}, notes)
-        notes += _set_aside(row for row in self._sources if row["run"] > since)
+            return Replayed(None, [], {}, self._notes)
+        self._notes += _set_aside(row for row in self._sources if row["run"] > since)
         rows = LakeRows(self._start(), self._root.as_posix(), self._upto)
         names, added = self._learn(rows.names(since))
         new = rows.new(since)
         work = plan(self._asked, new, known, added)
         if not work:
-            return Replayed(None, [], {}, notes)
+            return Replayed(None, [], {}, self._notes)
         run = self._lake.next_run()
         # What was replayed before may be replayed again: nobody has looked whether it has some.
         self._has_odd = since > 0 or any(each.has_odd for each in new)
@@ -98,7 +101,7 @@ class _Replay:
             self._discard([done[place] for place in again if place in done])
             anew = [Work(*place, 0, Rules.NEW, None, 0, 0) for place in again]
             done |= self._replay(rows, anew, run, names)
-        return self._commit(run, done, [*work, *anew] if again else work, added, notes)
+        return self._commit(run, done, added)
 
     def _learn(self, told: Sequence[tuple[str, str, str]]) -> tuple[Names, Names]:
         """All names, and those that are new."""
@@ -112,7 +115,7 @@ class _Replay:
         return {c: names.get(c, {}) | added.get(c, {}) for c in {*names, *added}}, added
 
     def _replay(self, rows: LakeRows, work: Sequence[Work], run: int, names: Names) -> dict[Place, _Done]:
-        """A task each."""
+        """A task each; another from the first record on, where a checkpoint does not read (lost, or of another release)."""
         job = Job(tuple(work), run, self._root.as_posix(), names)
         schema = from_arrow_schema(arrow_schema(WorkDone))
         told = [
@@ -123,7 +126,18 @@ class _Replay:
         ]
         if error := next((each.error for each in told if each.error), None):
             raise OffsetsToolError(error)
-        return {work[each.unit].place: self._done(work[each.unit], each, run) for each in told}
+        done = {
+            work[each.unit].place: self._done(work[each.unit], each, run) for each in told if not each.lost
+        }
+        if lost := {work[each.unit]: each.lost for each in told if each.lost}:
+            self._notes += [
+                f"partition {each.log_partition} of cluster {each.cluster!r} is told from its first record, since its checkpoint "
+                f"does not read: {why}"
+                for each, why in lost.items()
+            ]
+            anew = [each._replace(checkpoint=None, after_run=0, settled=0) for each in lost]
+            done |= self._replay(rows, anew, run, names)
+        return done
 
     def _done(self, work: Work, told: WorkDone, run: int) -> _Done:
         files = [NewFile(*file) for file in json.loads(told.files)]
@@ -137,21 +151,18 @@ class _Replay:
             "run": run,
             **json.loads(told.facts),
         }
-        return _Done(files, row)
+        return _Done(files, row, work.settled)
 
-    def _commit(
-        self, run: int, done: Mapping[Place, _Done], work: Sequence[Work], added: Names, notes: list[str]
-    ) -> Replayed:
+    def _commit(self, run: int, done: Mapping[Place, _Done], added: Names) -> Replayed:
         files = [file for each in done.values() for file in each.files]
         named = [TopicNameRow(c, id_, topic, run) for c, ids in added.items() for id_, topic in ids.items()]
         rows = [each.row for each in done.values()]
         files += self._write(TOPIC_NAMES, named)
         files += self._write(REPLAYS, [ReplayRow(**row) for row in rows])
-        replaced = {each.place: Replaced(*each.place, each.settled) for each in work}
-        self._lake.commit(run, files, list(replaced.values()))
+        self._lake.commit(run, files, [Replaced(*place, each.settled) for place, each in done.items()])
         self._forget_checkpoints()
         counts = {table.name: sum(f.rows for f in files if f.table == table.name) for table in REPLAY.tables}
-        return Replayed(run, [dict(row) for row in rows], counts, notes)
+        return Replayed(run, [dict(row) for row in rows], counts, self._notes)
 
     def _write(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[NewFile]:
         writer = TableWriter(self._root, table)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.history import HistoryReplay, HistoryRows, Left, Start
-from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.errors import OffsetsToolError, SourceError, UsageError
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
 from spark.parquet import NewFile, TableWriter
@@ -45,6 +45,8 @@ class WorkDone(NamedTuple):
 
     unit: Int32
     error: String | None
+    lost: String | None
+    """Why its checkpoint does not read: nothing is done, the partition is to be told from its first record."""
     files: String
     facts: String
 
@@ -58,15 +60,22 @@ def replay_work(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
         if first is None:
             return
         unit = first.column(UNIT)[0].as_py()
-        work = job.work[unit]
-        try:
-            files, facts = _replay(job, work, once(chain([first], filled), work))
-            done = WorkDone(unit, None, json.dumps(files), json.dumps(facts))
-        except (OffsetsToolError, OSError) as error:
-            done = WorkDone(unit, str(error), "[]", "{}")
-        yield record_batch(WorkDone, [done])
+        yield record_batch(WorkDone, [_done(job, unit, chain([first], filled))])
 
     return task
+
+
+def _done(job: Job, unit: int, batches: Iterator[pa.RecordBatch]) -> WorkDone:
+    work = job.work[unit]
+    try:
+        replay = HistoryReplay(_start(job, work))
+    except (SourceError, OSError) as error:
+        return WorkDone(unit, None, str(error), "[]", "{}")
+    try:
+        files, facts = _replay(job, work, replay, once(batches, work))
+    except (OffsetsToolError, OSError) as error:
+        return WorkDone(unit, str(error), None, "[]", "{}")
+    return WorkDone(unit, None, None, json.dumps(files), json.dumps(facts))
 
 
 def once(batches: Iterator[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
@@ -91,12 +100,13 @@ def _shifted(column: pa.Array, first: Any) -> pa.Array:
 def _twice(work: Work, log_offset: int, copy: str, other: str) -> UsageError:
     return UsageError(
         f"partition {work.log_partition} of cluster {work.cluster!r} is in the lake twice: offset {log_offset} is in {copy} and in "
-        f"{other}; ingest one copy into a lake of its own, or each copy with its own --cluster"
+        f"{other}; make a new lake, of one copy alone or of each copy with its own --cluster"
     )
 
 
-def _replay(job: Job, work: Work, batches: Iterator[pa.RecordBatch]) -> tuple[list[NewFile], dict[str, Any]]:
-    replay = HistoryReplay(_start(job, work))
+def _replay(
+    job: Job, work: Work, replay: HistoryReplay, batches: Iterator[pa.RecordBatch]
+) -> tuple[list[NewFile], dict[str, Any]]:
     ended, held, records = _Writers(job, work), _Writers(job, work), 0
     for batch in batches:
         records += batch.num_rows

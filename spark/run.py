@@ -5,16 +5,18 @@ Every job commits for itself: killed and run again, the tables are the same. Kno
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from spark.derive import Derived
+from spark.derive import Derived, asked_before
 from spark.ends import EndsRequest
-from spark.expiry import ExpiryRequest, expiry
+from spark.expiry import ExpiryRequest, as_before, expiry
 from spark.ingest import Ingested, Progress, Request, ingest
 from spark.lag import LagRequest, lag
 from spark.replay import Replayed, replay
+from spark.tables import LAG
 
 
 class Step(NamedTuple):
@@ -31,12 +33,14 @@ class Step(NamedTuple):
 def run(
     request: Request, start: Callable[[], SparkSession], coordinator: str, progress: Progress | None = None
 ) -> Iterator[Step]:
-    """Every job, a Step as each ends; errors as they have them. Lag at commits, expiry by what the log proves."""
+    """Every job, a Step as each ends; errors as they have them. Lag at commits and expiry by what the log proves, unless the lake
+    was asked otherwise: then as it was last."""
     yield _timed(lambda: _ingested(ingest(request, start, progress)))
     yield run_replay(request.lake, start, coordinator)
     ends = EndsRequest(paths=request.paths, cluster=request.cluster)
-    yield run_lag(request.lake, start, LagRequest(ends=ends))
-    yield run_expiry(request.lake, start, ExpiryRequest())
+    asked = asked_before(Path(request.lake).absolute(), LAG)
+    yield run_lag(request.lake, start, LagRequest(ends=ends, **asked))
+    yield run_expiry(request.lake, start, as_before(request.lake))
 
 
 def run_replay(lake: str, start: Callable[[], SparkSession], coordinator: str) -> Step:

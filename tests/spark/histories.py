@@ -1,5 +1,6 @@
 """Histories of a lake, and what they must be: the library's, record by record, over the same files."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -60,6 +61,28 @@ def plain_histories(evidence: dict[str, Path]) -> Rows:
         name: _sorted([_told(cluster, row) for cluster, row in told if type(row) is kind])
         for name, kind in TABLES.items()
     }
+
+
+def digests(lake: Path) -> dict[str, Counter[int]]:
+    """Of all rows of the histories but their run: where lists of them would be too much."""
+    tables = {name: DeltaTable(lake / name).to_pyarrow_dataset().to_batches() for name in TABLES}
+    return {
+        name: Counter(_digest(row) for batch in batches for row in _without_run(batch.to_pylist()))
+        for name, batches in tables.items()
+    }
+
+
+def plain_digests(cluster: str, path: Path) -> dict[str, Counter[int]]:
+    """What they must be."""
+    found = {kind: Counter[int]() for kind in TABLES.values()}
+    for row in _rows(path):
+        found[type(row)][_digest(_told(cluster, row))] += 1
+    _events.cache_clear()
+    return {name: found[kind] for name, kind in TABLES.items()}
+
+
+def _digest(row: dict[str, Any]) -> int:
+    return hash(repr(row))
 
 
 def _told(cluster: str, row: Any) -> dict[str, Any]:

@@ -97,9 +97,8 @@ def plain(
     changes, newest = _changes(path)
     newest = max([newest, *(sample.at for sample in samples)])
     bounds, told = Bounds(), dict[OffsetOf, list[OffsetHistoryRow]]()
-    for number, row in _histories(changes):
+    for row in _histories(changes):
         told.setdefault(OffsetOf(row.group, row.topic, row.partition), []).append(row)
-        del number
     for number, _, change in changes:
         bounds.see(number, [change])
     made = []
@@ -116,16 +115,12 @@ def plain(
     return _sorted([{k: java_text(v) if type(v) is str else v for k, v in row.items()} for row in made])
 
 
-def _histories(
-    changes: list[tuple[int | None, int, Change]],
-) -> Iterator[tuple[int | None, OffsetHistoryRow]]:
-    numbers = dict.fromkeys(number for number, _, _ in changes)
-    for number in numbers:
+def _histories(changes: list[tuple[int | None, int, Change]]) -> Iterator[OffsetHistoryRow]:
+    for number in dict.fromkeys(number for number, _, _ in changes):
         history = History()
-        for _, _, change in (one for one in changes if one[0] == number):
-            yield from ((number, row) for row in history.fold(change) if isinstance(row, OffsetHistoryRow))
-        rest = [*history.flush(), *history.open_rows()]
-        yield from ((number, row) for row in rest if isinstance(row, OffsetHistoryRow))
+        rows = [row for at, _, change in changes if at == number for row in history.fold(change)]
+        rows += [*history.flush(), *history.open_rows()]
+        yield from (row for row in rows if isinstance(row, OffsetHistoryRow))
 
 
 @pytest.fixture(scope="module")

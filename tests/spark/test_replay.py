@@ -306,6 +306,23 @@ def test_a_half_replay_whose_files_are_gone_is_told_anew(
     assert histories(lake) == plain_histories({"c": half_told[1]})
 
 
+def test_without_its_checkpoint_a_partition_is_told_from_its_first_record(
+    session: SparkSession, tmp_path: Path, half_told: tuple[Path, Path]
+) -> None:
+    """As where a copy of the lake left them out, or another release wrote them."""
+    lake = Path(shutil.copytree(half_told[0], tmp_path / "lake"))
+    for number, path in enumerate(sorted((lake / "_checkpoints").iterdir())):
+        if number % 2:
+            path.unlink()
+        else:
+            path.write_bytes(path.read_bytes()[:-9])
+    done = tell(session, lake)
+    assert len(done.notes) > 1 and all("is told from its first record, since" in note for note in done.notes)
+    assert all(row["from_start"] for row in done.partitions)
+    assert histories(lake) == plain_histories({"c": half_told[1]})
+    assert tell(session, lake).run is None
+
+
 def test_all_tables_of_a_replay_are_there_from_the_start(tmp_path: Path) -> None:
     ArrowLake(tmp_path, REPLAY).create()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(table.name for table in REPLAY.tables)

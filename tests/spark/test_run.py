@@ -68,6 +68,9 @@ def test_lag_and_expiry_alone_by_what_is_asked_for(session: SparkSession, tmp_pa
         (row["release"], row["retention_ms"], row["check_interval_ms"]) for row in rows(tmp_path, "expiry")
     }
     assert found == {("3.6", 60_000, 2_000), ("3.6", 604_800_000, 2_000)}
+    done = CliRunner().invoke(main, ["run", str(LAG / "broker"), "--lake", str(tmp_path)])
+    steps = {step["job"]: step["run"] for step in map(json.loads, done.stdout.splitlines())}
+    assert steps["expiry"] is None, "asked for as it was last"
 
 
 def test_replay_alone_by_rules_that_are_asked_for(session: SparkSession, tmp_path: Path) -> None:
