@@ -1,4 +1,4 @@
-"""A topic made from a seed, of all mixes: its histories in the lake are the library's, row for row; a million records if deep."""
+"""A topic made from a seed, of all mixes: its histories in the lake are the library's, row for row."""
 
 from pathlib import Path
 from random import Random
@@ -8,13 +8,12 @@ from pyspark.sql import SparkSession
 
 from bench.batches import write_batches
 from bench.mixes import MIXES
-from tests.conftest import DEEP
 from tests.spark.histories import digests, plain_digests, tell
 from tests.spark.lakes import bring
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
-RECORDS = 1_000_000 if DEEP else 10_000
+RECORDS = 1_000_000
 BYTES_EACH = 105
 """A record and its share of its batch, in the mixes whose records are small."""
 

@@ -155,6 +155,7 @@ def told_of(folder: Path, *paths: Path) -> dict[str, Any]:
     return plain_histories({"c": folder})
 
 
+@deep
 def test_what_one_partition_proves_is_so_for_all(session: SparkSession, tmp_path: Path) -> None:
     """The new rules hold, as a later ingest proves: what was told by the classic ones is told again."""
     classic = CORPORA / "3.9.2-txn" / "segments" / "__consumer_offsets-4"
@@ -182,6 +183,7 @@ def test_two_copies_of_a_partition_are_refused(session: SparkSession, tmp_path: 
     assert not rows(tmp_path, "offset_history") and not rows(tmp_path, "replays")
 
 
+@deep
 def test_a_log_that_was_compacted_between_two_ingests_is_one_log(
     session: SparkSession, tmp_path: Path
 ) -> None:
@@ -272,7 +274,14 @@ def half_told(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.mark.parametrize("before", [pytest.param(True, marks=deep), False])
 @pytest.mark.parametrize(
-    "step", [0, pytest.param(1, marks=deep), 2, pytest.param(3, marks=deep), pytest.param(4, marks=deep)]
+    "step",
+    [
+        pytest.param(0, marks=deep),
+        pytest.param(1, marks=deep),
+        2,
+        pytest.param(3, marks=deep),
+        pytest.param(4, marks=deep),
+    ],
 )
 def test_killed_at_a_commit(
     session: SparkSession, tmp_path: Path, half_told: tuple[Path, Path], step: int, before: bool
