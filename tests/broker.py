@@ -8,7 +8,6 @@ import base64
 import socket
 import subprocess
 import time
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -153,7 +152,8 @@ class KRaftBroker:
         }
 
     def _format(self, properties: Path) -> None:
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # Not a random id: one in 64 begins with a hyphen, which the tool's parser takes for an option.
+        cluster = base64.urlsafe_b64encode(b"offsets-tool-run").decode().rstrip("=")
         features = [word for feature in self._features for word in ("--feature", feature)]
         told = self.run("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties), *features)
         if told.returncode != 0:
