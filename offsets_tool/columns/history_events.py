@@ -9,41 +9,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.held_commits import uuid_of
-from offsets_tool.columns.row_events import log_record, plain
+from offsets_tool.columns.row_events import COMMIT, PLACE, RAW, log_record, plain
 from offsets_tool.events import Event, Key, Value, decode, decode_key
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.wire.schema import ZERO_UUID
 
-_KEYS_KEPT: Final = 65_536
-_PLACE: Final = (
-    "log_partition",
-    "log_offset",
-    "timestamp",
-    "base_offset",
-    "producer_id",
-    "producer_epoch",
-    "sequence",
-    "is_transactional",
-    "is_control",
-)
-_COMMIT: Final = (
-    "record_type",
-    "group",
-    "topic",
-    "partition",
-    "value_version",
-    "committed_offset",
-    "leader_epoch",
-    "metadata",
-    "commit_timestamp",
-    "expire_timestamp",
-    "topic_id",
-)
-_RAW: Final = ("magic", "key", "value")
-
-COLUMNS: Final = (*_PLACE, *_COMMIT, *_RAW)
+COLUMNS: Final = (*PLACE, *COMMIT, *RAW)
 """What a row must have. A row with a `topic` is a commit or its tombstone, told by columns of `events`; any other has `magic`,
 `key` and `value` of `log`."""
 
@@ -52,8 +26,8 @@ class HistoryEvents:
     """Makes events of rows; distinct keys are made once."""
 
     def __init__(self) -> None:
-        self._decoded = lru_cache(_KEYS_KEPT)(decode_key)
-        self._commit_key = lru_cache(_KEYS_KEPT)(_commit_key)
+        self._decoded = lru_cache(KEYS_KEPT)(decode_key)
+        self._commit_key = lru_cache(KEYS_KEPT)(_commit_key)
 
     def events(self, rows: pa.RecordBatch) -> Iterator[Event]:
         """The event in each row."""
@@ -61,14 +35,14 @@ class HistoryEvents:
         for facts in zip(*columns, strict=True):
             row = dict(zip(COLUMNS, facts, strict=True))
             if row["topic"] is None:
-                yield decode(log_record(**{name: row[name] for name in (*_PLACE, *_RAW)}), self._decoded)
+                yield decode(log_record(**{name: row[name] for name in (*PLACE, *RAW)}), self._decoded)
             else:
                 yield self._commit(row)
 
     def _commit(self, row: Mapping[str, Any]) -> Event:
         is_tombstone = row["committed_offset"] is None
         # Of these records nobody asks for the format of their batch: any will do.
-        place = {name: row[name] for name in _PLACE} | {
+        place = {name: row[name] for name in PLACE} | {
             "magic": 2,
             "key": b"",
             "value": None if is_tombstone else b"",

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from offsets_tool.columns.held_commits import Commits, HeldCommits
 from offsets_tool.columns.plain_commits import Subjects, are_plain, numbers
 from offsets_tool.columns.replaced import are_replaced
-from offsets_tool.columns.row_events import RowEvents, plain
+from offsets_tool.columns.row_events import COMMIT, PLACE, RAW, RowEvents, plain
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, TopicPartition
 from offsets_tool.replay.coordinator import Coordinator
@@ -25,39 +25,13 @@ Array = np.ndarray[Any, Any]
 
 _COMMITS: Final = (0, 1)
 
-COLUMNS: Final = (
-    "log_partition",
-    "log_offset",
-    "timestamp",
-    "base_offset",
-    "producer_id",
-    "producer_epoch",
-    "sequence",
-    "is_transactional",
-    "is_control",
-    "magic",
-    "record_type",
-    "group",
-    "topic",
-    "partition",
-    "value_version",
-    "committed_offset",
-    "leader_epoch",
-    "metadata",
-    "commit_timestamp",
-    "expire_timestamp",
-    "topic_id",
-    "value_json",
-    "problem",
-    "key",
-    "value",
-)
+COLUMNS: Final = (*PLACE, *COMMIT, "value_json", "problem", *RAW)
 """What a row must have: columns of `events`, and magic, raw key and value of `log`."""
 
 
 def with_raw(log: pa.RecordBatch, events: pa.RecordBatch) -> pa.RecordBatch:
     """Rows as `ColumnCoordinator` takes them, from the same rows of both tables."""
-    for name in ("magic", "key", "value"):
+    for name in RAW:
         events = events.append_column(name, log.column(name))
     return events
 

@@ -10,13 +10,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.events import Event, decode, decode_key
 from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
 
 Array = np.ndarray[Any, Any]
 
-_KEYS_KEPT: Final = 65_536
-_FACTS: Final = (
+PLACE: Final = (
     "log_partition",
     "log_offset",
     "timestamp",
@@ -26,17 +26,32 @@ _FACTS: Final = (
     "sequence",
     "is_transactional",
     "is_control",
-    "magic",
-    "key",
-    "value",
 )
+"""Where a record stood, as `events` has it."""
+COMMIT: Final = (
+    "record_type",
+    "group",
+    "topic",
+    "partition",
+    "value_version",
+    "committed_offset",
+    "leader_epoch",
+    "metadata",
+    "commit_timestamp",
+    "expire_timestamp",
+    "topic_id",
+)
+"""What a commit says, as `events` has it."""
+RAW: Final = ("magic", "key", "value")
+"""What only `log` has of a record."""
+_FACTS: Final = (*PLACE, *RAW)
 
 
 class RowEvents:
     """Decodes rows; distinct keys once."""
 
     def __init__(self) -> None:
-        self._key_reader = lru_cache(_KEYS_KEPT)(decode_key)
+        self._key_reader = lru_cache(KEYS_KEPT)(decode_key)
 
     def events(self, rows: pa.RecordBatch, places: Array) -> Iterator[Event]:
         """The events in the rows at these places."""
