@@ -145,6 +145,15 @@ def offset_options(command: F) -> F:
     return group_option(topic(partition(command)))
 
 
+def range_options(command: F) -> F:
+    """--since --until"""
+    since = click.option(
+        "--since", multiple=True, metavar="WHEN", help="From a time, or LOG_PARTITION:LOG_OFFSET, on."
+    )
+    until = click.option("--until", multiple=True, metavar="WHEN", help="Up to a time or place, without it.")
+    return since(until(command))
+
+
 def filter_options(command: F) -> F:
     """--group --topic --partition --type --since --until, gathered into `filters`."""
     for option in reversed(
@@ -157,10 +166,7 @@ def filter_options(command: F) -> F:
                 metavar="TYPE",
                 help="Only this record type: number, name, `control`.",
             ),
-            click.option(
-                "--since", multiple=True, metavar="WHEN", help="From a time, or LOG_PARTITION:LOG_OFFSET, on."
-            ),
-            click.option("--until", multiple=True, metavar="WHEN", help="Up to a time or place, without it."),
+            range_options,
         )
     ):
         command = option(command)

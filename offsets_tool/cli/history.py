@@ -7,7 +7,7 @@ import click
 
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
-from offsets_tool.cli.filters import Filters, offset_options, parse_bound, parse_wanted
+from offsets_tool.cli.filters import Filters, offset_options, parse_bound, parse_wanted, range_options
 from offsets_tool.cli.moment_notes import gaps, place
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
@@ -96,10 +96,7 @@ def _history_options(command: F) -> F:
                 type=click.Choice([kind.value for kind in HappeningKind]),
                 help="Only changes of this kind.",
             ),
-            click.option(
-                "--since", multiple=True, metavar="WHEN", help="From a time, or LOG_PARTITION:LOG_OFFSET, on."
-            ),
-            click.option("--until", multiple=True, metavar="WHEN", help="Up to a time or place, without it."),
+            range_options,
         )
     ):
         command = option(command)

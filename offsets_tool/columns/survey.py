@@ -19,10 +19,11 @@ from offsets_tool.columns.fast.counting import (
 )
 from offsets_tool.columns.fast.interned import Interned
 from offsets_tool.columns.fast.json_text import JsonWriter
-from offsets_tool.columns.fast.lane import Chunk, Lane
+from offsets_tool.columns.fast.lane import Chunk
 from offsets_tool.columns.fast.layout import B, Bit, R
 from offsets_tool.columns.fast.machine import address
-from offsets_tool.columns.fast.sums import offsets_of, run_of
+from offsets_tool.columns.fast.segments import ChunkRead, SegmentReader
+from offsets_tool.columns.fast.sums import offsets_of
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
 from offsets_tool.log.ledger import Ledger, Outcome
@@ -49,7 +50,7 @@ class Surveyor:
 
     def __init__(self) -> None:
         self._keys: _Keys | None = None
-        self._interned: Interned | None = None
+        self._segments = SegmentReader()
         self._json = JsonWriter()
 
     def read(
@@ -57,23 +58,14 @@ class Surveyor:
     ) -> Iterator[ChunkSurveyed | BatchRead | Unreadable]:
         """The whole segment. What is yielded the caller decodes, counts and surveys; the rest is told to the ledger."""
         reading = SegmentReading(segment, ledger=ledger)
-        lane = Lane(reading.data, segment.source, segment.log_partition, self._interned)
-        for item in lane.read():
-            if isinstance(item, Chunk):
-                run = run_of(item, ledger.last_offset)
-                ledger.add_run(run)
-                survey.see_run(run, *offsets_of(item))
-                yield ChunkSurveyed(item.end - item.start, self._survey(item, ledger, survey))
-                reading.reached(item.end)
+        for item in self._segments.read(reading, ledger):
+            if not isinstance(item, ChunkRead):
+                yield item
                 continue
-            ledger.add(item)
-            yield item
-            place = item if isinstance(item, Unreadable) else item.batch
-            reading.reached(place.position + place.size)
+            survey.see_run(item.run, *offsets_of(item.chunk))
+            yield ChunkSurveyed(item.size, self._survey(item.chunk, ledger, survey))
         if self._keys is not None:
             survey.groups |= self._keys.groups()
-        self._interned = lane.interned
-        reading.finish()
 
     def _survey(self, chunk: Chunk, ledger: Ledger, survey: Survey) -> Iterator[LogRecord]:
         if self._keys is None or not self._keys.belong_to(chunk.interned):

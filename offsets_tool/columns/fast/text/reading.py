@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from offsets_tool.columns.fast.interned import Interned
-from offsets_tool.columns.fast.lane import Chunk, Lane
-from offsets_tool.columns.fast.sums import run_of
+from offsets_tool.columns.fast.segments import ChunkRead, SegmentReader
 from offsets_tool.columns.fast.text.printer import Printer
 from offsets_tool.columns.fast.text.real import Passed
 from offsets_tool.columns.fast.text.selection import Selection
@@ -29,7 +27,7 @@ class TextReader:
     def __init__(self, printer: Printer, selection: Selection | None = None) -> None:
         """With a selection only that is printed; what is no text is not selected from."""
         self._writer = TextWriter(printer, selection)
-        self._interned: Interned | None = None
+        self._segments = SegmentReader()
 
     def read(
         self, segment: Segment, ledger: Ledger, *, verify: bool = True, passed: Passed | None = None
@@ -40,16 +38,5 @@ class TextReader:
         """
         reading = SegmentReading(segment, verify=verify, ledger=ledger)
         file = self._writer.file(reading.data, segment, ledger, passed)
-        lane = Lane(reading.data, segment.source, segment.log_partition, self._interned, verify=verify)
-        for item in lane.read():
-            if isinstance(item, Chunk):
-                ledger.add_run(run_of(item, ledger.last_offset))
-                yield ChunkText(item.end - item.start, file.write(item))
-                reading.reached(item.end)
-                continue
-            ledger.add(item)
-            yield item
-            place = item if isinstance(item, Unreadable) else item.batch
-            reading.reached(place.position + place.size)
-        self._interned = lane.interned
-        reading.finish()
+        for item in self._segments.read(reading, ledger, verify=verify):
+            yield ChunkText(item.size, file.write(item.chunk)) if isinstance(item, ChunkRead) else item
