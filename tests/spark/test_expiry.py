@@ -19,9 +19,9 @@ from spark.compact import compact
 from spark.derive import Derived
 from spark.expiry import ExpiryRequest, expiry
 from tests.conftest import DEEP
+from tests.spark.derived import at_each_commit, half_derived, kill, together
 from tests.spark.histories import rows, tell
 from tests.spark.lakes import CORPORA, bring, files
-from tests.spark.test_replay import Killed, killed
 
 pytestmark = pytest.mark.spark
 
@@ -37,7 +37,6 @@ SAMPLE = (
 TOLD = [path.name for path in sorted(CORPORA.iterdir()) if DEEP or path.name in SAMPLE]
 DAY = 86_400_000
 _TIMES = ("expires_at", "gone_at", "expected_at")
-deep = pytest.mark.deep
 
 
 def derive(session: SparkSession, lake: Path, **asked: Any) -> Derived:
@@ -102,23 +101,14 @@ def test_expiry_is_that_of_the_command_line(
 @pytest.fixture(scope="module")
 def small(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two clusters, derived; then one of them grew."""
-    made = tmp_path_factory.mktemp("small")
-    for cluster in ("a", "b"):
-        bring(session, made, PARTS[0], cluster=cluster)
-    tell(session, made)
-    derive(session, made)
-    bring(session, made, PARTS[1], cluster="b")
-    tell(session, made)
-    return made
+    return half_derived(session, tmp_path_factory.mktemp("small"), PARTS, derive)
 
 
 PARTS = [CORPORA / "2.8.2-expiry" / "segments" / f"__consumer_offsets-{number}" for number in (25, 15)]
 
 
 def expected_of(folder: Path) -> list[ExpiryRow]:
-    for part in PARTS:
-        shutil.copytree(part, folder / "both" / part.name)
-    return [*said(PARTS[0]), *said(folder / "both")]
+    return [*said(PARTS[0]), *said(together(folder / "both", PARTS))]
 
 
 @pytest.mark.parametrize("is_compact", [False, True])
@@ -138,15 +128,12 @@ def test_nothing_new_writes_nothing_and_what_is_new_takes_the_place_of_what_ther
     assert [file for file in files(lake) if file[0] != ".ingest.lock"] == before
 
 
-@pytest.mark.parametrize("before", [pytest.param(True, marks=deep), False])
-@pytest.mark.parametrize("step", [0, pytest.param(1, marks=deep)])
+@at_each_commit
 def test_killed_at_a_commit(
     session: SparkSession, small: Path, tmp_path: Path, step: int, before: bool
 ) -> None:
     lake = Path(shutil.copytree(small, tmp_path / "lake"))
-    with killed(step, before=before) as made, pytest.raises(Killed):
-        derive(session, lake)
-    assert len(made) == step + (not before)
+    kill(session, lake, derive, step, before=before)
     derive(session, lake)
     assert found(lake) == expected_of(tmp_path)
     assert derive(session, lake).run is None

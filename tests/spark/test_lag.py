@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from offsets_tool.cli.ends import data_logs
 from offsets_tool.errors import UsageError
 from offsets_tool.events import decode
 from offsets_tool.lag.bounds import Bounds
+from offsets_tool.lag.data_log import data_logs
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.lag_rows import held_of, lag_at_commits, lag_on_grid
 from offsets_tool.lag.reading import read_ends
@@ -34,9 +34,9 @@ from spark.ends import EndsRequest
 from spark.lag import LagRequest, lag
 from tests.conftest import DEEP
 from tests.lag.test_data_log import LAG, SAID, STABLE
+from tests.spark.derived import at_each_commit, half_derived, kill, together
 from tests.spark.histories import rows, tell
 from tests.spark.lakes import CORPORA, bring, files
-from tests.spark.test_replay import Killed, killed
 
 pytestmark = pytest.mark.spark
 
@@ -172,20 +172,11 @@ def test_nothing_new_writes_nothing(session: SparkSession, lake: Path) -> None:
 @pytest.fixture(scope="module")
 def small(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two clusters, counted; then one of them grew."""
-    made = tmp_path_factory.mktemp("small")
-    for cluster in ("a", "b"):
-        bring(session, made, PARTS[0], cluster=cluster)
-    tell(session, made)
-    count(session, made)
-    bring(session, made, PARTS[1], cluster="b")
-    tell(session, made)
-    return made
+    return half_derived(session, tmp_path_factory.mktemp("small"), PARTS, count)
 
 
 def expected_of(folder: Path) -> Rows:
-    for part in PARTS:
-        shutil.copytree(part, folder / "both" / part.name)
-    return [*plain("a", PARTS[0], []), *plain("b", folder / "both", [])]
+    return [*plain("a", PARTS[0], []), *plain("b", together(folder / "both", PARTS), [])]
 
 
 def test_only_a_cluster_that_was_replayed_is_counted_again(
@@ -198,15 +189,12 @@ def test_only_a_cluster_that_was_replayed_is_counted_again(
     assert {row["run"] for row in rows(lake, "lag") if row["cluster"] == "a"} == {1}
 
 
-@pytest.mark.parametrize("before", [pytest.param(True, marks=pytest.mark.deep), False])
-@pytest.mark.parametrize("step", [0, pytest.param(1, marks=pytest.mark.deep)])
+@at_each_commit
 def test_killed_at_a_commit(
     session: SparkSession, small: Path, tmp_path: Path, step: int, before: bool
 ) -> None:
     lake = Path(shutil.copytree(small, tmp_path / "lake"))
-    with killed(step, before=before) as made, pytest.raises(Killed):
-        count(session, lake)
-    assert len(made) == step + (not before)
+    kill(session, lake, count, step, before=before)
     count(session, lake)
     assert found(lake) == expected_of(tmp_path)
     assert count(session, lake).run is None

@@ -1,0 +1,48 @@
+"""What holds of every table that is derived from a cluster's log: two clusters of which one grew, and a kill at each commit."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark.derive import Derived
+from tests.spark.histories import tell
+from tests.spark.lakes import bring
+from tests.spark.test_replay import Killed, killed
+
+Job = Callable[[SparkSession, Path], Derived]
+
+
+def half_derived(session: SparkSession, lake: Path, parts: Sequence[Path], job: Job) -> Path:
+    """Two clusters of one part, derived; then "b" got the other part, which was replayed."""
+    for cluster in ("a", "b"):
+        bring(session, lake, parts[0], cluster=cluster)
+    tell(session, lake)
+    job(session, lake)
+    bring(session, lake, parts[1], cluster="b")
+    tell(session, lake)
+    return lake
+
+
+def together(folder: Path, parts: Sequence[Path]) -> Path:
+    """The parts in one folder: all that "b" has."""
+    for part in parts:
+        shutil.copytree(part, folder / part.name)
+    return folder
+
+
+def at_each_commit(test: Callable[..., None]) -> Callable[..., None]:
+    """Parameters `step` and `before` of a test that ends a job, as `kill` does: one of them in make test."""
+    deep = pytest.mark.deep
+    before = pytest.mark.parametrize("before", [pytest.param(True, marks=deep), False])
+    step = pytest.mark.parametrize("step", [0, pytest.param(1, marks=deep)])
+    return before(step(test))
+
+
+def kill(session: SparkSession, lake: Path, job: Job, step: int, *, before: bool) -> None:
+    """Ends a job before or after its n-th commit."""
+    with killed(step, before=before) as made, pytest.raises(Killed):
+        job(session, lake)
+    assert len(made) == step + (not before)
