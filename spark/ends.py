@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from offsets_tool.cli.ends import data_logs
 from offsets_tool.errors import SourceError, UsageError
-from offsets_tool.lag.data_log import DataLog
+from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.reading import read_ends
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.table_rows import EndRow

@@ -4,8 +4,6 @@ Files are read at once, directories only for partitions that are asked for.
 """
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -15,13 +13,11 @@ from offsets_tool.cli.filters import parse_time
 from offsets_tool.cli.render import note
 from offsets_tool.errors import SourceError
 from offsets_tool.lag.bounds import Bounds
-from offsets_tool.lag.data_log import DataLog
+from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.reading import read_ends
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.lag.time_lag import Written
-from offsets_tool.log.discover import find_topics
-from offsets_tool.log.names import OFFSETS_TOPIC, partition_directory
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.replay.moment import Moment
 
@@ -156,24 +152,3 @@ def _say_watermark(log: DataLog) -> None:
             f"{log.directory.path}: the high watermark was checkpointed at {watermark}, the log ends at {log.end}: "
             "consumers may not have been able to read all of it"
         )
-
-
-def data_logs(paths: Iterable[str]) -> dict[TopicPartition, list[DataLog]]:
-    """Copies of partitions in folders, of all topics but the offsets themselves; left out is what Kafka has renamed (-delete,
-    -future, -stray), and folders that cannot be listed."""
-    logs: dict[TopicPartition, list[DataLog]] = {}
-    for path in paths:
-        try:
-            directories = find_topics([path])
-        except SourceError:
-            # A folder that cannot be listed was named when the segments were looked for.
-            continue
-        for directory in directories:
-            name = partition_directory(Path(directory.path).name)
-            if directory.topic != OFFSETS_TOPIC and name is not None and not name.fate:
-                place = TopicPartition(directory.topic, directory.partition)
-                # Kafka has set aside all that is in some.
-                with suppress(SourceError):
-                    log = DataLog(directory)
-                    logs.setdefault(place, []).append(log)
-    return logs

@@ -6,7 +6,7 @@ lies in other brokers' directories. Source: LogSegment, TimeIndex, ProducerState
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
@@ -18,11 +18,12 @@ from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.lag.time_lag import TimeMethod, Written
 from offsets_tool.log.checkpoints import read_offset_checkpoint
 from offsets_tool.log.crc import Checksums
-from offsets_tool.log.discover import TopicDirectory
+from offsets_tool.log.discover import TopicDirectory, find_topics
 from offsets_tool.log.header import MAX_LONG, read_header
 from offsets_tool.log.indexes import read_offset_index, read_producer_snapshot, read_time_index
 from offsets_tool.log.mapping import map_file
-from offsets_tool.log.names import SegmentKind, segment_name
+from offsets_tool.log.names import OFFSETS_TOPIC, SegmentKind, partition_directory, segment_name
+from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import Batch, Codec, TimestampType
 
 LOG_START: Final = "log-start-offset-checkpoint"
@@ -168,6 +169,27 @@ class DataLog:
             if batch is not None:
                 return _written_in(batch, offset)
         return None
+
+
+def data_logs(paths: Iterable[str]) -> dict[TopicPartition, list[DataLog]]:
+    """Copies of partitions in folders, of all topics but the offsets themselves; left out is what Kafka has renamed (-delete,
+    -future, -stray), and folders that cannot be listed."""
+    logs: dict[TopicPartition, list[DataLog]] = {}
+    for path in paths:
+        try:
+            directories = find_topics([path])
+        except SourceError:
+            # A folder that cannot be listed was named when the segments were looked for.
+            continue
+        for directory in directories:
+            name = partition_directory(Path(directory.path).name)
+            if directory.topic != OFFSETS_TOPIC and name is not None and not name.fate:
+                place = TopicPartition(directory.topic, directory.partition)
+                # Kafka has set aside all that is in some.
+                with suppress(SourceError):
+                    log = DataLog(directory)
+                    logs.setdefault(place, []).append(log)
+    return logs
 
 
 def _segments(folder: Path) -> Iterator[tuple[int, Path]]:
