@@ -47,7 +47,7 @@ def replay_expiry(start: ExpiryStart, batches: Iterable[pa.RecordBatch]) -> Part
     """All rows of one partition (history_events.COLUMNS), in the order of their offsets."""
     partition = PartitionMoment(start.log_partition, AsOf(), start.rules, start.begins)
     happened = _happened(partition, batches)
-    found = losses(partition, happened, start.policies[0], is_new=start.ends_new)
+    found = losses(partition, happened, is_new=start.ends_new)
     live = [row for policy in start.policies for row in live_rows([partition], policy, start.newest)]
     return PartitionExpiry(_columns(live), found)
 

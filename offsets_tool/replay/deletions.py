@@ -1,20 +1,21 @@
-"""Why committed offsets went: a cause for each Gone of a Removal, how sure it is, what else fits, and where the log says so.
+"""Why committed offsets went: a cause for each, how sure it is, what else fits, and where the log says so. Topic by topic.
 
 Expiry is weighed against the requests that can have written the same (requests.py). `certain`: nothing else is possible; `likely`:
 it fits exactly, and another would be a coincidence; `ambiguous`: both write the same records, the first is only the more usual.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 from offsets_tool.replay.causes import Cause, Confidence, Deletion, Known
 from offsets_tool.replay.changes import ChangeKind
-from offsets_tool.replay.expiry import KIP_211, Policy, Rule
-from offsets_tool.replay.expiry_fit import Fit, fit_of
-from offsets_tool.replay.losses import Ended, Gone, Removal
+from offsets_tool.replay.expiry import KIP_211, Expiry, Policy, Rule
+from offsets_tool.replay.expiry_fit import Fit
+from offsets_tool.replay.losses import Alive, Ended, Gone
 from offsets_tool.replay.requests import Possible, Requests
-from offsets_tool.replay.topic_losses import Topics
+from offsets_tool.replay.topic_losses import TopicLosses
+from offsets_tool.replay.weighing import Weighed
 
 _ALL_KNOWN: Final = Known()
 _OTHERS: Final = 3
@@ -26,32 +27,29 @@ _EXPIRED_BY: Final = {
 
 
 class Explanations:
-    """Explains removals, given what happened to all topics."""
+    """Explains what groups lost of a topic."""
 
-    def __init__(self, policy: Policy, topics: Topics, known: Known = _ALL_KNOWN) -> None:
-        self._policy, self._topics, self._known = policy, topics, known
-        self._requests = Requests(policy, topics, known)
+    def __init__(self, policy: Policy, topic: TopicLosses, known: Known = _ALL_KNOWN) -> None:
+        self._policy, self._topic, self._known = policy, topic, known
+        self._requests = Requests(policy, topic, known)
 
-    def explain(self, removal: Removal, *, proven: bool = True) -> Iterator[Deletion]:
-        """Every offset of a removal. `proven`: whether the log still has every record from before it."""
-        fit = fit_of(removal, self._policy, retention_known=self._known.retention)
-        by_topic = {
-            topic: self._requests.possible(removal, topic) for topic in {each.topic for each in removal.gone}
-        }
-        for gone in removal.gone:
-            causes, confidence = self._judged(removal, gone, fit, by_topic[gone.topic])
-            if confidence is Confidence.CERTAIN and not proven:
+    def explain(self, loss: Weighed) -> Iterator[Deletion]:
+        """Every offset of it."""
+        requests = self._requests.possible(loss)
+        for gone, expiry in loss.gone:
+            causes, confidence = self._judged(loss, expiry, requests)
+            if confidence is Confidence.CERTAIN and not loss.is_proven:
                 confidence = Confidence.LIKELY
-            yield self._deletion(removal, gone, causes, confidence)
+            yield self._deletion(loss, gone, expiry, causes, confidence)
 
     def _deletion(
-        self, removal: Removal, gone: Gone, causes: list[Cause], confidence: Confidence
+        self, loss: Weighed, gone: Gone, expiry: Expiry | None, causes: list[Cause], confidence: Confidence
     ) -> Deletion:
         return Deletion(
-            removal.log_partition,
+            loss.log_partition,
             gone.log_offset,
-            removal.at,
-            removal.group_id,
+            loss.at,
+            loss.group_id,
             gone.topic,
             gone.partition,
             gone.producer_id,
@@ -59,19 +57,19 @@ class Explanations:
             causes[0],
             confidence,
             tuple(causes[1:]),
-            gone.expiry.rule if gone.expiry else None,
-            gone.expiry.at if gone.expiry else None,
-            self._evidence(removal, gone, causes[0]),
+            expiry.rule if expiry else None,
+            expiry.at if expiry else None,
+            self._evidence(loss, gone, causes[0]),
         )
 
     def _judged(
-        self, removal: Removal, gone: Gone, fit: Fit, requests: Possible
+        self, loss: Weighed, expiry: Expiry | None, requests: Possible
     ) -> tuple[list[Cause], Confidence]:
         """Possible causes, the most usual first."""
-        expired = self._expired(gone, fit)
+        expired = self._expired(expiry, loss.fit)
         if not expired:
-            return self._request(removal, requests)
-        if fit is Fit.TIMELY and not requests.topic_together:
+            return self._request(loss, requests)
+        if loss.fit is Fit.TIMELY and not requests.topic_together:
             causes = [*expired, *requests.causes]
             if len(expired) > 1:
                 return causes, Confidence.AMBIGUOUS
@@ -79,21 +77,21 @@ class Explanations:
             return causes, Confidence.CERTAIN if alone else Confidence.LIKELY
         if not requests.causes:
             return expired, Confidence.LIKELY
-        unusual = fit is Fit.OTHER_RETENTION
+        unusual = loss.fit is Fit.OTHER_RETENTION
         causes = [*requests.causes, *expired] if unusual else [*expired, *requests.causes]
         return causes, Confidence.AMBIGUOUS
 
-    def _expired(self, gone: Gone, fit: Fit) -> list[Cause]:
+    def _expired(self, expiry: Expiry | None, fit: Fit) -> list[Cause]:
         """By which rule it expired, if it did. Up to 2.0 values have a time whoever asked for it: only retention tells which."""
         if fit is Fit.NONE:
             return []
-        cause = _EXPIRED_BY.get(gone.expiry.rule, Cause.RETENTION) if gone.expiry else Cause.RETENTION
+        cause = _EXPIRED_BY.get(expiry.rule, Cause.RETENTION) if expiry else Cause.RETENTION
         in_doubt = (
             cause is Cause.EXPIRE_TIMESTAMP and self._policy.release < KIP_211 and not self._known.retention
         )
         return [cause, Cause.RETENTION] if in_doubt else [cause]
 
-    def _request(self, removal: Removal, requests: Possible) -> tuple[list[Cause], Confidence]:
+    def _request(self, loss: Weighed, requests: Possible) -> tuple[list[Cause], Confidence]:
         """Which of several requests it was, where none expired."""
         causes = requests.causes
         if not causes:
@@ -102,18 +100,26 @@ class Explanations:
             return causes, Confidence.CERTAIN if self._known.release else Confidence.LIKELY
         if requests.topic_together:
             return _first(Cause.TOPIC_DELETED, causes), Confidence.LIKELY
-        if removal.group_gone_at is not None:
+        if loss.group_gone_at is not None:
             return _first(Cause.GROUP_DELETED, causes), Confidence.LIKELY
         return causes, Confidence.AMBIGUOUS
 
-    def _evidence(self, removal: Removal, gone: Gone, cause: Cause) -> tuple[str, ...]:
-        known = [each.log_offset for each in (gone.commit, removal.group) if each is not None]
-        offsets = [*known, gone.log_offset, removal.group_gone_at]
-        places = [_place(removal.log_partition, offset) for offset in offsets if offset is not None]
+    def _evidence(self, loss: Weighed, gone: Gone, cause: Cause) -> tuple[str, ...]:
+        known = [each.log_offset for each in (gone.commit, loss.group) if each is not None]
+        offsets = [*known, gone.log_offset, loss.group_gone_at]
+        places = [_place(loss.log_partition, offset) for offset in offsets if offset is not None]
         if cause is Cause.TOPIC_DELETED:
-            others = islice(self._topics.others(gone.topic, removal), _OTHERS)
-            places += [_place(other.log_partition, other.gone[0].log_offset) for other in others]
+            others = islice(self._topic.others(loss), _OTHERS)
+            places += [_place(other.log_partition, other.first_offset) for other in others]
         return tuple(dict.fromkeys(places))
+
+
+def explained_topic(
+    losses: Sequence[Weighed], alive: Iterable[Alive], until: int | None, policy: Policy, known: Known
+) -> Iterator[Deletion]:
+    """Why all went that any group lost of a topic; `until` as TopicLosses has it."""
+    explanations = Explanations(policy, TopicLosses(losses, alive, until), known)
+    return (gone for loss in losses for gone in explanations.explain(loss))
 
 
 def explain_ended(ended: Ended) -> Deletion:

@@ -1,30 +1,41 @@
 """What went, as facts of one log partition: removals by tombstones, pending commits that markers dropped, and what lives on.
 
-Each is complete in itself, so that those of all log partitions can be brought together anywhere. Nothing here says why.
+Each is complete in itself and knows no policy, so that those of all log partitions can be brought together anywhere and at any
+time. Nothing here says why.
 """
 
 from typing import NamedTuple
 from uuid import UUID
 
 from offsets_tool.replay.changes import ChangeKind, CommittedOffset, Group, PendingOf
-from offsets_tool.replay.expiry import Expiry
 
 
 class Gone(NamedTuple):
-    """An offset that ended. `producer_id` says that it was pending; `expiry` is by its rule at that moment, if anything tells it.
+    """An offset that ended. `producer_id` says that it was pending; `commit` None: compaction took it, and left the tombstone.
 
-    `began_at`: since when the group had an offset there, `committed_at`: when this one was written. Epoch ms, None unknown.
-    `commit` None: compaction took it, and left the tombstone.
+    `reads`: whether a member read its topic (None: the coordinator could not tell). `has_pending`: whether a transaction was open
+    that commits the partition. `began_at`: since when the group had an offset there, `committed_at`: when this one was written, in
+    epoch ms, None unknown.
     """
 
     topic: str
     partition: int
     commit: CommittedOffset | None
     log_offset: int
-    expiry: Expiry | None
+    reads: bool | None
+    has_pending: bool
     began_at: int | None
     committed_at: int | None
     producer_id: int | None = None
+
+
+class Kept(NamedTuple):
+    """The oldest of those offsets that a removal left which no rule of expiry tells apart by anything but their age."""
+
+    reads: bool | None
+    has_pending: bool
+    commit_timestamp: int
+    expire_timestamp: int
 
 
 class Removal(NamedTuple):
@@ -34,8 +45,9 @@ class Removal(NamedTuple):
     at: int | None
     group_id: str
     group: Group | None
-    is_new: bool
-    """Whether the new coordinator wrote it."""
+    """As it was, without the values of its records."""
+    written_new: bool | None
+    """Whether the new coordinator wrote it; None where its records do not say."""
     gone: tuple[Gone, ...]
     group_gone_at: int | None
     """Log offset of the group's own tombstone in it."""
@@ -43,13 +55,18 @@ class Removal(NamedTuple):
     """Offsets that the group still had after it."""
     left_topics: frozenset[str]
     """Of what went, the topics (by id, where commits have one) that the group still had an offset of."""
-    subscribed: frozenset[str]
-    """Of what went, the topics that a member read."""
-    next_at: int | None
-    """When the first of those expires; None if none does."""
-    next_base: int | None
-    """The earliest time from which retention counts for one of those."""
+    kept: tuple[Kept, ...]
     changed_at: int | None
+
+    @property
+    def first_offset(self) -> int:
+        """Log offset of its first tombstone."""
+        return self.gone[0].log_offset
+
+    @property
+    def last_offset(self) -> int:
+        """Log offset of its last, which may be the group's own."""
+        return max(self.gone[-1].log_offset, -1 if self.group_gone_at is None else self.group_gone_at)
 
 
 class Ended(NamedTuple):

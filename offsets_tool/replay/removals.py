@@ -23,34 +23,27 @@ from offsets_tool.replay.changes import (
     PendingOf,
     TopicPartition,
 )
-from offsets_tool.replay.expiry import Expiry, Policy, Rule, expiry_of, is_subscribed
-from offsets_tool.replay.losses import Alive, Ended, Gone, Removal, may_be_one
+from offsets_tool.replay.expiry import is_subscribed
+from offsets_tool.replay.losses import Ended, Gone, Kept, Removal, may_be_one
+from offsets_tool.replay.offset_lives import Lived, OffsetLives
 from offsets_tool.replay.state import State
 
 _OFFSETS: Final = (0, 1)
 _GROUPS: Final = (2, 3, 17)
-_UNSEEN: Final = CommittedOffset(-1, -1, "", 0, -1, None, -1)
+_NONE: Final = -1
 RUN_MS: Final = 1_000
 """How far tombstones of a run may stand apart where every record is a batch of its own."""
 
 
-class _Lived(NamedTuple):
-    began_at: int | None
-    committed_at: int | None
-    topic_id: UUID | None = None
-    doubtful: bool = False
-    """Whether only a coordinator that loaded this log has it, and not the one that wrote it."""
-
-
 @dataclass(slots=True)
-class _Open:
+class Open:
     """A removal that may go on; group and members as they were when it began."""
 
     at: int | None
     group: Group | None
     members: Mapping[str, Member]
     changed_at: int | None
-    is_new: bool
+    written_new: bool | None
     gone: list[Gone] = field(default_factory=list)
     group_gone_at: int | None = None
     _reads: dict[str, bool | None] = field(default_factory=dict)
@@ -62,49 +55,49 @@ class _Open:
         return self._reads[topic]
 
 
+class Place(NamedTuple):
+    """Of the last change of what is open."""
+
+    batch_offset: int
+    log_offset: int
+    timestamp: int
+
+
 class Removals:
     """Folds one log partition."""
 
-    def __init__(self, log_partition: int | None, policy: Policy) -> None:
+    def __init__(self, log_partition: int | None) -> None:
         self._log_partition = log_partition
-        self._policy = policy
-        self._is_new = False
+        self._written_new: bool | None = None
         self._state = State()
-        self._lives: dict[OffsetOf, _Lived] = {}
+        """But for offsets, which `lives` has."""
+        self.lives = OffsetLives()
         self._doubted: tuple[OffsetOf, int] | None = None
         self._changed: dict[str, int] = {}
-        self._open: dict[str, _Open] = {}
-        self._place = (-1, -1, -1)
-        """Batch, log offset and timestamp of the last change of what is open."""
+        self._open: dict[str, Open] = {}
+        self._place = Place(-1, -1, -1)
 
-    def take(self, change: Change, *, is_new: bool) -> list[Removal | Ended]:
-        """What is complete now that this change came. `is_new`: whether the new coordinator wrote it, if it is a tombstone."""
-        self._is_new = is_new
-        done: list[Removal | Ended] = list(self._close()) if self._open and not self._belongs(change) else []
+    def take(self, change: Change, *, written_new: bool | None) -> list[Removal | Ended]:
+        """What is complete now that this change came. `written_new`: whether the new coordinator wrote it, if it is a tombstone."""
+        self._written_new = written_new
+        done: list[Removal | Ended] = self.close() if self._open and not self._belongs(change) else []
         if change.kind is ChangeKind.ANOMALY:
             # About what the same record is going to put there.
             if isinstance(change.subject, OffsetOf):
                 self._doubted = (change.subject, change.log_offset)
             return done
         ended = self._see(change)
-        if not _is_bare(change):
+        if not isinstance(change.subject, OffsetOf) and not _is_bare(change):
             self._state.put(change.subject, change.after)
         if self._open:
-            self._place = (change.batch_offset, change.log_offset, change.timestamp)
+            self._place = Place(change.batch_offset, change.log_offset, change.timestamp)
         return done if ended is None else [*done, ended]
 
-    def finish(self) -> list[Removal]:
-        """What was still open at the end."""
-        return list(self._close())
-
-    def alive(self) -> Iterator[Alive]:
-        """Of every topic that has offsets now, the longest life."""
-        first: dict[tuple[str, UUID | None], int] = {}
-        for offset, lived in self._lives.items():
-            if lived.began_at is not None and not lived.doubtful:
-                topic = offset.topic, lived.topic_id
-                first[topic] = min(lived.began_at, first.get(topic, lived.began_at))
-        yield from (Alive(*topic, began_at) for topic, began_at in first.items())
+    def close(self) -> list[Removal | Ended]:
+        """What is open, where nothing that follows belongs to it."""
+        done: list[Removal | Ended] = [self._removal(group, opened) for group, opened in self._open.items()]
+        self._open.clear()
+        return done
 
     def _belongs(self, change: Change) -> bool:
         batch, last, at = self._place
@@ -128,37 +121,39 @@ class Removals:
     def _see_offset(self, change: Change, offset: OffsetOf) -> None:
         before, after = change.before, change.after
         if isinstance(after, CommittedOffset):
-            self._live(change, offset, after)
+            doubtful = self._doubted == (offset, change.log_offset)
+            self.lives.commit(offset, after, change.timestamp, doubtful=doubtful)
         elif change.kind is ChangeKind.DELETED and (before is None or isinstance(before, CommittedOffset)):
-            opened, at = self._opened(change, offset.group), TopicPartition(offset.topic, offset.partition)
-            expiry = self._expiry(opened, offset.group, at, before)
-            lived = self._lives.pop(offset, _Lived(None, None))
-            gone = Gone(*at, before, change.log_offset, expiry, lived.began_at, lived.committed_at)
-            opened.gone.append(gone)
+            lived = self.lives.end(offset)
+            times = (lived.began_at, lived.committed_at) if lived else (None, None)
+            self._gone(change, offset, before, times, None)
 
-    def _live(self, change: Change, offset: OffsetOf, after: CommittedOffset) -> None:
-        at = _time(change.timestamp)
-        at = _time(after.commit_timestamp) if at is None else at
-        known = self._lives.get(offset)
-        began_at, topic_id = at, after.topic_id
-        if known is not None and not known.doubtful and may_be_one(known.topic_id, topic_id):
-            began_at, topic_id = known.began_at, topic_id or known.topic_id
-        doubtful = self._doubted == (offset, change.log_offset)
-        self._lives[offset] = _Lived(began_at, at, topic_id, doubtful)
+    def _gone(
+        self,
+        change: Change,
+        offset: OffsetOf,
+        commit: CommittedOffset | None,
+        times: tuple[int | None, int | None],
+        producer_id: int | None,
+    ) -> None:
+        opened = self._opened(change, offset.group)
+        reads, has_pending = opened.reads(offset.topic), self._has_pending(offset)
+        where = (offset.topic, offset.partition)
+        opened.gone.append(Gone(*where, commit, change.log_offset, reads, has_pending, *times, producer_id))
 
     def _see_pending(self, change: Change, pending: PendingOf) -> Ended | None:
         before = change.before
         if change.after is not None or not isinstance(before, PendingCommit):
             return None
-        where, at = (pending.topic, pending.partition), change.log_offset
         if change.kind is ChangeKind.DELETED:
-            gone = Gone(*where, before.commit, at, None, None, None, pending.producer_id)
-            self._opened(change, pending.group).gone.append(gone)
+            offset = OffsetOf(pending.group, pending.topic, pending.partition)
+            self._gone(change, offset, before.commit, (None, None), pending.producer_id)
             return None
         self._mark(change, pending.group)
         if change.kind is ChangeKind.COMMITTED:
             return None
-        return Ended(self._log_partition, at, _time(change.timestamp), change.kind, pending, before.commit)
+        at = _time(change.timestamp)
+        return Ended(self._log_partition, change.log_offset, at, change.kind, pending, before.commit)
 
     def _see_group(self, change: Change, group: str) -> None:
         opened = self._open.get(group)
@@ -174,70 +169,67 @@ class Removals:
         if at is not None:
             self._changed[group] = at
 
-    def _opened(self, change: Change, group: str) -> _Open:
+    def _opened(self, change: Change, group: str) -> Open:
         if group not in self._open:
-            self._open[group] = _Open(
+            self._open[group] = Open(
                 _time(change.timestamp),
                 self._state.groups.get(group),
                 dict(self._state.members.get(group, {})),
                 self._changed.get(group),
-                self._is_new,
+                self._written_new,
             )
         return self._open[group]
 
-    def _expiry(
-        self, opened: _Open, group: str, at: TopicPartition, commit: CommittedOffset | None
-    ) -> Expiry | None:
-        offset = OffsetOf(group, *at)
-        pending = opened.is_new and any(offset in commits for commits in self._state.pending.values())
-        reads = opened.reads(at.topic)
-        found = expiry_of(commit or _UNSEEN, opened.group, reads, pending, self._policy)
-        # Without the commit only a rule that does not ask for it tells.
-        tells = commit is not None or found.rule is Rule.RETENTION_SINCE_EMPTY
-        keeps = found.at is None and opened.group is not None
-        return found if tells or keeps else None
+    def _has_pending(self, offset: OffsetOf) -> bool:
+        return any(offset in commits for commits in self._state.pending.values())
 
-    def _close(self) -> Iterator[Removal]:
-        for group, opened in self._open.items():
-            left = [
-                (at, commit)
-                for at, commit in self._state.offsets.get(group, {}).items()
-                if not self._lives.get(OffsetOf(group, *at), _Lived(None, None)).doubtful
-            ]
-            expiries = [self._expiry(opened, group, at, commit) for at, commit in left]
-            topics = {gone.topic for gone in opened.gone}
-            yield Removal(
-                self._log_partition,
-                opened.at,
-                group,
-                opened.group,
-                opened.is_new,
-                tuple(opened.gone),
-                opened.group_gone_at,
-                len(left),
-                _left_topics(opened.gone, left),
-                frozenset(topic for topic in topics if opened.reads(topic)),
-                min((each.at for each in expiries if each and each.at is not None), default=None),
-                min(
-                    (base for each in expiries if each and (base := each.base_timestamp) is not None),
-                    default=None,
-                ),
-                opened.changed_at,
+    def _removal(self, group: str, opened: Open) -> Removal:
+        left = {at: lived for at, lived in self.lives.of_group(group).items() if not lived.doubtful}
+        return Removal(
+            self._log_partition,
+            opened.at,
+            group,
+            opened.group and _without_values(opened.group),
+            opened.written_new,
+            tuple(opened.gone),
+            opened.group_gone_at,
+            len(left),
+            _left_topics(opened.gone, left),
+            self._kept(group, opened, left),
+            opened.changed_at,
+        )
+
+    def _kept(self, group: str, opened: Open, left: Mapping[TopicPartition, Lived]) -> tuple[Kept, ...]:
+        """Expiry goes by a commit's age, and by how long after it the client wanted it to last."""
+        oldest: dict[tuple[bool | None, bool, int | None], Kept] = {}
+        for at, (commit, *_) in left.items():
+            kept = Kept(
+                opened.reads(at.topic),
+                self._has_pending(OffsetOf(group, *at)),
+                commit.commit_timestamp,
+                commit.expire_timestamp,
             )
-        self._open.clear()
+            is_own = kept.expire_timestamp != _NONE
+            kind = (*kept[:2], kept.expire_timestamp - kept.commit_timestamp if is_own else None)
+            oldest[kind] = min(kept, oldest.get(kind, kept), key=lambda each: each.commit_timestamp)
+        return tuple(sorted(oldest.values(), key=repr))
 
 
-def _left_topics(
-    gone: Iterable[Gone], left: Iterable[tuple[TopicPartition, CommittedOffset]]
-) -> frozenset[str]:
+def _without_values(group: Group) -> Group:
+    return group._replace(
+        metadata=None, target_metadata=None, topics=None, share_partitions=None, topology=None, expressions=()
+    )
+
+
+def _left_topics(gone: Iterable[Gone], left: Mapping[TopicPartition, Lived]) -> frozenset[str]:
     """Of the topics that something went of, those that are left; one that was made again under the name has another id."""
     went: dict[str, set[UUID | None]] = {}
     for each in gone:
         went.setdefault(each.topic, set()).add(each.commit.topic_id if each.commit else None)
     return frozenset(
         at.topic
-        for at, commit in left
-        if any(may_be_one(topic_id, commit.topic_id) for topic_id in went.get(at.topic, ()))
+        for at, lived in left.items()
+        if any(may_be_one(topic_id, lived.commit.topic_id) for topic_id in went.get(at.topic, ()))
     )
 
 

@@ -4,21 +4,22 @@ Offsets of groups that the coordinator no longer has are left out of the forecas
 took altogether has no row; where it left the tombstone, only the commit is missing.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.replay.causes import Deletion, Known
 from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
-from offsets_tool.replay.deletions import Explanations, explain_ended
+from offsets_tool.replay.deletions import explain_ended, explained_topic
 from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
 from offsets_tool.replay.losses import Alive, Ended, Removal
 from offsets_tool.replay.moment import Moment, PartitionMoment, Replayed
 from offsets_tool.replay.removals import Removals, bare_tombstone
 from offsets_tool.replay.rules import Rules, wrote_new
-from offsets_tool.replay.topic_losses import Topics
 from offsets_tool.replay.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.replay.wanted import Wanted
+from offsets_tool.replay.weighing import Ending, Weighed, weighed
 
 Row = dict[str, Any]
 Happened = tuple[Event, tuple[Change, ...]]
@@ -43,56 +44,56 @@ def forecast(
 
 
 class Losses(NamedTuple):
-    """What went in one partition of the log, and what is left; from `proven_from` on, every record is there."""
+    """What went in one partition of the log, and what is left."""
 
     removals: list[Removal]
     ended: list[Ended]
     alive: list[Alive]
-    proven_from: int
+    ending: Ending
 
 
-def losses(
-    partition: PartitionMoment, happened: Iterable[Happened], policy: Policy, *, is_new: bool
-) -> Losses:
+def losses(partition: PartitionMoment, happened: Iterable[Happened], *, is_new: bool) -> Losses:
     """Of one partition, given its events and changes. `is_new`: whether the new coordinator wrote the end of its log."""
-    folded = Removals(partition.log_partition, policy)
+    folded = Removals(partition.log_partition)
     removals, ended = list[Removal](), list[Ended]()
-    for each in _folded(folded, happened, is_new):
+    for each in _folded(folded, happened):
         if isinstance(each, Ended):
             ended.append(each)
         else:
             removals.append(each)
-    return Losses(removals, ended, list(folded.alive()), _proven_from(partition))
+    return Losses(removals, ended, list(folded.lives.alive()), Ending(is_new, _proven_from(partition)))
 
 
 def deletions(replayed: Replayed, moment: Moment, policy: Policy, known: Known) -> list[Deletion]:
     """Why every offset went that is gone, given all partitions' changes once more; by log partition and log offset."""
-    found = [losses(p, happened, policy, is_new=p.coordinator.rules is Rules.NEW) for p, happened in replayed]
+    found = [losses(p, happened, is_new=p.coordinator.rules is Rules.NEW) for p, happened in replayed]
     return explained(found, moment.newest_timestamp, policy, known)
 
 
 def explained(found: Sequence[Losses], newest: int | None, policy: Policy, known: Known) -> list[Deletion]:
     """Why all of it went: losses of all partitions of a cluster. `newest`: the time of its newest record, epoch milliseconds."""
-    removals = [removal for each in found for removal in each.removals]
-    alive = [living for each in found for living in each.alive]
-    explanations = Explanations(policy, Topics(removals, alive, newest), known)
-    told = [explain_ended(ended) for each in found for ended in each.ended]
+    lost, alive = defaultdict[str, list[Weighed]](list), defaultdict[str, list[Alive]](list)
     for each in found:
         for removal in each.removals:
-            is_proven = removal.gone[0].log_offset >= each.proven_from
-            told += explanations.explain(removal, proven=is_proven)
+            for loss in weighed(removal, each.ending, policy, retention_known=known.retention):
+                lost[loss.topic].append(loss)
+        for living in each.alive:
+            alive[living.topic].append(living)
+    told = [explain_ended(ended) for each in found for ended in each.ended]
+    for topic, some in lost.items():
+        told += explained_topic(some, alive.get(topic, ()), newest, policy, known)
     return sorted(
         told, key=lambda gone: (_number(gone.log_partition), gone.log_offset, gone.producer_id or -1)
     )
 
 
-def _folded(folded: Removals, happened: Iterable[Happened], is_new: bool) -> Iterator[Removal | Ended]:
-    """What all changes come to, and tombstones that changed nothing; `is_new` where a record does not say who wrote it."""
+def _folded(folded: Removals, happened: Iterable[Happened]) -> Iterator[Removal | Ended]:
+    """What all changes come to, and tombstones that changed nothing."""
     for event, changes in happened:
         by_new = wrote_new(event)
         for change in (*changes, *bare_tombstone(event, changes)):
-            yield from folded.take(change, is_new=is_new if by_new is None else by_new)
-    yield from folded.finish()
+            yield from folded.take(change, written_new=by_new)
+    yield from folded.close()
 
 
 def _proven_from(partition: PartitionMoment) -> int:
