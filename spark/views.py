@@ -26,11 +26,12 @@ from spark.tables import (
     Table,
 )
 from spark.view import View
+from spark.views_derived import VIEWS as OF_DERIVATIONS
 from spark.views_history import VIEWS as OF_HISTORIES
 from spark.views_kinds import VIEWS as OF_KINDS
 from spark.views_log import VIEWS as OF_THE_LOG
 
-VIEWS: Final = (*OF_THE_LOG, *OF_HISTORIES, *OF_KINDS)
+VIEWS: Final = (*OF_THE_LOG, *OF_HISTORIES, *OF_DERIVATIONS, *OF_KINDS)
 """A view stands behind those that it reads."""
 CONTENTS: Final = "contents"
 """The view that names the others, and says of each what one row is."""

@@ -11,6 +11,9 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.cli.render import write_rows
 from spark.cli import main
+from spark.ends import EndsRequest
+from spark.expiry import ExpiryRequest, expiry
+from spark.lag import LagRequest, lag
 from spark.replay import replay
 from spark.sql import ask, statements
 from spark.views import CONTENTS, OF_KINDS, VIEWS, open_lake
@@ -81,6 +84,14 @@ def test_where_a_query_ends() -> None:
             "SELECT * FROM ownership",
             "ownership needs the table offset_history, which this lake does not have yet",
         ),
+        (
+            "SELECT * FROM group_lag",
+            "group_lag needs the table lag, which this lake does not have yet: offsets-spark lag makes it",
+        ),
+        (
+            "SELECT * FROM losses_per_day",
+            "losses_per_day needs the table expiry, which this lake does not have yet: offsets-spark expiry makes it",
+        ),
         ("SELECT * FROM nowhere", "there is no nowhere here: SELECT name, comment FROM contents names all"),
         ("SELEC 1", "Spark cannot answer: [PARSE_SYNTAX_ERROR]"),
         ("SELECT nothing FROM events", "Spark cannot answer: [UNRESOLVED_COLUMN"),
@@ -98,6 +109,7 @@ def test_what_is_no_lake(session: SparkSession, tmp_path: Path) -> None:
     assert done.exit_code != 0 and "an ingest made" in done.stderr
 
 
+BROKER = FIXTURES / "lag" / "broker"
 README = (FIXTURES.parent / "README.md").read_text()
 QUESTIONS = re.findall(r"\n([^\n]+\?)\n\n```sql\n(.*?)```\n\n```\n(.*?)```", README, re.DOTALL)
 
@@ -107,7 +119,10 @@ def test_the_readme_s_questions(session: SparkSession, tmp_path: Path) -> None:
     lake = str(tmp_path / "lake")
     for cluster in ("2.4.1-mix", "3.9.2-txn", "4.3.1-kip848"):
         bring(session, tmp_path / "lake", CORPORA / cluster / "segments", cluster=cluster)
+    bring(session, tmp_path / "lake", BROKER, cluster="lag")
     replay(lake, lambda: session)
+    lag(lake, lambda: session, LagRequest(ends=EndsRequest(paths=[str(BROKER)])))
+    expiry(lake, lambda: session, ExpiryRequest(retentions=[7 * 24 * 3_600_000]))
     own = session.newSession()
     shown = open_lake(own, lake)
     assert len(QUESTIONS) == 10
