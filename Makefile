@@ -9,7 +9,10 @@ INSTALLED := .venv/.installed
 LOG := $(CACHE)/install.log
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check integration deep bench clean
+# Two processes share the tests, so that one waits for a JVM while the other computes; tests/conftest.py says who goes where.
+SPREAD := --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
+
+.PHONY: help demo test check jars integration deep bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -17,8 +20,9 @@ help: ## this list
 demo: $(INSTALLED) ## from nothing to answers: install, then run the main job on fixtures/
 	@$(BIN)/python -m spark.demo
 
-test: check ## the checks, then every test; brokers and oracles are started by the tests that want them
-	@$(BIN)/python -m pytest
+test: $(INSTALLED) ## the checks, then every test; brokers and oracles are started by the tests that want them
+	@$(MAKE) --no-print-directory --jobs=2 check jars
+	@$(BIN)/python -m pytest $(SPREAD)
 
 check: $(INSTALLED) ## lint, format, types and import contracts
 	@$(BIN)/ruff check --quiet
@@ -26,11 +30,14 @@ check: $(INSTALLED) ## lint, format, types and import contracts
 	@$(BIN)/mypy 
 	@$(BIN)/lint-imports --no-logo
 
+jars: $(INSTALLED) ## fetches what the tests ask for of Spark's and Kafka's classes: nothing where it is there
+	@$(BIN)/python -m tests.oracle.jars
+
 integration: $(INSTALLED) ## only the tests that start a real broker
 	@$(BIN)/python -m pytest -m broker
 
 deep: $(INSTALLED) ## every test with 2,000 examples a property, and the long ones too
-	@OFFSETS_TOOL_DEEP=1 $(BIN)/python -m pytest
+	@OFFSETS_TOOL_DEEP=1 $(BIN)/python -m pytest $(SPREAD)
 
 bench: $(INSTALLED) ## how fast, against whom: the README's table, measured again (BENCH_MB=5 for a short try)
 	@$(BIN)/python -m bench

@@ -39,6 +39,9 @@ class JarSet(NamedTuple):
 DELTA = JarSet("delta-4.4.0", ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0"))
 """What Delta needs beyond Spark's own jars. What its POM names besides is there already, or older than Spark's."""
 
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For a JVM that lives for seconds: half the CPU time."""
+
 ATTEMPTS = 2
 """One dropped connection among a hundred is common, and the second attempt goes on where the first stopped."""
 
@@ -125,7 +128,7 @@ def _resolve(staging: Path, wanted: JarSet) -> None:
     (staging / "ivy.xml").write_text(_module(wanted))
     retrieve = f"{staging}/jars/[organisation].[artifact]-[revision](-[classifier]).[ext]"
     told_to = ["-settings", f"{staging}/settings.xml", "-ivy", f"{staging}/ivy.xml", "-retrieve", retrieve]
-    command = [str(java()), "-jar", str(_ivy()), *told_to, "-types", "jar", "bundle"]
+    command = [str(java()), *QUICK, "-jar", str(_ivy()), *told_to, "-types", "jar", "bundle"]
     for _ in range(ATTEMPTS):
         told = subprocess.run(command, capture_output=True, text=True, check=False)
         if told.returncode == 0:

@@ -1,10 +1,11 @@
 """What the whole suite shares: one SparkSession, the Hypothesis profiles, and what runs only in `make deep`.
 
-Whatever is costly to start is started by the first test that asks for it, once a run.
+Whatever is costly to start is started by the first test that asks for it, once a run: where pytest-xdist spreads the run
+over processes, all tests that ask for the same stay in one of them.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,14 +24,35 @@ settings.register_profile("deep", max_examples=2000, deadline=None)
 settings.load_profile("deep" if DEEP else "dev")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what is marked `deep`, unless OFFSETS_TOOL_DEEP is set."""
-    if DEEP:
-        return
-    left_out = [item for item in items if item.get_closest_marker("deep")]
+TOGETHER = {"session": "spark", "oracle": "kafka", "broker": "kafka"}
+"""Session fixtures and the group of tests that shares them; all other tests are grouped by module."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    """Leaves out what is marked `deep`, unless OFFSETS_TOOL_DEEP is set; in a process of many, says who stays together."""
+    left_out = [item for item in items if not DEEP and item.get_closest_marker("deep")]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("deep")]
+    spread = hasattr(config, "workerinput")
+    if spread:
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+    yield
+    if spread:
+        # The groups that take longest come first: what comes last is handed to whoever has nothing left to do.
+        items.sort(key=lambda item: _turn(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    asked = item.fixturenames  # type: ignore[attr-defined]
+    module = item.nodeid.partition("::")[0]
+    return next((group for fixture, group in TOGETHER.items() if fixture in asked), module)
+
+
+def _turn(group: str) -> int:
+    return [*TOGETHER.values(), group].index(group)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from spark.jars import jars
-from tests.oracle.jars import KAFKA
+from tests.oracle.jars import DECLARED
 
 STRING_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
@@ -20,7 +20,7 @@ STRING_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOT
 def declarations(version: str) -> dict[str, dict[str, Any]]:
     """Every message a release declares, by name (`OffsetCommitValue`, `ConsumerProtocolSubscription`), parsed.
 
-    `version` is one of KAFKA from 2.8.2 on; 4.3.1 has Streams' SubscriptionInfoData too. 1.1.1 declares in code and gives none.
+    `version` is one of DECLARED from 2.8.2 on; 4.3.1 has Streams' SubscriptionInfoData too. 1.1.1 declares in code and gives none.
     """
     return {name: _parsed(text) for name, text in _texts(version).items()}
 
@@ -34,7 +34,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _texts(version: str) -> dict[str, str]:
     texts = {}
-    for jar in jars(KAFKA[version]):
+    for jar in jars(DECLARED[version]):
         with zipfile.ZipFile(jar) as archive:
             for entry in archive.namelist():
                 if re.fullmatch(r"common/message/\w+\.json", entry):

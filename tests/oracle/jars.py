@@ -1,5 +1,7 @@
 """Which jars hold which Kafka: one set a release, thinned of what none of our questions touches.
 
+`python -m tests.oracle.jars` fetches them ahead of a run, several sets at a time; else each comes when it is first wanted.
+
 | releases | can be asked |
 |---|---|
 | 4.3.1 | everything: serde, encode, formatter, dumplog, load, batches, build, blob, reset-plan, and a broker |
@@ -10,7 +12,11 @@
 | 3.5.2, 3.8.1 | declarations only, as all from 2.8.2 on |
 """
 
-from spark.jars import JarSet
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from offsets_tool.errors import SetupError
+from spark.jars import DELTA, JarSet, jars
 
 # Web servers, documentation, native state stores: no question of ours comes near them.
 UNASKED = (
@@ -82,10 +88,8 @@ KAFKA = {
     "1.1.1": _release("1.1.1", "kafka_2.12", besides=STAND_INS),
     "2.8.2": _release("2.8.2", "kafka_2.13", besides=STAND_INS),
     "3.3.2": _release("3.3.2", "kafka_2.13", without=UNASKED + ZOOKEEPER),
-    "3.5.2": _declarations("3.5.2"),
     "3.6.2": _release("3.6.2", "kafka_2.13", besides=STAND_INS),
     "3.7.2": _serde("3.7.2", "2.16.2", "2.16.2"),
-    "3.8.1": _declarations("3.8.1"),
     "3.9.2": _release("3.9.2", "kafka_2.13", "kafka-tools", besides=STAND_INS),
     "4.0.2": _release("4.0.2", "kafka_2.13", "kafka-tools"),
     "4.1.2": _release("4.1.2", "kafka_2.13", "kafka-tools"),
@@ -94,3 +98,27 @@ KAFKA = {
     "4.4.0": _serde("4.4.0", "2.21.2", "2.21", "kafka-coordinator-common", "kafka-group-coordinator-api"),
 }
 """The jars by release; each set is fetched when a test first asks that release something."""
+
+DEEP_ALONE = ("3.6.2",)
+"""Releases whose tools are asked in `make deep` alone: every run reads what they declare, which is in one jar."""
+
+DECLARED = KAFKA | {version: _declarations(version) for version in ("3.5.2", "3.8.1", *DEEP_ALONE)}
+"""The jars that hold a release's declarations."""
+
+AT_ONCE = 6
+"""Most of a download is waiting, a small file at a time."""
+
+
+def main() -> int:
+    """Fetches what `make test` asks for."""
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            list(threads.map(jars, (DELTA, *reversed(DECLARED.values()))))
+    except SetupError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

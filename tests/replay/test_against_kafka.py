@@ -18,6 +18,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import BatchRead
 from tests.conftest import DEEP
 from tests.oracle.client import Oracle
+from tests.oracle.jars import DEEP_ALONE
 from tests.oracle.loaded import LoadedState
 from tests.replay.cleaned import cleaned
 from tests.replay.random_logs import READERS, Placed, RandomLog, Reader, batch_ends, ends, segment
@@ -27,8 +28,6 @@ pytestmark = pytest.mark.java
 
 SEEDS: Final = range(20 if DEEP else 2)
 STEPS: Final = 120 if DEEP else 60
-DEEP_ALONE: Final = ("3.6.2",)
-"""Asked by nothing else: another hundred megabytes to download."""
 REFUSES: Final = "Kafka refuses to load it"
 UNSEEN: Final = "Cannot set the epoch of"
 """What Kafka refuses and replay does not see: a member that takes a partition which another owns at the same or a later epoch."""
