@@ -7,8 +7,11 @@ import nbformat
 import pytest
 from pyspark.sql import SparkSession
 
+from spark.expiry import ExpiryRequest, expiry
+from spark.lag import LagRequest, lag
 from spark.replay import replay
 from tests.notebooks.execute import NOTEBOOKS, execute, outputs
+from tests.spark import histories
 from tests.spark.lakes import CORPORA, bring, rows
 
 NAME = "04_at_scale_with_delta.ipynb"
@@ -23,6 +26,9 @@ FACTS = """{
     "bytes": int(compaction["bytes"].sum()),
     "history": len(history),
     "rewinds": sorted(set(rewinds["group"])),
+    "behind": {f"{row.cluster} {row.group}": int(row.lag) for row in behind.itertuples()},
+    "losses": {f"{row.cluster} {row.cause} {row.confidence}": int(row.offsets) for row in losses.itertuples()},
+    "going": {f"{row.cluster} {row.group} {row.rule}": int(row.offsets) for row in going.itertuples()},
 }"""
 
 pytestmark = [pytest.mark.notebook, pytest.mark.spark]
@@ -41,6 +47,8 @@ def test_it_answers_of_a_lake(session: SparkSession, tmp_path: Path, monkeypatch
     for cluster in CLUSTERS:
         bring(session, lake, CORPORA / cluster / "segments", cluster=cluster)
     replay(str(lake), lambda: session)
+    lag(str(lake), lambda: session, LagRequest())
+    expiry(str(lake), lambda: session, ExpiryRequest())
     monkeypatch.setenv("OFFSETS_TOOL_LAKE", str(lake))
     facts, notebook = execute(NAME, FACTS)
     events, log = rows(lake, "events"), rows(lake, "log")
@@ -54,4 +62,25 @@ def test_it_answers_of_a_lake(session: SparkSession, tmp_path: Path, monkeypatch
     assert facts["minutes"] == commits.total()
     assert facts["bytes"] == sum(len(row["key"] or b"") + len(row["value"] or b"") for row in log)
     assert facts["history"] > 0 and "iris_pricing" in facts["rewinds"]
-    assert len(outputs(notebook, "image/png")) == 4
+    assert facts["behind"] == behind(lake)
+    weighed = histories.rows(lake, "expiry")
+    assert facts["losses"] == Counter(
+        f"{row['cluster']} {row['cause']} {row['confidence']}" for row in weighed if row["status"] == "gone"
+    )
+    assert facts["going"] == Counter(
+        f"{row['cluster']} {row['group']} {row['rule']}" for row in weighed if row["expires_at"] is not None
+    )
+    assert len(outputs(notebook, "image/png")) == 5
+
+
+def behind(lake: Path) -> Counter[str]:
+    """Of each group the sum over its partitions, each at its newest moment."""
+    newest = {}
+    for row in sorted(histories.rows(lake, "lag"), key=lambda row: row["at"]):
+        newest[row["cluster"], row["group"], row["topic"], row["partition"]] = row["lag"]
+    found = Counter[str]()
+    for held in histories.rows(lake, "offset_history"):
+        place = (held["cluster"], held["group"], held["topic"], held["partition"])
+        if held["counted"] and held["to_offset"] is None:
+            found[f"{held['cluster']} {held['group']}"] += newest[place]
+    return found
