@@ -5,7 +5,7 @@ Kept is only what goes beyond all before it in the same log partition, so that m
 
 from collections.abc import Iterable, Iterator
 
-from offsets_tool.lag.samples import CommitAt, EndSample, committed_ends
+from offsets_tool.lag.samples import CommitAt, EndSample, committed_at, committed_ends
 from offsets_tool.replay.changes import (
     Change,
     CommittedOffset,
@@ -14,7 +14,6 @@ from offsets_tool.replay.changes import (
     PendingOf,
     TopicPartition,
 )
-from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.json import uuid_text
 
 
@@ -53,7 +52,7 @@ class Bounds:
 
 
 def _commit_at(change: Change, commit: CommittedOffset) -> CommitAt:
-    at = commit.commit_timestamp if change.timestamp == NO_TIMESTAMP else change.timestamp
+    at = committed_at(change.timestamp, commit.commit_timestamp)
     return CommitAt(
         at, commit.committed_offset, None if commit.topic_id is None else uuid_text(commit.topic_id)
     )

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 from offsets_tool.lag.samples import EndMethod, EndSample
 
 _WEIGHT: Final = {EndMethod.INDEX: 1, EndMethod.SAMPLED: 2}
+_AT_SAMPLE: Final = -1
+"""In place of a number of bounds: what a sample says of its own moment stands."""
 
 
 class EndAt(NamedTuple):
@@ -22,11 +24,14 @@ class EndAt(NamedTuple):
     low: int | None
     high: int | None
     estimate: int | None
-    methods: frozenset[EndMethod] = frozenset()
+    methods: tuple[EndMethod, ...] = ()
 
 
 class Life:
-    """One partition between the creation of its topic and its deletion. Sequences are in the order of time, offsets never fall."""
+    """One partition between the creation of its topic and its deletion. Sequences are in the order of time, offsets never fall.
+
+    Nothing is added once it was asked for an end.
+    """
 
     def __init__(self, topic_id: str | None = None) -> None:
         self.topic_id = topic_id
@@ -40,6 +45,8 @@ class Life:
         self.bound_times: list[int] = []
         self.bounds: list[int] = []
         """Ends that commits imply, each above all before it."""
+        self._around: dict[tuple[int, int], EndAt] = {}
+        """Between two of all these the same is known, but for the estimate."""
 
     def add(self, sample: EndSample, end: int) -> None:
         """What was seen; in the order of time."""
@@ -85,19 +92,29 @@ class Life:
     def end_at(self, at: int) -> EndAt:
         """The end at a moment."""
         i = bisect_right(self.times, at)
-        if i and self.times[i - 1] == at:
-            end = self.ends[i - 1]
-            return EndAt(end, end, end, frozenset((self.methods[i - 1],)))
         b = bisect_right(self.bound_times, at)
+        if i and self.times[i - 1] == at:
+            b = _AT_SAMPLE
+        known = self._around.get((i, b))
+        if known is None:
+            known = self._around[i, b] = self._at_sample(i) if b == _AT_SAMPLE else self._behind(i, b)
+        low, high = known.low, known.high
+        if low is None or high is None or low == high:
+            return known
+        return EndAt(low, high, max(low, self._between(at, i)), known.methods)
+
+    def _at_sample(self, i: int) -> EndAt:
+        end = self.ends[i - 1]
+        return EndAt(end, end, end, (self.methods[i - 1],))
+
+    def _behind(self, i: int, b: int) -> EndAt:
+        """After so many samples and bounds; where both low and high are known, there is more to an estimate."""
+        low = left = self.ends[i - 1] if i else None
+        methods = tuple(self.methods[max(0, i - 1) : i + 1])
         bound = self.bounds[b - 1] if b else None
-        left = self.ends[i - 1] if i else None
-        low = max((end for end in (left, bound) if end is not None), default=None)
-        methods = set(self.methods[max(0, i - 1) : i + 1])
-        if low is not None and low != left:
-            methods.add(EndMethod.COMMITTED)
-        high = self.ends[i] if i < len(self.ends) else None
-        estimate = low if low is None or high is None else max(low, self._between(at, i))
-        return EndAt(low, high, estimate, frozenset(methods))
+        if bound is not None and (left is None or bound > left):
+            low, methods = bound, (*methods, EndMethod.COMMITTED)
+        return EndAt(low, self.ends[i] if i < len(self.ends) else None, low, methods)
 
     def _between(self, at: int, i: int) -> int:
         """On the straight line between sample i and the one before it; before the first, from the first commit on."""
@@ -132,6 +149,8 @@ class Ends:
 
     def life_at(self, at: int) -> Life:
         """The life at a time; an empty one where nothing is known."""
+        if len(self.lives) == 1:
+            return self.lives[0]
         return self.lives[self.number_at(at)] if self.lives else Life()
 
 

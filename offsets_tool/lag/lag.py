@@ -69,40 +69,56 @@ class Lag(NamedTuple):
     topic_recreated: bool
 
 
+class Known(NamedTuple):
+    """What is known of a partition at a moment, and whether what was committed is of another topic of its name."""
+
+    life: Life
+    end: EndAt
+    topic_recreated: bool
+
+
+def known_at(committed: CommitAt | None, ends: Ends, at: int) -> Known:
+    """At a moment (epoch ms), of the commit that counted then; None: of a group that has committed nothing."""
+    life = ends.life_at(at)
+    recreated = committed is not None and _is_of_another(committed, ends, life, at)
+    return Known(life, life.end_at(at), recreated)
+
+
 def lag_at(committed: CommitAt | None, ends: Ends, at: int) -> Lag:
-    """Lag at a moment (epoch ms) of the commit that counted then; None: of a group that has committed nothing.
+    """Lag at a moment, as `known_at` has these.
 
     With `Ends.of(..., last_stable=True)` it is that of a consumer which reads committed data only.
     """
-    life = ends.life_at(at)
+    return lag_of(committed, known_at(committed, ends, at), at)
+
+
+def lag_of(committed: CommitAt | None, known: Known, at: int) -> Lag:
+    """The same, by what is known at the moment."""
+    life, end, recreated = known
     log_start = life.log_start_at(at)
-    recreated = committed is not None and is_of_another_life(committed, ends, at)
     base = committed.committed_offset if committed is not None else _earliest(life, log_start)
-    end = life.end_at(at)
-    method = _method(end)
     lag_min, lag_max = _above(end.low, base) or 0, _above(end.high, base or 0)
     settled = base is not None and lag_min == lag_max
     return Lag(
-        lag=_above(end.estimate, base),
-        end_offset=end.estimate,
-        lag_min=lag_min,
-        lag_max=lag_max,
-        method=method,
-        confidence=Confidence.NONE if base is None else _confidence(end, settled=settled, doubtful=recreated),
-        counted_from=CountedFrom.LOG_START if committed is None else CountedFrom.COMMITTED,
-        log_start=log_start,
+        _above(end.estimate, base),
+        end.estimate,
+        lag_min,
+        lag_max,
+        _method(end),
+        Confidence.NONE if base is None else _confidence(end, settled=settled, doubtful=recreated),
+        CountedFrom.LOG_START if committed is None else CountedFrom.COMMITTED,
+        log_start,
         data_lost=None if committed is None or recreated else _above(log_start, base),
         beyond_end=_above(base, end.high) or 0,
         topic_recreated=recreated,
     )
 
 
-def is_of_another_life(committed: CommitAt, ends: Ends, at: int) -> bool:
-    """Whether the topic that was committed for is not the one of that name at the moment."""
-    life = ends.life_at(at)
+def _is_of_another(committed: CommitAt, ends: Ends, life: Life, at: int) -> bool:
+    """Whether the topic that was committed for is not the one of that name at the moment, whose life this is."""
     if committed.topic_id and life.topic_id:
         return committed.topic_id != life.topic_id
-    return ends.number_at(committed.at) != ends.number_at(at)
+    return len(ends.lives) > 1 and ends.number_at(committed.at) != ends.number_at(at)
 
 
 def _earliest(life: Life, log_start: int | None) -> int | None:
@@ -110,7 +126,9 @@ def _earliest(life: Life, log_start: int | None) -> int | None:
 
 
 def _above(end: int | None, base: int | None) -> int | None:
-    return None if end is None or base is None else max(0, end - base)
+    if end is None or base is None:
+        return None
+    return end - base if end > base else 0
 
 
 def _method(end: EndAt) -> LagMethod:
@@ -128,7 +146,7 @@ def _confidence(end: EndAt, *, settled: bool, doubtful: bool) -> Confidence:
         return Confidence.NONE
     if doubtful or end.high is None:
         return Confidence.LOW
-    if EndMethod.INDEX in end.methods and (settled or end.methods == {EndMethod.INDEX}):
+    if EndMethod.INDEX in end.methods and (settled or set(end.methods) == {EndMethod.INDEX}):
         return Confidence.HIGH
     if settled:
         return Confidence.EXACT

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, NamedTuple, Protocol
 
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag import lag_at
-from offsets_tool.lag.samples import CommitAt
-from offsets_tool.lag.time_lag import Written, time_lag_at
+from offsets_tool.lag.lag import known_at, lag_of
+from offsets_tool.lag.samples import CommitAt, committed_at
+from offsets_tool.lag.time_lag import Written, time_lag_of
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.schema import Int32, Int64, String
@@ -88,14 +88,21 @@ class Counted(Protocol):
 
 
 def held_of(rows: Iterable[Counted]) -> Iterator[Held]:
-    """From the history of one group's offset in one partition, in the order of the log: what counted, by the times of records, and
-    by those of commits where records have none."""
+    """From the history of one group's offset in one partition, in the order of the log: what counted."""
     for row in rows:
         if row.counted:
-            timed = row.from_timestamp != NO_TIMESTAMP
-            at = row.from_timestamp if timed else row.commit_timestamp
-            until = None if row.to_timestamp == NO_TIMESTAMP else row.to_timestamp
-            yield Held(CommitAt(at, row.committed_offset, row.topic_id), at, until)
+            yield held(row, commit_of(row))
+
+
+def commit_of(row: Counted) -> CommitAt:
+    """What a row of a history says was committed, at the time of its record."""
+    at = committed_at(row.from_timestamp, row.commit_timestamp)
+    return CommitAt(at, row.committed_offset, row.topic_id)
+
+
+def held(row: Counted, commit: CommitAt) -> Held:
+    """For how long what a row says was committed counted, by the times of records."""
+    return Held(commit, commit.at, None if row.to_timestamp == NO_TIMESTAMP else row.to_timestamp)
 
 
 def lag_row(
@@ -107,23 +114,31 @@ def lag_row(
 ) -> LagRow:
     """Lag at a moment."""
     written = written_of(commit.committed_offset) if written_of and commit else None
-    found = lag_at(commit, ends, at)
-    time_lag = time_lag_at(commit, ends, at, written)
+    known = known_at(commit, ends, at)
+    found = lag_of(commit, known, at)
+    time_lag = time_lag_of(commit, known, at, written)
     return LagRow(
-        **of._asdict(),
-        at=at,
-        committed_offset=commit.committed_offset if commit else None,
-        time_method=time_lag.method.value,
-        time_confidence=time_lag.confidence.value,
-        time_lag_ms=time_lag.time_lag_ms,
-        time_lag_min_ms=time_lag.time_lag_min_ms,
-        time_lag_max_ms=time_lag.time_lag_max_ms,
-        **found._asdict()
-        | {
-            "method": found.method.value,
-            "confidence": found.confidence.value,
-            "counted_from": found.counted_from.value,
-        },
+        of.group,
+        of.topic,
+        of.partition,
+        at,
+        commit.committed_offset if commit else None,
+        found.end_offset,
+        found.lag,
+        found.lag_min,
+        found.lag_max,
+        time_lag.time_lag_ms,
+        time_lag.time_lag_min_ms,
+        time_lag.time_lag_max_ms,
+        found.method._value_,
+        found.confidence._value_,
+        time_lag.method._value_,
+        time_lag.confidence._value_,
+        found.counted_from._value_,
+        found.log_start,
+        found.data_lost,
+        found.beyond_end,
+        found.topic_recreated,
     )
 
 

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from offsets_tool.rows import NO_TIMESTAMP
+
 
 class EndMethod(StrEnum):
     """Who says so."""
@@ -45,6 +47,11 @@ class CommitAt(NamedTuple):
     at: int
     committed_offset: int
     topic_id: str | None = None
+
+
+def committed_at(timestamp: int, commit_timestamp: int) -> int:
+    """When something was committed, by the time of its record, and by that in the commit where a record has none (magic 0)."""
+    return commit_timestamp if timestamp == NO_TIMESTAMP else timestamp
 
 
 OFFSETS: Final[Mapping[str, str]] = {

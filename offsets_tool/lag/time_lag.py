@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from offsets_tool.lag.ends import Ends, Life
-from offsets_tool.lag.lag import Confidence, is_of_another_life
+from offsets_tool.lag.lag import Confidence, Known, known_at
 from offsets_tool.lag.samples import CommitAt
 
 
@@ -93,30 +93,30 @@ def time_lag_at(committed: CommitAt | None, ends: Ends, at: int, written: Writte
 
     `written` is when the record at the committed offset was written, if its log says it; else it is estimated from the ends.
     """
-    if committed is None or is_of_another_life(committed, ends, at):
+    return time_lag_of(committed, known_at(committed, ends, at), at, written)
+
+
+def time_lag_of(committed: CommitAt | None, there: Known, at: int, written: Written | None = None) -> TimeLag:
+    """The same, by what is known at the moment."""
+    if committed is None or there.topic_recreated:
         return _UNKNOWN
-    life, offset = ends.life_at(at), committed.committed_offset
-    end = life.end_at(at)
+    end, offset = there.end, committed.committed_offset
     if end.high is not None and offset >= end.high:
         return _NOTHING_LEFT
-    known = written_at(offset, life) if written is None else written
-    lag = _since(known, at)
-    may_be_caught_up = end.high is None and end.low is not None and offset >= end.low
-    if known.method is TimeMethod.RECORD:
-        return lag._replace(
-            confidence=Confidence.EXACT if known.earliest == known.latest else Confidence.HIGH
-        )
+    known = written_at(offset, there.life) if written is None else written
+    low = 0 if known.latest is None else max(0, at - known.latest)
+    high = None if known.earliest is None else max(0, at - known.earliest)
     if known.method is TimeMethod.NONE:
         return _UNKNOWN
-    if known.at is None or may_be_caught_up:
-        return lag._replace(time_lag_ms=lag.time_lag_min_ms, method=TimeMethod.BOUND)
-    sure = known.method is TimeMethod.INTERPOLATED
-    return lag._replace(confidence=Confidence.MEDIUM) if sure else lag
+    may_be_caught_up = end.high is None and end.low is not None and offset >= end.low
+    if known.at is None or (may_be_caught_up and known.method is not TimeMethod.RECORD):
+        return TimeLag(low, low, high, TimeMethod.BOUND, Confidence.LOW)
+    # A record that may have come after the moment, or did, is not behind at all.
+    lag = _clipped(max(0, at - known.at), low, high)
+    return TimeLag(lag, low, high, known.method, _confidence(known))
 
 
-def _since(written: Written, at: int) -> TimeLag:
-    """Of low confidence; a record that may have come after the moment, or did, is not behind at all."""
-    low = 0 if written.latest is None else max(0, at - written.latest)
-    high = None if written.earliest is None else max(0, at - written.earliest)
-    lag = None if written.at is None else _clipped(max(0, at - written.at), low, high)
-    return TimeLag(lag, low, high, written.method, Confidence.LOW)
+def _confidence(known: Written) -> Confidence:
+    if known.method is TimeMethod.RECORD:
+        return Confidence.EXACT if known.earliest == known.latest else Confidence.HIGH
+    return Confidence.MEDIUM if known.method is TimeMethod.INTERPOLATED else Confidence.LOW

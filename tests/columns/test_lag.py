@@ -1,0 +1,110 @@
+"""Lag many at a time is that of the plain functions, however rows are cut into batches."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.columns.lag import COLUMNS, ORDER, LagAsked, lag_batches
+from offsets_tool.lag.bounds import Bounds
+from offsets_tool.lag.ends import Ends
+from offsets_tool.lag.lag_rows import LagRow, commit_of, held_of, lag_at_commits, lag_on_grid
+from offsets_tool.lag.samples import EndMethod, EndSample
+from offsets_tool.replay.changes import OffsetOf, TopicPartition
+from offsets_tool.replay.history_rows import OffsetHistoryRow
+from offsets_tool.table_rows import EndRow
+from offsets_tool.wire.arrow import arrow_schema
+
+GRID, NEWEST = 7, 60
+TYPES = {field.name: field.type for row in (EndRow, OffsetHistoryRow) for field in arrow_schema(row)}
+Row = dict[str, Any]
+numbers = st.integers(0, 50)
+places = st.fixed_dictionaries(
+    {
+        "cluster": st.sampled_from("ab"),
+        "topic": st.sampled_from(("t", "ü")),
+        "partition": st.integers(0, 1),
+        "topic_id": st.sampled_from((None, "id", "another")),
+    }
+)
+commits = st.fixed_dictionaries(
+    {
+        "group": st.sampled_from("gh"),
+        "log_partition": st.sampled_from((None, 0, 1)),
+        "from_timestamp": st.one_of(st.just(-1), numbers),
+        "to_timestamp": st.one_of(st.none(), st.just(-1), numbers),
+        "counted": st.booleans(),
+        "committed_offset": numbers,
+        "commit_timestamp": numbers,
+    }
+)
+samples = st.fixed_dictionaries(
+    {
+        "at": numbers,
+        "log_start": st.one_of(st.none(), numbers),
+        "last_stable": st.one_of(st.none(), numbers),
+        "end": st.one_of(st.none(), numbers),
+        "method": st.sampled_from(("sampled", "index")),
+        "source": st.sampled_from(("x", "y")),
+    }
+)
+rows = st.lists(st.builds(lambda place, said: place | said, places, st.one_of(commits, samples)), max_size=20)
+
+
+def ordered(found: list[Row]) -> list[Row]:
+    numbered = [dict.fromkeys(COLUMNS) | row | {"from_offset": at} for at, row in enumerate(found)]
+    return sorted(numbered, key=lambda row: [(row[name] is not None, row[name]) for name in ORDER])
+
+
+def plain(found: list[Row], *, last_stable: bool) -> Iterator[tuple[Any, ...]]:
+    for (cluster, *where), here in groupby(found, lambda row: tuple(row[name] for name in ORDER[:3])):
+        place, kept = TopicPartition(*where), list(here)
+        told = [row for row in kept if row["method"] is None]
+        bounds, seen = Bounds(), [_sample(row) for row in kept if row["method"] is not None]
+        for row in told:
+            bounds.add(row["log_partition"], place, commit_of(_History(row)))
+        ends = Ends.of([*seen, *bounds.samples(place)], last_stable=last_stable)
+        for group in sorted({row["group"] for row in told}):
+            held = list(held_of(_History(row) for row in told if row["group"] == group))
+            made = {row.at: row for row in lag_at_commits(OffsetOf(group, *place), held, ends)}
+            if held:
+                times = range(-(-min(made) // GRID) * GRID, NEWEST + 1, GRID)
+                made = {row.at: row for row in lag_on_grid(OffsetOf(group, *place), held, ends, times)} | made
+            yield from ((cluster, *made[at]) for at in sorted(made))
+
+
+class _History:
+    """A row by its names."""
+
+    def __init__(self, row: Row) -> None:
+        self.__dict__.update(row)
+
+
+def _sample(row: Row) -> EndSample:
+    return EndSample(**{name: row[name] for name in EndSample._fields} | {"method": EndMethod(row["method"])})
+
+
+@given(rows, st.integers(1, 20), st.booleans())
+def test_many_at_a_time_are_as_one_by_one(found: list[Row], size: int, last_stable: bool) -> None:
+    given_ = ordered(found)
+    columns = {
+        name: pa.array([row[name] for row in given_], TYPES.get(name, pa.string())) for name in COLUMNS
+    }
+    batches = pa.table(columns).to_batches(max_chunksize=size)
+    asked = LagAsked(dict.fromkeys("ab", NEWEST), GRID, last_stable=last_stable)
+    made = [
+        (cluster, *row.values()) for cluster, some in lag_batches(asked, batches) for row in some.to_pylist()
+    ]
+    at = 1 + LagRow._fields.index("at")
+    expected = list(plain(given_, last_stable=last_stable))
+    assert sorted(made, key=lambda row: (row[0], row[2], row[3], row[1], row[at])) == sorted(
+        expected, key=lambda row: (row[0], row[2], row[3], row[1], row[at])
+    )
+
+
+def test_without_rows_there_is_nothing() -> None:
+    empty = pa.table({name: pa.array([], TYPES.get(name, pa.string())) for name in COLUMNS})
+    assert list(lag_batches(LagAsked({}), empty.to_batches())) == []
