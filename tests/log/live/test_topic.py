@@ -18,7 +18,7 @@ from offsets_tool.log.live import LiveTopic, cluster, partition, read_live
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 from spark.java import java
-from tests.broker import OFFSETS_PARTITIONS, KRaftBroker
+from tests.broker import OFFSETS_PARTITIONS, KRaftBroker, free_ports
 from tests.log.live.activity import GROUPS, TRANSACTIONAL, act
 
 pytestmark = pytest.mark.broker
@@ -165,9 +165,7 @@ def test_a_cluster_that_goes_away(active: KRaftBroker, monkeypatch: pytest.Monke
 
 def test_nobody_there() -> None:
     """An address without a listener, a name that does not resolve, a listener that never answers, no address at all."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     with pytest.raises(
         SourceError, match=rf"127\.0\.0\.1:{port}: no broker can be asked there .*ECONNREFUSED.*check"
     ):
@@ -194,9 +192,7 @@ class Guarded(KRaftBroker):
         super().__init__()
         self.store = folder / "store.p12"
         self.certificate = folder / "certificate.pem"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.guarded = f"127.0.0.1:{free.getsockname()[1]}"
+        self.guarded = f"127.0.0.1:{free_ports(1)[0]}"
         own = ["-alias", "broker", "-keystore", str(self.store), "-storepass", "secret"]
         name = ["-dname", "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1", "-keyalg", "RSA"]
         for command in (
