@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from tests.oracle.client import Oracle
+from tests.oracle.jars import DEEP_ALONE
 from tests.replay.cleaned import cleaned
 from tests.replay.random_logs import READERS, RandomLog, batch_ends, ends, segment
 
@@ -34,7 +35,10 @@ def test_what_was_cleaned_is_less_and_ends_where_it_ended() -> None:
 
 
 @pytest.mark.java
-@pytest.mark.parametrize("version", READERS)
+@pytest.mark.parametrize(
+    "version",
+    [pytest.param(version, marks=pytest.mark.deep if version in DEEP_ALONE else ()) for version in READERS],
+)
 def test_kafka_loads_every_log_that_keeps_to_the_rules(version: str, oracle: Oracle, tmp_path: Path) -> None:
     found = set()
     for seed in range(5):
