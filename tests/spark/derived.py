@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from spark.derive import Derived
 from tests.spark.histories import tell
+from tests.spark.kills import Killed, killed
 from tests.spark.lakes import bring
-from tests.spark.test_replay import Killed, killed
 
 Job = Callable[[SparkSession, Path], Derived]
 

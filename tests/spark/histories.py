@@ -1,6 +1,6 @@
 """Histories of a lake, and what they must be: the library's, record by record, over the same files."""
 
-from collections import Counter
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from offsets_tool.replay.topics import TopicNames
 from offsets_tool.rows import BatchRead
 from offsets_tool.wire.text import java_text
 from spark.replay import Replayed, replay
+from tests.spark.lakes import CORPORA
 
 TABLES = {
     "offset_history": OffsetHistoryRow,
@@ -50,39 +51,37 @@ def _without_run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "run"} for row in found]
 
 
+def grown(corpus: str, folder: Path, share: float) -> None:
+    """The corpus' logs up to a share of their bytes."""
+    for log in (CORPORA / corpus / "segments").glob("*/*.log"):
+        part = folder / log.parent.name / log.name
+        part.parent.mkdir(parents=True, exist_ok=True)
+        data = log.read_bytes()
+        part.write_bytes(data[: int(len(data) * share)])
+
+
+def copy(logs: Path, share: float) -> Path:
+    """Files read once are remembered by their path."""
+    made = logs.with_name(f"{logs.name}-{share}")
+    shutil.copytree(logs, made, dirs_exist_ok=True)
+    return made
+
+
 def _sorted(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(found, key=repr)
 
 
 def plain_histories(evidence: dict[str, Path]) -> Rows:
     """Of each cluster's files."""
-    told = [(cluster, row) for cluster, path in evidence.items() for row in _rows(path)]
-    return {
-        name: _sorted([_told(cluster, row) for cluster, row in told if type(row) is kind])
-        for name, kind in TABLES.items()
-    }
+    all_ = [each for cluster, path in evidence.items() for each in told(cluster, path)]
+    return {name: _sorted([row for table, row in all_ if table == name]) for name in TABLES}
 
 
-def digests(lake: Path) -> dict[str, Counter[int]]:
-    """Of all rows of the histories but their run: where lists of them would be too much."""
-    tables = {name: DeltaTable(lake / name).to_pyarrow_dataset().to_batches() for name in TABLES}
-    return {
-        name: Counter(_digest(row) for batch in batches for row in _without_run(batch.to_pylist()))
-        for name, batches in tables.items()
-    }
-
-
-def plain_digests(cluster: str, path: Path) -> dict[str, Counter[int]]:
-    """What they must be."""
-    found = {kind: Counter[int]() for kind in TABLES.values()}
+def told(cluster: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a cluster's files one by one, each with its table."""
+    names = {kind: name for name, kind in TABLES.items()}
     for row in _rows(path):
-        found[type(row)][_digest(_told(cluster, row))] += 1
-    _events.cache_clear()
-    return {name: found[kind] for name, kind in TABLES.items()}
-
-
-def _digest(row: dict[str, Any]) -> int:
-    return hash(repr(row))
+        yield names[type(row)], _told(cluster, row)
 
 
 def _told(cluster: str, row: Any) -> dict[str, Any]:

@@ -70,6 +70,22 @@ def comparable(lake: Path) -> dict[str, list[Row]]:
     }
 
 
+def place(folder: Path, data: bytes, partition: int = 4) -> Path:
+    """A segment of a partition's directory, holding the data; the same path each time."""
+    path = folder / f"__consumer_offsets-{partition}" / f"{0:020d}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def rows_end(data: bytes) -> int:
+    """Where the tenth batch ends."""
+    position = 0
+    for _ in range(10):
+        position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+    return position
+
+
 def files(lake: Path) -> Iterator[tuple[str, int, int]]:
     """Every file of a lake: what a run that writes nothing leaves as it was."""
     for path in sorted(lake.rglob("*")):

@@ -1,5 +1,7 @@
-"""A topic made from a seed, of all mixes: its histories in the lake are the library's, row for row."""
+"""A million records made from a seed, of all mixes: every table of the lake is plain Python's, row for row."""
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
@@ -8,23 +10,42 @@ from pyspark.sql import SparkSession
 
 from bench.batches import write_batches
 from bench.mixes import MIXES
-from tests.spark.histories import digests, plain_digests, tell
+from spark.ingest import Request
+from spark.run import run
 from tests.spark.lakes import bring
+from tests.spark.sums import Sum, of_lake, of_plain_python
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 RECORDS = 1_000_000
-BYTES_EACH = 105
-"""A record and its share of its batch, in the mixes whose records are small."""
+BYTES_EACH = {"rebalances": 1_000}
+"""A record and its share of its batch; 105 in the mixes whose records are small."""
+Sums = dict[str, dict[str, Sum]]
 
 
-def test_histories_of_a_large_topic_are_those_of_plain_python(session: SparkSession, tmp_path: Path) -> None:
-    for number, mix in enumerate(MIXES.values()):
-        path = tmp_path / "logs" / f"__consumer_offsets-{number}" / f"{0:020d}.log"
+def made(folder: Path) -> dict[str, Path]:
+    """A broker's logs of each mix."""
+    found = {}
+    for number, (name, mix) in enumerate(MIXES.items()):
+        path = folder / name / f"__consumer_offsets-{number}" / f"{0:020d}.log"
         path.parent.mkdir(parents=True)
-        path.write_bytes(write_batches(mix(Random(number)), RECORDS * BYTES_EACH // 3))
-    assert bring(session, tmp_path / "lake", tmp_path / "logs", cluster="c").sums["records"] >= RECORDS
-    tell(session, tmp_path / "lake")
-    found = digests(tmp_path / "lake")
-    assert found == plain_digests("c", tmp_path / "logs")
-    assert all(found[name] for name in ("offset_history", "group_history", "member_history"))
+        size = RECORDS // len(MIXES) * BYTES_EACH.get(name, 105)
+        path.write_bytes(write_batches(mix(Random(number)), size))
+        found[name] = folder / name
+    return found
+
+
+def test_all_tables_of_a_large_topic_are_those_of_plain_python(session: SparkSession, tmp_path: Path) -> None:
+    logs, lake = made(tmp_path / "logs"), tmp_path / "lake"
+    with ProcessPoolExecutor(2, get_context("spawn"), max_tasks_per_child=1) as others:
+        expected = {name: others.submit(of_plain_python, name, path) for name, path in logs.items()}
+        for name, path in logs.items():
+            bring(session, lake, path, cluster=name)
+        *_, last = logs
+        list(run(Request(paths=[str(logs[last])], lake=str(lake), cluster=last), lambda: session, "auto"))
+        found = {name: others.submit(of_lake, lake, name) for name in logs}
+        assert {name: sums.result() for name, sums in found.items()} == {
+            name: sums.result() for name, sums in expected.items()
+        }
+    assert sum(sums.result()["log"].rows for sums in found.values()) >= RECORDS
+    assert all(any(sums.result()[table].rows for sums in found.values()) for table in found[last].result())

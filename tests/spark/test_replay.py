@@ -1,14 +1,11 @@
-"""Histories in the lake are the library's, row for row, however the log came in and whatever became of the replay on the way."""
+"""Histories in the lake are the library's, row for row, however the log came in."""
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from bench.batches import Batch, Record, write_batches
@@ -20,7 +17,7 @@ from spark.commit import REPLAY, ArrowLake
 from spark.compact import compact
 from tests.conftest import DEEP
 from tests.replay.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_told
-from tests.spark.histories import histories, plain_histories, rows, tell
+from tests.spark.histories import copy, grown, histories, plain_histories, rows, tell
 from tests.spark.lakes import CORPORA, FIXTURES, bring, files
 
 pytestmark = pytest.mark.spark
@@ -91,15 +88,6 @@ def test_a_second_replay_writes_nothing(session: SparkSession, lake: Path) -> No
     assert [file for file in files(lake) if file[0] != ".ingest.lock"] == before
 
 
-def grown(corpus: str, folder: Path, share: float) -> None:
-    """The corpus' logs up to a share of their bytes."""
-    for log in (CORPORA / corpus / "segments").glob("*/*.log"):
-        part = folder / log.parent.name / log.name
-        part.parent.mkdir(parents=True, exist_ok=True)
-        data = log.read_bytes()
-        part.write_bytes(data[: int(len(data) * share)])
-
-
 @pytest.mark.parametrize(
     ("corpus", "shares"),
     [
@@ -123,13 +111,6 @@ def test_a_log_that_grows(
     assert len(list((tmp_path / "lake" / "_checkpoints").iterdir())) == len(
         list((tmp_path / "logs").iterdir())
     )
-
-
-def copy(logs: Path, share: float) -> Path:
-    """Files read once are remembered by their path."""
-    made = logs.with_name(f"{logs.name}-{share}")
-    shutil.copytree(logs, made, dirs_exist_ok=True)
-    return made
 
 
 def test_one_file_more_costs_what_is_in_it(session: SparkSession, tmp_path: Path) -> None:
@@ -235,101 +216,6 @@ def test_commits_that_read_with_a_problem_or_not_at_all(session: SparkSession, t
 def test_what_is_no_lake_is_refused(session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="an ingest made"):
         tell(session, tmp_path)
-
-
-class Killed(BaseException):
-    """What nothing catches."""
-
-
-@contextmanager
-def killed(step: int, *, before: bool) -> Iterator[list[str]]:
-    """Ends the replay, as far as the lake can tell, before or after its n-th commit. Gives the tables committed."""
-    made: list[str] = []
-    commit = DeltaTable.create_write_transaction
-
-    def stopping(table: DeltaTable, *args: Any, **options: Any) -> None:
-        if before and len(made) == step:
-            raise Killed
-        commit(table, *args, **options)
-        made.append(Path(table.table_uri).name)
-        if not before and len(made) == step + 1:
-            raise Killed
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DeltaTable, "create_write_transaction", stopping)
-        yield made
-
-
-@pytest.fixture(scope="module")
-def half_told(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A lake with a part of a log told and the rest ingested; and the logs."""
-    folder = tmp_path_factory.mktemp("half")
-    for share in (0.5, 1):
-        if share == 1:
-            tell(session, folder / "lake")
-        grown("4.3.1-kip848", folder / "logs", share)
-        bring(session, folder / "lake", folder / "logs", cluster="c")
-    return folder / "lake", copy(folder / "logs", 1)
-
-
-@pytest.mark.parametrize("before", [pytest.param(True, marks=deep), False])
-@pytest.mark.parametrize(
-    "step",
-    [
-        pytest.param(0, marks=deep),
-        pytest.param(1, marks=deep),
-        2,
-        pytest.param(3, marks=deep),
-        pytest.param(4, marks=deep),
-    ],
-)
-def test_killed_at_a_commit(
-    session: SparkSession, tmp_path: Path, half_told: tuple[Path, Path], step: int, before: bool
-) -> None:
-    lake = tmp_path / "lake"
-    shutil.copytree(half_told[0], lake)
-    with killed(step, before=before) as made, pytest.raises(Killed):
-        tell(session, lake)
-    assert len(made) == step + (not before)
-    tell(session, lake)
-    assert histories(lake) == plain_histories({"c": half_told[1]})
-    assert tell(session, lake).run is None
-    kept = {path.name for path in (lake / "_checkpoints").iterdir()}
-    assert {row["checkpoint"] for row in rows(lake, "replays")} >= kept
-    assert len(kept) == len({row["log_partition"] for row in rows(lake, "replays")})
-
-
-def test_a_half_replay_whose_files_are_gone_is_told_anew(
-    session: SparkSession, tmp_path: Path, half_told: tuple[Path, Path]
-) -> None:
-    lake = tmp_path / "lake"
-    shutil.copytree(half_told[0], lake)
-    with killed(0, before=False), pytest.raises(Killed):
-        tell(session, lake)
-    named = {Path(uri).name for uri in DeltaTable(lake / "group_history").file_uris()}
-    for file in (lake / "group_history").glob("*.parquet"):
-        if file.name not in named:
-            file.unlink()
-    done = tell(session, lake)
-    assert any("cannot be finished" in note for note in done.notes)
-    assert histories(lake) == plain_histories({"c": half_told[1]})
-
-
-def test_without_its_checkpoint_a_partition_is_told_from_its_first_record(
-    session: SparkSession, tmp_path: Path, half_told: tuple[Path, Path]
-) -> None:
-    """As where a copy of the lake left them out, or another release wrote them."""
-    lake = Path(shutil.copytree(half_told[0], tmp_path / "lake"))
-    for number, path in enumerate(sorted((lake / "_checkpoints").iterdir())):
-        if number % 2:
-            path.unlink()
-        else:
-            path.write_bytes(path.read_bytes()[:-9])
-    done = tell(session, lake)
-    assert len(done.notes) > 1 and all("is told from its first record, since" in note for note in done.notes)
-    assert all(row["from_start"] for row in done.partitions)
-    assert histories(lake) == plain_histories({"c": half_told[1]})
-    assert tell(session, lake).run is None
 
 
 def test_all_tables_of_a_replay_are_there_from_the_start(tmp_path: Path) -> None:

@@ -1,144 +1,29 @@
 """The views over lag and expiry say of made-up rows what plain Python says of them, and nothing of what does not count."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from random import Random
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.commit import INGEST, REPLAY, ArrowLake, Chain
-from spark.expiry import OF_EXPIRY
-from spark.lag import OF_LAG
-from spark.parquet import NewFile, TableWriter
-from spark.tables import DERIVATIONS, EXPIRY, LAG, OFFSET_HISTORY, REPLAYS, SOURCES, Table
+from spark.tables import LAG
 from spark.views import open_lake
 from spark.views_derived import VIEWS
 from tests.spark.lakes import Row
+from tests.spark.made_up import CONFIDENCE, EXPIRIES, HELD, HOUR, LAGS, NO_TIME, POSITION, full, made_up_lake
 
 pytestmark = pytest.mark.spark
-
-CONFIDENCE = ("none", "low", "medium", "high", "exact")
-BEGIN = datetime(2026, 11, 20, 22, tzinfo=UTC)
-HOUR = 3_600_000
-NO_TIME = -1
-POSITION = ("cluster", "group", "topic", "partition")
-
-
-def full(table: Table, given: Row) -> Row:
-    """All columns of a row: what is not given is null, or empty where there are no nulls."""
-    empty = {
-        pa.int64(): 0,
-        pa.int32(): 0,
-        pa.string(): "",
-        pa.bool_(): False,
-        pa.timestamp("us", "UTC"): BEGIN,
-    }
-    return {
-        field.name: given.get(field.name, None if field.nullable else empty.get(field.type, []))
-        for field in table.schema
-    }
-
-
-def write(root: Path, table: Table, given: Iterable[Row]) -> list[NewFile]:
-    rows = pa.RecordBatch.from_pylist([full(table, row) for row in given], table.schema)
-    with TableWriter(root, table) as writer:
-        writer.write(rows)
-        return writer.close()
-
-
-def commit(root: Path, chain: Chain, run: int, *tables: tuple[Table, Iterable[Row]]) -> None:
-    lake = ArrowLake(root, chain)
-    lake.create()
-    lake.commit(run, [file for table, rows in tables for file in write(root, table, rows)])
-
-
-def milliseconds(hours: float) -> int:
-    return round(BEGIN.timestamp() * 1000 + hours * HOUR)
-
-
-def made_up_lag(random: Random) -> Iterator[Row]:
-    """At random moments, of which one is no time; a partition of a group at most once at each."""
-    for number in range(400):
-        lag = random.choice([None, *range(50)])
-        yield {
-            "cluster": random.choice("ab"),
-            "group": f"g{random.randrange(6)}",
-            "topic": f"t{random.randrange(2)}",
-            "partition": random.randrange(2),
-            "at": milliseconds(number / 60) if number else NO_TIME,
-            "committed_offset": random.randrange(100),
-            "end_offset": None if lag is None else random.randrange(100, 200),
-            "lag": lag,
-            "lag_min": lag or 0,
-            "lag_max": random.choice([lag, lag, lag, None]),
-            "time_lag_ms": random.choice([None, 0, 5, 700]),
-            "confidence": "none" if lag is None else random.choice(CONFIDENCE[1:]),
-            "log_start": random.choice([None, 7]),
-            "data_lost": random.choice([None, 0, 0, 3, 9]),
-            "beyond_end": random.choice([0, 0, 4]),
-            "topic_recreated": random.random() < 0.05,
-        }
-
-
-def made_up_expiry(random: Random) -> Iterator[Row]:
-    for number in range(300):
-        row = {
-            "cluster": random.choice("ab"),
-            "group": f"g{random.randrange(6)}",
-            "topic": f"t{random.randrange(3)}",
-            "partition": number,
-            "log_partition": random.choice([0, 1]),
-            "log_offset": number,
-            "release": "3.6",
-            "retention_ms": random.choice([HOUR, 7 * 24 * HOUR]),
-        }
-        if number % 3 == 0:
-            yield row | {"status": "live", "rule": "subscribed"}
-        elif number % 3 == 1:
-            hours = random.uniform(-2, 40)
-            at = {"expires_at": milliseconds(hours), "in_ms": round(hours * HOUR)}
-            yield (
-                row
-                | at
-                | {"status": "live", "rule": random.choice(["retention_since_empty", "expire_timestamp"])}
-            )
-        else:
-            gone = {"gone_at": random.choice([None, milliseconds(random.uniform(0, 40))])}
-            why = {
-                "cause": random.choice(["retention", "group_deleted"]),
-                "confidence": random.choice(["likely", "certain"]),
-            }
-            others = random.sample(["offsets_deleted", "topic_deleted", "unknown"], random.randrange(3))
-            yield row | gone | why | {"status": "gone", "alternatives": others}
-
-
-LAGS = list(made_up_lag(Random(1)))
-EXPIRIES = list(made_up_expiry(Random(2)))
-HELD = {tuple(row[name] for name in POSITION) for row in LAGS if row["group"] != "g0"}
-"""Offsets of one group do not hold any more."""
 
 
 @pytest.fixture(scope="module")
 def asked(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
-    """A session with a lake's views, in which a second job has begun and did not come to its end."""
+    """A session with the views of a lake that is made up."""
     lake = tmp_path_factory.mktemp("derived")
-    commit(lake, INGEST, 1, (SOURCES, [{"run": 1}]))
-    held = [dict(zip(POSITION, position, strict=True)) | {"counted": True, "run": 1} for position in HELD]
-    gone = [row | {"to_offset": 9, "group": "g0", "run": 1} for row in held]
-    commit(lake, REPLAY, 1, (OFFSET_HISTORY, held + gone), (REPLAYS, [{"run": 1}]))
-    for chain, table, rows in ((OF_LAG, LAG, LAGS), (OF_EXPIRY, EXPIRY, EXPIRIES)):
-        told = {"derived": table.name, "run": 1}
-        commit(lake, chain, 1, (table, [row | {"run": 1} for row in rows]), (DERIVATIONS, [told]))
-        begun = [row | {"run": 2, "at": row.get("at", 0) + HOUR, "log_offset": 1000} for row in rows[:50]]
-        commit(lake, Chain(chain.app, (table,)), 2, (table, begun))
+    made_up_lake(lake)
     own = session.newSession()
-    lacking = [one for one in open_lake(own, str(lake)) if one.lacks in ("lag", "expiry")]
-    assert lacking == []
+    assert not any(one.lacks in ("lag", "expiry") for one in open_lake(own, str(lake)))
     return own
 
 

@@ -1,0 +1,68 @@
+"""Tables too large to lay side by side: how many rows, and a sum over them, of a lake and of plain Python.
+
+Functions of names and paths alone, so that processes of their own can work them out.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+
+from offsets_tool.replay.expiry_rows import expiry_row
+from tests import plain_rows
+from tests.spark.histories import told
+from tests.spark.test_expiry import said
+from tests.spark.test_lag import plain
+
+RECORDS = ("log", "events")
+
+
+class Sum(NamedTuple):
+    """Rows, and their digests added up: the same of the same rows, in whatever order."""
+
+    rows: int = 0
+    digest: int = 0
+
+    def plus(self, row: Mapping[str, Any]) -> "Sum":
+        told = json.dumps(row, sort_keys=True)
+        digest = int.from_bytes(blake2b(told.encode(), digest_size=8).digest())
+        return Sum(self.rows + 1, (self.digest + digest) % (1 << 64))
+
+
+def _sum(rows: Iterable[Mapping[str, Any]]) -> Sum:
+    found = Sum()
+    for row in rows:
+        found = found.plus(row)
+    return found
+
+
+def of_lake(lake: Path, cluster: str) -> dict[str, Sum]:
+    """What a lake has of a cluster: all tables that have a row for each record, or each offset."""
+    tables = (*RECORDS, "offset_history", "group_history", "member_history", "anomalies", "lag", "expiry")
+    return {table: _sum(_comparable(table, row) for row in _rows(lake / table, cluster)) for table in tables}
+
+
+def _rows(table: Path, cluster: str) -> Iterator[dict[str, Any]]:
+    rows = DeltaTable(table).to_pyarrow_dataset()
+    for batch in rows.to_batches(filter=ds.field("cluster") == cluster, batch_size=1 << 14):
+        yield from batch.to_pylist()
+
+
+def _comparable(table: str, row: dict[str, Any]) -> Mapping[str, Any]:
+    if table in RECORDS:
+        return plain_rows.comparable(row)
+    return expiry_row(row)._asdict() if table == "expiry" else {k: v for k, v in row.items() if k != "run"}
+
+
+def of_plain_python(cluster: str, logs: Path) -> dict[str, Sum]:
+    """What it must have."""
+    made = {"log": plain_rows.log, "events": plain_rows.event}
+    sums = {table: _sum(map(row, plain_rows.records([logs]))) for table, row in made.items()}
+    sums |= dict.fromkeys(("offset_history", "group_history", "member_history", "anomalies"), Sum())
+    for table, row in told(cluster, logs):
+        sums[table] = sums[table].plus(row)
+    return sums | {"lag": _sum(plain(cluster, logs, [])), "expiry": _sum(row._asdict() for row in said(logs))}
