@@ -117,12 +117,17 @@ def find_files(
 def plan(files: Sequence[File], known: Iterable[Known]) -> tuple[Unit, ...]:
     """The pieces to read, in units of about the same size, each in the order of the log."""
     latest: dict[tuple[Any, ...], list[Known]] = {}
-    for row in sorted(known, key=lambda row: (row["generation"], row["range_start"])):
+    for row in sorted(known, key=_turn):
         rows = latest.setdefault((row["cluster"], row["path"], row["member"], row["log_partition"]), [])
         if rows and rows[-1]["generation"] != row["generation"]:
             rows.clear()
         rows.append(row)
     return in_units([piece for file in files for piece in _pieces(file, latest.get(file.identity, []))])
+
+
+def _turn(row: Known) -> tuple[int, int, int, int]:
+    """Of a file in which there was no whole batch yet, the next range begins where that one did."""
+    return row["generation"], row["range_start"], row["range_end"], row["run"]
 
 
 def _order(file: File) -> tuple[str, int, int, str, str]:

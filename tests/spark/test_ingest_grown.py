@@ -51,6 +51,20 @@ def test_a_torn_tail_waits(session: SparkSession, tmp_path: Path) -> None:
     assert bring(session, tmp_path / "lake", path).run is None
 
 
+@pytest.mark.parametrize("first", [0, 50])
+def test_a_file_without_a_whole_batch_goes_on_from_its_begin(
+    session: SparkSession, tmp_path: Path, first: int
+) -> None:
+    """Once, whatever order the rows of `sources` come in."""
+    data = SEGMENT.read_bytes()
+    for size in (first, first and first + 9, rows_end(data), len(data)):
+        path = place(tmp_path, data[:size])
+        bring(session, tmp_path / "lake", path)
+        assert bring(session, tmp_path / "lake", path).run is None
+    bring(session, tmp_path / "once", path)
+    assert content(tmp_path / "lake", "log", "events") == content(tmp_path / "once", "log", "events")
+
+
 def test_zeros_are_overwritten(session: SparkSession, tmp_path: Path) -> None:
     """A preallocated segment."""
     data = SEGMENT.read_bytes()
