@@ -27,7 +27,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from offsets_tool.columns.decode import decode_batches
 from offsets_tool.errors import SetupError, UsageError
 from spark.parquet import NewFile
-from spark.replaced import Replaced, replace
+from spark.replaced import Replaced, Replacement, count_replaced, facts_of, replace
 from spark.tables import EVENTS, LOG, REPLAY_TABLES, SOURCES, TABLES, Table, create_statement
 
 JOURNAL: Final = "offsets-tool run"
@@ -113,13 +113,14 @@ class ArrowLake:
     def next_run(self) -> int:
         return max(self._last_run(self._first), self._last_run(self._tables[-1])) + 1
 
-    def commit(self, run: int, files: Iterable[NewFile], replaced: Sequence[Replaced] = ()) -> None:
+    def commit(self, run: int, files: Iterable[NewFile], replaced: Sequence[Replacement] = ()) -> None:
         """All files of a run; all rows in them have its number. They stand in the place of what histories have of `replaced`."""
         files = list(files)
         of_first = [file for file in files if file.table == self._first.name]
         others = [file for file in files if file.table != self._first.name]
         if of_first or replaced:
-            left = {"run": run, "files": others, "replaced": replaced}
+            is_replaced_later = any(table.is_replaced for table in self._others)
+            left = {"run": run, "files": others, "replaced": replaced if is_replaced_later else ()}
             self._commit(self._first, run, of_first, replaced, json.dumps({JOURNAL: left}))
             self.finish()
         else:
@@ -145,7 +146,7 @@ class ArrowLake:
         table: Table,
         run: int,
         files: list[NewFile],
-        replaced: Sequence[Replaced] = (),
+        replaced: Sequence[Replacement] = (),
         metadata: str | None = None,
     ) -> None:
         properties = CommitProperties(
@@ -171,18 +172,25 @@ class ArrowLake:
                 return
 
     def _actions(
-        self, there: DeltaTable, table: Table, files: list[NewFile], replaced: Sequence[Replaced]
+        self, there: DeltaTable, table: Table, files: list[NewFile], replaced: Sequence[Replacement]
     ) -> list[AddAction | RemoveAction]:
         """The files come, and of a history those go in whose place they stand."""
         gone, kept = list[str](), list[NewFile]()
         if replaced and table.is_replaced:
-            facts = pa.table(there.get_add_actions(flatten=True)).to_pylist()
-            gone, kept = replace(self._root, table, facts, replaced)
+            gone, kept = replace(self._root, table, facts_of(there), replaced)
         now = time.time_ns() // 1_000_000
         return [
             *(RemoveAction(path, True, now) for path in gone),
             *(AddAction(f.path, f.size, {}, f.modified_at, True, f.statistics) for f in [*kept, *files]),
         ]
+
+    def is_whole(self) -> bool:
+        """Whether all that was begun was finished; not, if it was given up."""
+        return self._last_run(self._first) <= self._last_run(self._tables[-1])
+
+    def count_replaced(self, replaced: Sequence[Replacement]) -> int:
+        """How many rows a commit would take out of the first table."""
+        return count_replaced(self._root, self._first, facts_of(self._open(self._first)), replaced)
 
     def _last_run(self, table: Table) -> int:
         return self._open(table).transaction_version(self._app) or 0

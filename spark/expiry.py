@@ -7,7 +7,7 @@ them together says why. A cluster's rows are made anew when it was replayed, or 
 import json
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -88,7 +88,7 @@ class _Expiry:
         self._root, self._start, self._request = root, start, request
         self.notes: list[str] = []
 
-    def make(self, clusters: list[str], run: int) -> list[Made]:
+    def make(self, clusters: Collection[str], run: int) -> list[Made]:
         replays = latest(ArrowLake(self._root).rows(REPLAYS))
         upto = max(row["ingest_run"] for row in replays.values())
         rows = LakeRows(self._start(), self._root.as_posix(), upto)

@@ -1,6 +1,7 @@
 """Lag: `offset_history` and `ends` become `lag`, by one shuffle: a task has all that was committed in a topic's partition.
 
-A cluster's rows are made anew when it was replayed, got samples, or is asked about otherwise. Decides nothing about lag
+Counted again are the partitions of topics with something new since (spark.lag_news). The whole cluster, where it is asked about
+otherwise, and on a grid: this reaches to the newest time that the cluster has, for all that still counts. Decides nothing about lag
 (columns.lag).
 """
 
@@ -21,8 +22,9 @@ from offsets_tool.columns.lag import COLUMNS, ORDER, LagAsked, lag_batches
 from offsets_tool.lag.samples import EndMethod
 from offsets_tool.wire.arrow import arrow_schema
 from spark.commit import ArrowLake, Chain
-from spark.derive import Derived, FilesMade, Made, derive, made_of, replayed, write_derived
+from spark.derive import Basis, Derived, FilesMade, Made, Wanted, derive, made_of, replayed, write_derived
 from spark.ends import OF_ENDS, EndsRequest, bring_ends
+from spark.lag_news import new_places
 from spark.plan import counts
 from spark.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY, Table
 
@@ -57,7 +59,8 @@ def lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> De
             cluster: {"replay": run, "ends": runs.get(cluster, 0), "asked": _asked(request)}
             for cluster, run in replays.items()
         }
-        done = derive(root, OF_LAG, basis, _Lag(root, start, _asked(request), newest).make)
+        counting = _Lag(root, start, _asked(request), newest)
+        done = derive(root, OF_LAG, basis, counting.make, counting.since)
         return done._replace(notes=[*brought.notes, *done.notes])
 
 
@@ -89,37 +92,57 @@ def _newest_commits(root: Path, clusters: list[str]) -> dict[str, int]:
 
 
 class _Lag(NamedTuple):
-    """Has tasks write the rows of clusters."""
+    """Has tasks write the rows of clusters, or of some of their topics' partitions."""
 
     root: Path
     start: Callable[[], SparkSession]
     asked: Mapping[str, Any]
     newest: Mapping[str, int]
 
-    def make(self, clusters: list[str], run: int) -> list[Made]:
-        asked = LagAsked({cluster: self.newest[cluster] for cluster in clusters}, **self.asked)
-        rows = self._rows(clusters).repartition(*map(F.col, _PLACE)).sortWithinPartitions(*ORDER)
+    def since(self, cluster: str, known: Basis) -> pa.Table | None:
+        """The partitions of topics that are to be counted again; None: all."""
+        if known["asked"] != self.asked or self.asked["grid_ms"] is not None:
+            return None
+        return new_places(self.root, cluster, known["replay"], known["ends"])
+
+    def make(self, wanted: Wanted, run: int) -> list[Made]:
+        wanted = {cluster: places for cluster, places in wanted.items() if places is None or places.num_rows}
+        if not wanted:
+            return []
+        asked = LagAsked({cluster: self.newest[cluster] for cluster in wanted}, **self.asked)
+        rows = self._rows(wanted).repartition(*map(F.col, _PLACE)).sortWithinPartitions(*ORDER)
         task = _task(self.root, run, asked)
         return made_of(rows.mapInArrow(task, from_arrow_schema(arrow_schema(FilesMade))).collect())
 
-    def _rows(self, clusters: list[str]) -> DataFrame:
+    def _rows(self, wanted: Wanted) -> DataFrame:
         """Commits and samples, in COLUMNS."""
-        commits = self._read(OFFSET_HISTORY, clusters)
+        commits = self._read(OFFSET_HISTORY, wanted)
         is_closing = (F.col("method") == EndMethod.INDEX.value) & F.col("log_start").isNotNull()
         # What a directory's end was when it was read is told with a time up to which the log may have grown since: the last time
         # that it was read counts.
         readings = Window.partitionBy("cluster", "source", "topic", "partition")
         last = F.max(F.when(is_closing, F.col("run"))).over(readings)
         closed = F.when(is_closing & (F.col("run") < last), None)
-        samples = self._read(ENDS, clusters)
+        samples = self._read(ENDS, wanted)
         samples = samples.withColumns(
             {name: closed.otherwise(F.col(name)) for name in ("end", "last_stable")}
         )
         return _uniform(commits, OFFSET_HISTORY).unionAll(_uniform(samples, ENDS))
 
-    def _read(self, table: Table, clusters: list[str]) -> DataFrame:
-        rows = self.start().read.format("delta").load(f"{self.root}/{table.name}")
-        return rows.where(F.col("cluster").isin(clusters))
+    def _read(self, table: Table, wanted: Wanted) -> DataFrame:
+        session = self.start()
+        rows = session.read.format("delta").load(f"{self.root}/{table.name}")
+        found = rows.where(F.col("cluster").isin([of for of, places in wanted.items() if places is None]))
+        some = [
+            places.append_column("cluster", pa.array([of] * places.num_rows, pa.string()))
+            for of, places in wanted.items()
+            if places is not None
+        ]
+        if not some:
+            return found
+        here = F.broadcast(session.createDataFrame(pa.concat_tables(some)))
+        clusters = F.col("cluster").isin([of for of, places in wanted.items() if places is not None])
+        return found.unionAll(rows.where(clusters).join(here, list(_PLACE), "left_semi").select(rows.columns))
 
 
 def _uniform(rows: DataFrame, of: Table) -> DataFrame:

@@ -53,7 +53,7 @@ class TableWriter:
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._rows_waiting = self._bytes_waiting = 0
-        self._schema = _encoded_schema(table.schema)
+        self._schema = encoded_schema(table.schema)
         self._statistics = _Statistics(self._schema)
         self._beside = ThreadPoolExecutor(1, f"write-{table.name}")
         self._last: Future[None] | None = None
@@ -114,7 +114,8 @@ class TableWriter:
         return pa.record_batch(columns, schema=self._schema)
 
 
-def _encoded_schema(schema: pa.Schema) -> pa.Schema:
+def encoded_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns as files are written, texts that repeat dictionary-encoded."""
     return pa.schema(
         [
             f.with_type(pa.dictionary(pa.int32(), f.type))
