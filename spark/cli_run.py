@@ -32,7 +32,8 @@ Examples:
 @coordinator_option
 @format_option
 def replay_command(*, lake: str, coordinator: str, format_: str | None) -> None:
-    """Replays what ingests have brought into the Delta tables `offset_history`, `group_history`, `member_history` and `anomalies`.
+    """Replays what ingests have brought into the Delta tables `offset_history`, `group_history`, `member_history`, `anomalies` and
+    `removals`.
 
     Only partitions of the log with something new are replayed, from where they were left. By the rules of `offsets-tool history`,
     with whose rows these are the same.

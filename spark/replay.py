@@ -1,4 +1,4 @@
-"""Replay: `events` become `offset_history`, `group_history`, `member_history` and `anomalies`, incrementally and exactly once.
+"""Replay: `events` become histories of offsets, groups and members, `anomalies` and `removals`, incrementally and exactly once.
 
 Finish what an interrupted replay left, learn the names of topics, plan what is new, let one task a log partition tell it, commit.
 What finds nothing new writes nothing. Decides nothing about groups (columns.history) and reads no rows (spark.replay_rows).
@@ -18,13 +18,14 @@ from offsets_tool.log.names import SegmentKind
 from offsets_tool.replay.rules import Rules
 from offsets_tool.table_rows import ReplayRow, TopicNameRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
+from spark.checkpoints import CHECKPOINTS, lost_checkpoints
 from spark.commit import REPLAY, ArrowLake, locked
 from spark.parquet import NewFile, TableWriter
 from spark.plan import ARCHIVE
 from spark.replaced import Replaced
 from spark.replay_plan import Known, Place, Work, latest, plan, to_replay_again
 from spark.replay_rows import LakeRows
-from spark.replay_tasks import CHECKPOINTS, Job, WorkDone, replay_work
+from spark.replay_tasks import Job, WorkDone, replay_work
 from spark.tables import REPLAYS, TABLES, TOPIC_NAMES, Table
 
 Names = Mapping[str, dict[str, str]]
@@ -83,13 +84,16 @@ class _Replay:
             self._forget_checkpoints()
         known = latest(self._lake.rows(REPLAYS))
         since = max((row["ingest_run"] for row in known.values()), default=0)
-        if self._upto <= since and all(row["coordinator"] == self._asked for row in known.values()):
+        lost = lost_checkpoints(self._root, known)
+        is_as_asked = all(row["coordinator"] == self._asked for row in known.values())
+        if self._upto <= since and is_as_asked and not lost:
             return Replayed(None, [], {}, self._notes)
+        self._notes += (_told_anew(*place, why) for place, why in lost.items())
         self._notes += _set_aside(row for row in self._sources if row["run"] > since)
         rows = LakeRows(self._start(), self._root.as_posix(), self._upto)
         names, added = self._learn(rows.names(since))
         new = rows.new(since)
-        work = plan(self._asked, new, known, added)
+        work = plan(self._asked, new, known, added, lost)
         if not work:
             return Replayed(None, [], {}, self._notes)
         run = self._lake.next_run()
@@ -130,11 +134,7 @@ class _Replay:
             work[each.unit].place: self._done(work[each.unit], each, run) for each in told if not each.lost
         }
         if lost := {work[each.unit]: each.lost for each in told if each.lost}:
-            self._notes += [
-                f"partition {each.log_partition} of cluster {each.cluster!r} is told from its first record, since its checkpoint "
-                f"does not read: {why}"
-                for each, why in lost.items()
-            ]
+            self._notes += (_told_anew(*each.place, why) for each, why in lost.items())
             anew = [each._replace(checkpoint=None, after_run=0, settled=0) for each in lost]
             done |= self._replay(rows, anew, run, names)
         return done
@@ -180,6 +180,13 @@ class _Replay:
         for path in (self._root / CHECKPOINTS).glob("*"):
             if path.name not in kept:
                 path.unlink()
+
+
+def _told_anew(cluster: str, log_partition: int | None, why: str) -> str:
+    return (
+        f"partition {log_partition} of cluster {cluster!r} is told from its first record, since its checkpoint "
+        f"does not read: {why}"
+    )
 
 
 def _set_aside(sources: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -4,7 +4,7 @@ A partition goes on from its checkpoint if all that is new lies behind it and no
 told before: then, and if it is new, it is replayed from its first record. Knows no Spark and no files.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from offsets_tool.replay.rules import Rules
@@ -54,10 +54,14 @@ def latest(replays: Iterable[Known]) -> dict[Place, Known]:
 
 
 def plan(
-    asked: str, new: Sequence[New], known: Mapping[Place, Known], named: Mapping[str, Iterable[str]]
+    asked: str,
+    new: Sequence[New],
+    known: Mapping[Place, Known],
+    named: Mapping[str, Iterable[str]],
+    lost: Collection[Place] = (),
 ) -> list[Work]:
     """The partitions to replay, those with most records first. `asked` is auto, classic or new; `named` by cluster the ids whose
-    names came to be known since the last replay."""
+    names came to be known since the last replay; `lost` those whose checkpoints do not read."""
     forced = None if asked == "auto" else Rules(asked)
     found = {(each.cluster, each.log_partition): each for each in new}
     proved = _proved(known)
@@ -67,7 +71,7 @@ def plan(
         row, brought = known.get(place), found.get(place)
         records = brought.records if brought else 0
         rules = forced or (Rules.NEW if cluster in proved else None)
-        if row is None or not _goes_on(row, brought, asked, named.get(cluster, ())):
+        if row is None or place in lost or not _goes_on(row, brought, asked, named.get(cluster, ())):
             work.append(Work(cluster, log_partition, records, rules, None, 0, 0))
         elif brought is not None:
             # What holds by the new rules anyway, or was told by the classic ones where both are the same, may go on by the new.

@@ -57,21 +57,6 @@ class LakeRows:
         rows = commits.unionAll(each).where("topic_id IS NOT NULL AND topic IS NOT NULL").distinct()
         return sorted((row[0], row[1], row[2]) for row in rows.collect())
 
-    def signs(self) -> DataFrame:
-        """By cluster: types of keys that read, with versions of values that do; how many commits had which time until expiry;
-        and the time of the newest record (of one without time, the commit's)."""
-        lasting = "if(expire_timestamp <> -1, expire_timestamp - commit_timestamp, NULL)"
-        told = self._rows(EVENTS, 0).selectExpr(
-            "cluster",
-            "if(record_name IS NULL, NULL, record_type) AS type_id",
-            "if(layout IS NULL, NULL, value_version) AS version",
-            f"{lasting} AS lasting",
-            "if(timestamp <> -1, timestamp, commit_timestamp) AS at",
-        )
-        return told.groupBy("cluster", "type_id", "version", "lasting").agg(
-            F.count("*").alias("records"), F.max("at").alias("newest")
-        )
-
     def for_tasks(self, work: Sequence[Work], *, has_odd: bool = True) -> DataFrame:
         """The rows of each Work in a Spark partition of its own, in the order of offsets, then of ingests.
 

@@ -19,6 +19,7 @@ from offsets_tool.columns.history import HistoryReplay, HistoryRows, Left, Start
 from offsets_tool.errors import OffsetsToolError, SourceError, UsageError
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
+from spark.checkpoints import CHECKPOINTS, checkpoint_path
 from spark.parquet import NewFile, TableWriter
 from spark.replay_plan import Work
 from spark.tables import HISTORIES
@@ -27,8 +28,6 @@ UNIT: Final = "unit"
 """The column that says of which Work a row is; a task has one."""
 COPY: Final = "copy"
 """The column that says of which copy of the partition: the data directory, of an archive the file."""
-CHECKPOINTS: Final = "_checkpoints"
-"""The lake's folder of them."""
 
 
 class Job(NamedTuple):
@@ -121,7 +120,7 @@ def _start(job: Job, work: Work) -> Start:
     names = job.names.get(work.cluster, {})
     if work.checkpoint is None:
         return Start(work.log_partition, names, work.rules)
-    path = Path(job.lake) / CHECKPOINTS / work.checkpoint
+    path = checkpoint_path(Path(job.lake), work.checkpoint)
     return Start(work.log_partition, names, work.rules, path.read_bytes(), path.as_posix())
 
 

@@ -21,6 +21,7 @@ from offsets_tool.replay.history_rows import (
     MemberHistoryRow,
     OffsetHistoryRow,
 )
+from offsets_tool.replay.removal_rows import RemovalRow
 from offsets_tool.table_rows import (
     Cluster,
     DerivationRow,
@@ -167,9 +168,16 @@ ANOMALIES = Table(
     ("group", "log_offset"),
     ends="log_offset",
 )
+REMOVALS = Table(
+    "removals",
+    _in_lake(RemovalRow),
+    (*_PLACE, "group", "from_offset", "kind"),
+    ("group", "at"),
+    ends="to_offset",
+)
 TOPIC_NAMES = Table("topic_names", TopicNameRow, ("cluster", "topic_id"), ("cluster", "topic_id"))
 REPLAYS = Table("replays", ReplayRow, (*_PLACE, "run"), _PLACE)
-HISTORIES = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES)
+HISTORIES = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, REMOVALS)
 """In the order of columns.history.ROWS."""
 REPLAY_TABLES = (*HISTORIES, TOPIC_NAMES, REPLAYS)
 """In the order in which a replay commits: replays last."""

@@ -1,10 +1,10 @@
 """The history of plain commits by column: what a run of them ends and begins, until somebody looks at one of their offsets.
 
-What holds is kept as facts; `settle` makes of it what History and State have. Owners are asked once for each committed offset and
-change of its group. Refuses to know any record but plain commits of groups that are there.
+What holds is kept as facts; `settle` makes of it what History, State and OffsetLives have. Owners are asked once for each committed
+offset and change of its group. Refuses to know any record but plain commits of groups that are there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -12,11 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.commit_facts import FACTS, Surroundings, ended_rows
+from offsets_tool.columns.commit_lives import CommitLives
 from offsets_tool.columns.held_commits import uuid_of
 from offsets_tool.columns.row_subjects import RowSubjects
 from offsets_tool.replay.changes import Change, ChangeKind, CommittedOffset, OffsetOf, TopicPartition
 from offsets_tool.replay.history import History
 from offsets_tool.replay.history_rows import OffsetEnd, OffsetHistoryRow
+from offsets_tool.replay.offset_lives import OffsetLives
 from offsets_tool.replay.owners import Owner
 from offsets_tool.replay.state import State
 
@@ -29,12 +31,18 @@ class CommitHistory:
     """Of one partition. `fold` takes runs, those of a group in the order of their offsets."""
 
     def __init__(
-        self, log_partition: int | None, subjects: RowSubjects, state: State, history: History
+        self,
+        log_partition: int | None,
+        subjects: RowSubjects,
+        state: State,
+        history: History,
+        lives: OffsetLives,
     ) -> None:
         self._log_partition = log_partition
         self._subjects = subjects
         self._state = state
         self._history = history
+        self._lives = CommitLives(subjects, lives)
         self._held: Array = np.zeros(_FIRST_ROOM, FACTS)
         self._waiting: Array = np.zeros(_FIRST_ROOM, bool)
         self._owners: list[Owner] = []
@@ -51,8 +59,11 @@ class CommitHistory:
         begins = np.flatnonzero(np.diff(run["subject"], prepend=-1))
         is_first = np.zeros(len(run), bool)
         is_first[begins] = True
-        self._find_owners(run, is_first)
-        known = begins[self._waiting[run["subject"][begins]]]
+        is_other = np.roll(run["topic_id"], 1) != run["topic_id"]
+        is_held = self._waiting[run["subject"][begins]]
+        self._lives.fold(run, begins, is_held, np.flatnonzero(is_other & ~is_first))
+        self._find_owners(run, is_first, is_other)
+        known = begins[is_held]
         told = [row for place in np.setdiff1d(begins, known).tolist() if (row := self._taken(run, place))]
         inside = np.flatnonzero(~is_first)
         held, after = self._held[run["subject"][known]], np.concatenate((known, inside))
@@ -75,7 +86,7 @@ class CommitHistory:
             self._owned[self._subjects.of_group[number]] = False
 
     def settle(self) -> None:
-        """Gives State and History everything that is held."""
+        """Gives State, History and OffsetLives everything that is held."""
         self._settle(np.flatnonzero(self._waiting))
 
     def settle_some(self, group: str, offsets: Iterable[OffsetOf]) -> None:
@@ -84,9 +95,20 @@ class CommitHistory:
         if number is None:
             return
         self._make_room()
-        wanted = {self._subjects.number(offset) for offset in offsets} - {None}
+        numbers = (self._subjects.number(offset) for offset in offsets)
+        wanted = {number for number in numbers if number is not None}
         is_enough = len(self._state.offsets.get(group, ())) > len(wanted)
-        some = list(wanted) if is_enough else self._subjects.of_group[number]
+        some = sorted(wanted) if is_enough else self._subjects.of_group[number]
+        self._settle_those(some)
+
+    def settle_group(self, group: str) -> None:
+        """Gives them all offsets of a group."""
+        number = self._subjects.group_number(group)
+        if number is not None:
+            self._make_room()
+            self._settle_those(self._subjects.of_group[number])
+
+    def _settle_those(self, some: Sequence[int]) -> None:
         subjects = np.array(some, np.int64)
         self._settle(subjects[self._waiting[subjects]])
 
@@ -101,12 +123,11 @@ class CommitHistory:
         at, when = int(facts["log_offset"]), int(facts["timestamp"])
         return before._replace(to_offset=at, to_timestamp=when, ended=OffsetEnd.SUPERSEDED)
 
-    def _find_owners(self, run: Array, is_first: Array) -> None:
+    def _find_owners(self, run: Array, is_first: Array, is_other: Array) -> None:
         """Of each commit; asked where the subject's group, or the topic's id, is not as before."""
         firsts = run["subject"][is_first]
-        ids_before = np.roll(run["topic_id"], 1)
-        ids_before[is_first] = self._held["topic_id"][firsts]
-        asked = ids_before != run["topic_id"]
+        asked = is_other.copy()
+        asked[is_first] = self._held["topic_id"][firsts] != run["topic_id"][is_first]
         asked |= is_first & ~self._owned[run["subject"]]
         numbers = run["owner"]
         numbers[is_first] = self._held["owner"][firsts]
@@ -147,6 +168,7 @@ class CommitHistory:
             at, when = commit.log_offset, int(facts["timestamp"])
             change = Change(self._log_partition, at, when, at, ChangeKind.SET, offset, None, commit)
             self._history.put_offset(offset, change, commit, owner, delta)
+            self._lives.give(number, offset, commit, when)
 
     def _make_room(self) -> None:
         more = len(self._subjects.offsets) - len(self._waiting)
@@ -154,6 +176,7 @@ class CommitHistory:
             more = max(more, len(self._waiting))
             self._held = np.concatenate((self._held, np.zeros(more, FACTS)))
             self._waiting, self._owned = (np.pad(each, (0, more)) for each in (self._waiting, self._owned))
+            self._lives.make_room(len(self._waiting))
 
 
 def _uuid(topic_id: str | None) -> UUID | None:

@@ -1,73 +1,116 @@
-"""Expiry many at a time: rows of one partition in; when each of its offsets goes, and what went. Then why, for a cluster at once.
+"""Expiry many at a time, from what a replay left: of a checkpoint when each offset goes, of rows of `removals` why others went.
 
-What went in all partitions together tells why (a topic's deletion shows in several), so losses are brought together first. Decides
-nothing that replay.views_expiry does not.
+What went in all partitions together tells why (a topic's deletion shows in several): removals are weighed one by one, and what they
+took is explained topic by topic. Decides nothing that replay.views_expiry does not.
 """
 
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from offsets_tool.columns.history_events import HistoryEvents
+from offsets_tool.errors import SourceError
 from offsets_tool.replay.as_of import AsOf
 from offsets_tool.replay.causes import Known
+from offsets_tool.replay.checkpoint import restore
+from offsets_tool.replay.deletions import explain_ended, explained_topic
 from offsets_tool.replay.expiry import Policy
 from offsets_tool.replay.expiry_rows import ExpiryRow, expiry_row
+from offsets_tool.replay.loss_packing import unpack_losses
+from offsets_tool.replay.losses import Alive, Ended
 from offsets_tool.replay.moment import PartitionMoment
-from offsets_tool.replay.rules import Rules
-from offsets_tool.replay.views_expiry import Happened, Losses, Row, explained, gone_rows, live_rows, losses
+from offsets_tool.replay.views_expiry import Row, forecast_rows, gone_rows
+from offsets_tool.replay.weighing import Ending, Weighed, weighed
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.text import java_text
 
+ROWS: Final = 16_384
 
-class ExpiryStart(NamedTuple):
-    """What is known of a partition beforehand. `rules` None: what its log proves; `ends_new`: whether the new ones hold at its end.
 
-    `begins`: base offset of its first segment. `policies`: the forecast is by each, what is gone is weighed by the first. `newest`:
-    time of the cluster's newest record, epoch milliseconds.
-    """
+class ExpiryAsked(NamedTuple):
+    """By which policies: the forecast is by each, what is gone is weighed by the first. `newest`: time of the cluster's newest
+    record, epoch milliseconds."""
 
-    log_partition: int | None
-    rules: Rules | None
-    ends_new: bool
-    begins: int
     policies: tuple[Policy, ...]
+    known: Known
     newest: int | None
 
 
 class PartitionExpiry(NamedTuple):
-    """Rows of ExpiryRow of what is there, and what went."""
+    """Rows of ExpiryRow of what is there, some at a time, and since when its topics have been."""
 
-    live: pa.RecordBatch
-    losses: Losses
-
-
-def replay_expiry(start: ExpiryStart, batches: Iterable[pa.RecordBatch]) -> PartitionExpiry:
-    """All rows of one partition (history_events.COLUMNS), in the order of their offsets."""
-    partition = PartitionMoment(start.log_partition, AsOf(), start.rules, start.begins)
-    happened = _happened(partition, batches)
-    found = losses(partition, happened, is_new=start.ends_new)
-    live = [row for policy in start.policies for row in live_rows([partition], policy, start.newest)]
-    return PartitionExpiry(_columns(live), found)
+    live: Iterator[pa.RecordBatch]
+    alive: list[Alive]
 
 
-def explain_losses(
-    found: Sequence[Losses], newest: int | None, policy: Policy, known: Known
-) -> pa.RecordBatch:
-    """Rows of ExpiryRow of what is gone, given the losses of all partitions of a cluster."""
-    return _columns(gone_rows(explained(found, newest, policy, known), policy))
+def checkpoint_expiry(checkpoint: bytes, source: str, asked: ExpiryAsked) -> PartitionExpiry:
+    """Of one partition, as its replay left it. SourceError for a checkpoint that does not read; `source` is what to call it."""
+    coordinator, _, told = restore(checkpoint, source)
+    if told is None:
+        raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
+    partition = PartitionMoment(coordinator.log_partition, AsOf(), None, 0)
+    partition.coordinator = coordinator
+    rows = (row for policy in asked.policies for row in forecast_rows(partition, policy, asked.newest))
+    return PartitionExpiry(_batches(rows), list(told.losses.removals.lives.alive()))
 
 
-def _happened(partition: PartitionMoment, batches: Iterable[pa.RecordBatch]) -> Iterator[Happened]:
-    events = HistoryEvents()
-    for rows in batches:
-        for event in events.events(rows):
-            yield event, partition.replay(event) or ()
+class OfTopic(NamedTuple):
+    """Something that bears on what was lost of a topic: by topics, these may part ways and meet again.
+
+    `topic` is for that alone: one that is no UTF-8 may share it with another.
+    """
+
+    topic: str
+    packed: bytes
 
 
-def _columns(rows: Iterable[Row]) -> pa.RecordBatch:
-    return record_batch(ExpiryRow, [tuple(map(_readable, expiry_row(row))) for row in rows])
+def weigh_losses(facts: Iterable[str], ending: Ending, asked: ExpiryAsked) -> Iterator[OfTopic]:
+    """Of facts of RemovalRow of one partition, what each took of each topic."""
+    for text in facts:
+        for loss in unpack_losses(text):
+            if isinstance(loss, Ended):
+                yield _of_topic(loss.pending.topic, loss)
+                continue
+            retention_known = asked.known.retention
+            for part in weighed(loss, ending, asked.policies[0], retention_known=retention_known):
+                yield _of_topic(part.topic, part)
+
+
+def living(alive: Iterable[Alive]) -> Iterator[OfTopic]:
+    """What was told of all partitions of a cluster, the longest life of each topic."""
+    first: dict[Any, Alive] = {}
+    for each in alive:
+        first[each[:2]] = min(each, first.get(each[:2], each), key=lambda one: one.began_at)
+    return (_of_topic(each.topic, each) for each in first.values())
+
+
+def explain_losses(packed: Iterable[bytes], asked: ExpiryAsked) -> Iterator[pa.RecordBatch]:
+    """Rows of ExpiryRow of what is gone, given all OfTopic of a cluster that share a `topic`."""
+    by_topic: dict[str, list[Weighed | Ended | Alive]] = {}
+    for each in packed:
+        topic, found = pickle.loads(each)
+        by_topic.setdefault(topic, []).append(found)
+    return _batches(row for some in by_topic.values() for row in _explained(some, asked))
+
+
+def _explained(some: Sequence[Weighed | Ended | Alive], asked: ExpiryAsked) -> Iterator[Row]:
+    policy = asked.policies[0]
+    alive = [each for each in some if isinstance(each, Alive)]
+    lost = [each for each in some if isinstance(each, Weighed)]
+    yield from gone_rows((explain_ended(each) for each in some if isinstance(each, Ended)), policy)
+    yield from gone_rows(explained_topic(lost, alive, asked.newest, policy, asked.known), policy)
+
+
+def _of_topic(topic: str, found: Weighed | Ended | Alive) -> OfTopic:
+    return OfTopic(java_text(topic), pickle.dumps((topic, found)))
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
+    each = iter(rows)
+    while some := list(islice(each, ROWS)):
+        yield record_batch(ExpiryRow, [tuple(map(_readable, expiry_row(row))) for row in some])
 
 
 def _readable(value: Any) -> Any:

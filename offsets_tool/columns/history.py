@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from offsets_tool.columns.commit_facts import facts_of
 from offsets_tool.columns.commit_history import CommitHistory
+from offsets_tool.columns.commit_signs import see_commits
 from offsets_tool.columns.history_order import HistoryOrder, Waiting, looked_at
 from offsets_tool.columns.row_subjects import RowSubjects
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import GroupOf, MemberOf
-from offsets_tool.replay.checkpoint import restore, save
+from offsets_tool.replay.checkpoint import Told, restore, save
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.history import History
 from offsets_tool.replay.history_rows import (
@@ -27,21 +28,31 @@ from offsets_tool.replay.history_rows import (
     MemberHistoryRow,
     OffsetHistoryRow,
 )
+from offsets_tool.replay.log_signs import LogSigns
+from offsets_tool.replay.loss_history import LossHistory
+from offsets_tool.replay.removal_rows import RemovalRow
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import java_text
 
-ROWS: Final[tuple[type, ...]] = (OffsetHistoryRow, GroupHistoryRow, MemberHistoryRow, AnomalyRow)
+ROWS: Final[tuple[type, ...]] = (
+    OffsetHistoryRow,
+    GroupHistoryRow,
+    MemberHistoryRow,
+    AnomalyRow,
+    RemovalRow,
+)
 
 
 class HistoryRows(NamedTuple):
-    """Rows of the four histories; none where there is nothing."""
+    """Rows of the four histories, and of what was removed; none where there is nothing."""
 
     offsets: pa.RecordBatch
     groups: pa.RecordBatch
     members: pa.RecordBatch
     anomalies: pa.RecordBatch
+    removals: pa.RecordBatch
 
 
 class Start(NamedTuple):
@@ -88,17 +99,19 @@ class HistoryReplay:
         self._position = 0
         self._coordinator = Coordinator(start.log_partition, start.rules)
         self._history = History(self._names.name)
+        self._losses, self._signs = LossHistory(start.log_partition), LogSigns()
         if start.checkpoint is not None:
             self._go_on(start.checkpoint, start)
         coordinator, history = self._coordinator, self._history
         self._subjects = RowSubjects()
         self._order = HistoryOrder(coordinator, self._subjects)
-        self._commits = CommitHistory(start.log_partition, self._subjects, coordinator.state, history)
+        lives = self._losses.removals.lives
+        self._commits = CommitHistory(start.log_partition, self._subjects, coordinator.state, history, lives)
 
     def _go_on(self, checkpoint: bytes, start: Start) -> None:
-        self._coordinator, self._position, history = restore(checkpoint, start.source, self._names.name)
-        assert history is not None
-        self._history = history
+        self._coordinator, self._position, told = restore(checkpoint, start.source, self._names.name)
+        assert told is not None
+        self._history, self._losses, self._signs = told
         if start.rules is not None:
             # Learnt since: so far, both rules came to the same.
             self._coordinator.rules, self._coordinator.auto = start.rules, False
@@ -110,48 +123,64 @@ class HistoryReplay:
         self._see(rows.column("log_offset").to_numpy())
         ordered = self._order.of(rows)
         facts = facts_of(rows, ordered.commits, ordered.subjects)
+        see_commits(self._signs, rows, ordered.commits, facts)
         groups = self._subjects.group_of[ordered.subjects]
         apart = {number for _, event in ordered.events if (number := self._group(event)) is not None}
         waiting = Waiting(facts, ordered.commits, groups, apart)
-        told, last = _Told(), -1
+        told, last = _Rows(), -1
         for place, event in ordered.events:
             self._turn_page(told, ordered.commits, last, place)
             self._tell(told, event, waiting.take(self._group(event), place))
             last = place
         self._turn_page(told, ordered.commits, last, rows.num_rows)
         told.add(*self._commits.fold(waiting.rest()))
+        told.rows += self._losses.settled(self._history.settled)
         return _columns(told.rows, told.columns)
 
     def _see(self, offsets: Any) -> None:
         self._position = int(offsets[-1]) + 1
         behind = np.flatnonzero(np.diff(offsets) != 1)
         after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
+        behind_last = int(offsets[behind[-1] + 1]) if len(behind) else None
+        self._signs.see_offsets(int(offsets[0]), int(offsets[-1]), behind_last)
         self._history.see_run(int(offsets[0]), self._position, after_gap)
 
     def _group(self, event: Event) -> int | None:
         return None if event.group is None else self._subjects.group_number(event.group)
 
-    def _turn_page(self, told: "_Told", commits: Any, last: int, place: int) -> None:
+    def _turn_page(self, told: "_Rows", commits: Any, last: int, place: int) -> None:
         """Commits between two events: what was written before them is whole."""
         if np.searchsorted(commits, place) > np.searchsorted(commits, last):
             told.rows += self._history.flush()
+            self._settle_groups(self._losses.removals.may_close(None))
+            self._losses.close()
 
-    def _tell(self, told: "_Told", event: Event, commits: Any) -> None:
+    def _tell(self, told: "_Rows", event: Event, commits: Any) -> None:
         """One event, after the commits of its group."""
         told.add(*self._commits.fold(commits))
         for group, offsets in looked_at(event, self._coordinator.state):
             self._commits.settle_some(group, offsets)
-        for change in self._coordinator.replay(event):
+        self._settle_groups(self._losses.may_close(event))
+        self._signs.see(event)
+        changes = self._coordinator.replay(event)
+        self._losses.fold(event, changes)
+        for change in changes:
             told.rows += self._history.fold(change)
             if isinstance(change.subject, GroupOf | MemberOf):
                 self._commits.changed(change.subject.group)
+
+    def _settle_groups(self, groups: Iterable[str]) -> None:
+        """What a removal left is all that its group has."""
+        for group in groups:
+            self._commits.settle_group(group)
 
     def leave(self) -> Left:
         """To be called once, at the end."""
         self._commits.settle()
         coordinator, settled = self._coordinator, self._history.settled
-        checkpoint = save(coordinator, self._position, self._history)
-        held = [*self._history.flush(), *self._history.open_rows()]
+        told = Told(self._history, self._losses, self._signs)
+        checkpoint = save(coordinator, self._position, told)
+        held = [*self._history.flush(), *self._history.open_rows(), *self._losses.held()]
         return Left(
             rows=_columns(held, []),
             settled=settled,
@@ -178,11 +207,11 @@ class _Names:
         return self._names.get(text, text)
 
 
-class _Told:
+class _Rows:
     """Rows of all kinds that ended, and offsets' in columns."""
 
     def __init__(self) -> None:
-        self.rows: list[HistoryRow] = []
+        self.rows: list[HistoryRow | RemovalRow] = []
         self.columns: list[pa.RecordBatch] = []
 
     def add(self, columns: pa.RecordBatch | None, rows: Sequence[HistoryRow]) -> None:
@@ -191,7 +220,7 @@ class _Told:
             self.columns.append(columns)
 
 
-def _columns(rows: Sequence[HistoryRow], offsets: Sequence[pa.RecordBatch]) -> HistoryRows:
+def _columns(rows: Sequence[HistoryRow | RemovalRow], offsets: Sequence[pa.RecordBatch]) -> HistoryRows:
     one_by_one, *others = (_batch(kind, [row for row in rows if type(row) is kind]) for kind in ROWS)
     return HistoryRows(_joined([*offsets, one_by_one]), *others)
 

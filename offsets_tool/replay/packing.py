@@ -56,16 +56,16 @@ def pack_state(state: State) -> Json:
     """Everything that a coordinator holds."""
     return {
         "offsets": {
-            group: [[*at, *_commit(commit)] for at, commit in offsets.items()]
+            group: [[*at, *pack_commit(commit)] for at, commit in offsets.items()]
             for group, offsets in state.offsets.items()
         },
-        "groups": [_group(group) for group in state.groups.values()],
+        "groups": [pack_group(group) for group in state.groups.values()],
         "members": {
             group: [_member(name, member) for name, member in members.items()]
             for group, members in state.members.items()
         },
         "pending": [
-            [producer, *offset, waiting.deleted_at, *_commit(waiting.commit)]
+            [producer, *offset, waiting.deleted_at, *pack_commit(waiting.commit)]
             for producer, commits in state.pending.items()
             for offset, waiting in commits.items()
         ],
@@ -78,15 +78,15 @@ def unpack_state(body: Json) -> State:
     state = State()
     for group, rows in body["offsets"].items():
         state.offsets[group] = {
-            TopicPartition(topic, partition): _restored_commit(*commit) for topic, partition, *commit in rows
+            TopicPartition(topic, partition): unpack_commit(*commit) for topic, partition, *commit in rows
         }
     for row in body["groups"]:
-        restored = _restored_group(row)
+        restored = unpack_group(row)
         state.groups[restored.group] = restored
     for name, rows in body["members"].items():
         state.members[name] = dict(_restored_members(rows, classic_value(state.groups[name])))
     for producer, group, topic, partition, deleted_at, *commit in body["pending"]:
-        waiting = PendingCommit(_restored_commit(*commit), deleted_at)
+        waiting = PendingCommit(unpack_commit(*commit), deleted_at)
         state.pending.setdefault(producer, {})[OffsetOf(group, topic, partition)] = waiting
     for row in body["transactions"]:
         state.transactions[row[0]] = _restored_transaction(row)
@@ -151,22 +151,26 @@ def _restored_members(rows: list[Json], value: GroupMetadataValue | None) -> Ite
             yield name, Member(*map(_unpacked, parts))
 
 
-def _commit(commit: CommittedOffset) -> list[Json]:
+def pack_commit(commit: CommittedOffset) -> list[Json]:
+    """A commit as the log has it."""
     topic_id = commit.topic_id.hex if commit.topic_id else None
     return [*commit[:5], topic_id, commit.log_offset]
 
 
-def _restored_commit(*facts: Json) -> CommittedOffset:
+def unpack_commit(*facts: Json) -> CommittedOffset:
+    """What `pack_commit` was given."""
     *first, topic_id, log_offset = facts
     return CommittedOffset._make((*first, UUID(topic_id) if topic_id else None, log_offset))
 
 
-def _group(group: Group) -> list[Json]:
+def pack_group(group: Group) -> list[Json]:
+    """A group but for its members."""
     *facts, expressions = group
     return [*map(_packed, facts), [[text, _packed(value)] for text, value in expressions]]
 
 
-def _restored_group(row: list[Json]) -> Group:
+def unpack_group(row: list[Json]) -> Group:
+    """What `pack_group` was given."""
     *facts, expressions = row
     resolved = tuple((text, _unpacked(value)) for text, value in expressions)
     group = Group._make((*map(_unpacked, facts), resolved))
@@ -184,11 +188,11 @@ def _subjected(value: Subjected | None) -> Json:
         case None:
             return None
         case CommittedOffset():
-            packed: Json = _commit(value)
+            packed: Json = pack_commit(value)
         case PendingCommit(commit, deleted_at):
-            packed = [deleted_at, *_commit(commit)]
+            packed = [deleted_at, *pack_commit(commit)]
         case Group():
-            packed = _group(value)
+            packed = pack_group(value)
         case Member():
             packed = [*map(_packed, value)]
         case Transaction():
@@ -201,11 +205,11 @@ def _restored_subjected(row: Json) -> Any:
         return None
     kind, packed = _VALUES[row[0]], row[1]
     if kind is CommittedOffset:
-        return _restored_commit(*packed)
+        return unpack_commit(*packed)
     if kind is PendingCommit:
-        return PendingCommit(_restored_commit(*packed[1:]), packed[0])
+        return PendingCommit(unpack_commit(*packed[1:]), packed[0])
     if kind is Group:
-        return _restored_group(packed)
+        return unpack_group(packed)
     return Member(*map(_unpacked, packed)) if kind is Member else _restored_transaction(packed)
 
 

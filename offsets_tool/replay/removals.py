@@ -4,12 +4,13 @@ Folds the Changes of one log partition in the order of the log, in memory that g
 (deletions.py).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.events import Event
+from offsets_tool.replay.bare_tombstones import bare_tombstone, is_bare
 from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
@@ -26,10 +27,9 @@ from offsets_tool.replay.changes import (
 from offsets_tool.replay.expiry import is_subscribed
 from offsets_tool.replay.losses import Ended, Gone, Kept, Removal, may_be_one
 from offsets_tool.replay.offset_lives import Lived, OffsetLives
+from offsets_tool.replay.rules import wrote_new
 from offsets_tool.replay.state import State
 
-_OFFSETS: Final = (0, 1)
-_GROUPS: Final = (2, 3, 17)
 _NONE: Final = -1
 RUN_MS: Final = 1_000
 """How far tombstones of a run may stand apart where every record is a batch of its own."""
@@ -63,19 +63,41 @@ class Place(NamedTuple):
     timestamp: int
 
 
+class Memory(NamedTuple):
+    """All that Removals know, to go on from (replay.checkpoint)."""
+
+    state: State
+    """But for offsets and transactions."""
+    lives: OffsetLives
+    changed: dict[str, int]
+    """When each group last changed, epoch milliseconds."""
+    open: dict[str, Open]
+    """By group."""
+    place: Place
+
+
 class Removals:
     """Folds one log partition."""
 
-    def __init__(self, log_partition: int | None) -> None:
+    def __init__(self, log_partition: int | None, memory: Memory | None = None) -> None:
+        """With `memory`, goes on from there."""
+        known = memory or Memory(State(), OffsetLives(), {}, {}, Place(-1, -1, -1))
         self._log_partition = log_partition
         self._written_new: bool | None = None
-        self._state = State()
-        """But for offsets, which `lives` has."""
-        self.lives = OffsetLives()
+        self._state = known.state
+        self.lives = known.lives
         self._doubted: tuple[OffsetOf, int] | None = None
-        self._changed: dict[str, int] = {}
-        self._open: dict[str, Open] = {}
-        self._place = Place(-1, -1, -1)
+        self._changed = known.changed
+        self._open = known.open
+        self._place = known.place
+
+    def memory(self) -> Memory:
+        """What it knows at this moment; what it goes on to learn is not in there, if it is saved at once."""
+        return Memory(self._state, self.lives, self._changed, self._open, self._place)
+
+    def may_close(self, batch_offset: int | None) -> Iterable[str]:
+        """The groups of which something may be complete when a record of this batch comes, or one that took nothing."""
+        return () if batch_offset == self._place.batch_offset else self._open
 
     def take(self, change: Change, *, written_new: bool | None) -> list[Removal | Ended]:
         """What is complete now that this change came. `written_new`: whether the new coordinator wrote it, if it is a tombstone."""
@@ -87,17 +109,29 @@ class Removals:
                 self._doubted = (change.subject, change.log_offset)
             return done
         ended = self._see(change)
-        if not isinstance(change.subject, OffsetOf) and not _is_bare(change):
+        if not isinstance(change.subject, OffsetOf) and not is_bare(change):
             self._state.put(change.subject, change.after)
         if self._open:
             self._place = Place(change.batch_offset, change.log_offset, change.timestamp)
         return done if ended is None else [*done, ended]
 
+    def take_event(self, event: Event, changes: Sequence[Change]) -> Iterator[Removal | Ended]:
+        """The same of an event and all that it did, or that its tombstone did not."""
+        by_new = wrote_new(event)
+        for change in (*changes, *bare_tombstone(event, changes)):
+            yield from self.take(change, written_new=by_new)
+
     def close(self) -> list[Removal | Ended]:
         """What is open, where nothing that follows belongs to it."""
-        done: list[Removal | Ended] = [self._removal(group, opened) for group, opened in self._open.items()]
+        done: list[Removal | Ended] = [*self.open_removals()]
+        for group in self._open:
+            self._forget(group)
         self._open.clear()
         return done
+
+    def open_removals(self) -> Iterator[Removal]:
+        """What is open, as it is if nothing that follows belongs to it."""
+        return (self._removal(group, opened) for group, opened in self._open.items())
 
     def _belongs(self, change: Change) -> bool:
         batch, last, at = self._place
@@ -123,6 +157,9 @@ class Removals:
         if isinstance(after, CommittedOffset):
             doubtful = self._doubted == (offset, change.log_offset)
             self.lives.commit(offset, after, change.timestamp, doubtful=doubtful)
+        elif is_bare(change) and self.lives.get(offset) is not None:
+            # In a transaction, the classic coordinator heeds it for pending commits alone.
+            return
         elif change.kind is ChangeKind.DELETED and (before is None or isinstance(before, CommittedOffset)):
             lived = self.lives.end(offset)
             times = (lived.began_at, lived.committed_at) if lived else (None, None)
@@ -158,8 +195,10 @@ class Removals:
     def _see_group(self, change: Change, group: str) -> None:
         opened = self._open.get(group)
         if opened is None or change.after is not None:
-            if not _is_bare(change):
+            if not is_bare(change):
                 self._mark(change, group)
+                if change.after is None:
+                    self._forget(group, change)
         elif all(each.log_offset != change.log_offset for each in opened.gone):
             # Else it is the classic coordinator's simple group, that goes with its last offset's tombstone.
             opened.group_gone_at = change.log_offset
@@ -168,6 +207,12 @@ class Removals:
         at = _time(change.timestamp)
         if at is not None:
             self._changed[group] = at
+
+    def _forget(self, group: str, deleted: Change | None = None) -> None:
+        """Nothing is remembered of a group of which nothing is left."""
+        is_there = deleted is None and group in self._state.groups
+        if not is_there and not self.lives.of_group(group):
+            self._changed.pop(group, None)
 
     def _opened(self, change: Change, group: str) -> Open:
         if group not in self._open:
@@ -231,33 +276,6 @@ def _left_topics(gone: Iterable[Gone], left: Mapping[TopicPartition, Lived]) -> 
         for at, lived in left.items()
         if any(may_be_one(topic_id, lived.commit.topic_id) for topic_id in went.get(at.topic, ()))
     )
-
-
-def bare_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
-    """A tombstone of an offset or a group that changed nothing, as a Change to `take`: compaction had taken what it is for."""
-    if event.key is None or event.value is not None or event.kept_raw is not None:
-        return
-    subject = _subject(event)
-    told = (OffsetOf, PendingOf) if isinstance(subject, OffsetOf) else (GroupOf,)
-    if subject is None or any(isinstance(change.subject, told) for change in changes):
-        return
-    record = event.record
-    batch = record.log_offset if record.batch is None else record.batch.base_offset
-    yield Change(
-        record.log_partition, record.log_offset, record.timestamp, batch, ChangeKind.DELETED, subject
-    )
-
-
-def _subject(event: Event) -> OffsetOf | GroupOf | None:
-    """The offset, or the group by its own record, that an event is about."""
-    if event.type_id in _OFFSETS and event.key is not None:
-        key = event.key.data
-        return OffsetOf(key.group, key.topic, key.partition)
-    return GroupOf(event.group) if event.type_id in _GROUPS and event.group is not None else None
-
-
-def _is_bare(change: Change) -> bool:
-    return change.before is None and change.after is None
 
 
 def _time(timestamp: int) -> int | None:

@@ -6,7 +6,7 @@ took altogether has no row; where it left the tombstone, only the commit is miss
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.replay.causes import Deletion, Known
@@ -15,12 +15,13 @@ from offsets_tool.replay.deletions import explain_ended, explained_topic
 from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
 from offsets_tool.replay.losses import Alive, Ended, Removal
 from offsets_tool.replay.moment import Moment, PartitionMoment, Replayed
-from offsets_tool.replay.removals import Removals, bare_tombstone
-from offsets_tool.replay.rules import Rules, wrote_new
+from offsets_tool.replay.removals import Removals
+from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.replay.wanted import Wanted
 from offsets_tool.replay.weighing import Ending, Weighed, weighed
 
+_ALL: Final = Wanted()
 Row = dict[str, Any]
 Happened = tuple[Event, tuple[Change, ...]]
 """An event and what it did."""
@@ -88,11 +89,9 @@ def explained(found: Sequence[Losses], newest: int | None, policy: Policy, known
 
 
 def _folded(folded: Removals, happened: Iterable[Happened]) -> Iterator[Removal | Ended]:
-    """What all changes come to, and tombstones that changed nothing."""
+    """What all changes come to."""
     for event, changes in happened:
-        by_new = wrote_new(event)
-        for change in (*changes, *bare_tombstone(event, changes)):
-            yield from folded.take(change, written_new=by_new)
+        yield from folded.take_event(event, changes)
     yield from folded.close()
 
 
@@ -105,14 +104,16 @@ def live_rows(
     partitions: Iterable[PartitionMoment], policy: Policy, now: int | None, wanted: Wanted | None = None
 ) -> list[Row]:
     """The forecast of what is there, by group, topic and partition. `now` is the time of the moment, in epoch milliseconds."""
-    asked = wanted or Wanted()
-    rows = [
-        _live_row(p, offset, commit, expiry) | _until(expiry, now) | _policy_fields(policy)
-        for p in partitions
-        for offset, commit, expiry in forecast(p, policy)
-        if asked.has_group(offset.group) and asked.has_offset(offset.topic, offset.partition)
-    ]
+    asked = wanted or _ALL
+    rows = [row for p in partitions for row in forecast_rows(p, policy, now, asked)]
     return sorted(rows, key=lambda row: (row["group"], row["topic"], row["partition"]))
+
+
+def forecast_rows(p: PartitionMoment, policy: Policy, now: int | None, asked: Wanted = _ALL) -> Iterator[Row]:
+    """The same of one partition, one after the other."""
+    for offset, commit, expiry in forecast(p, policy):
+        if asked.has_group(offset.group) and asked.has_offset(offset.topic, offset.partition):
+            yield _live_row(p, offset, commit, expiry) | _until(expiry, now) | _policy_fields(policy)
 
 
 def _live_row(p: PartitionMoment, offset: OffsetOf, commit: CommittedOffset, expiry: Expiry) -> Row:
@@ -136,7 +137,7 @@ def _until(expiry: Expiry, now: int | None) -> Row:
 
 def gone_rows(found: Iterable[Deletion], policy: Policy, wanted: Wanted | None = None) -> list[Row]:
     """The explanations of what is gone, in their order."""
-    asked = wanted or Wanted()
+    asked = wanted or _ALL
     return [
         _gone_row(each, policy)
         for each in found

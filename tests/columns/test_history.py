@@ -1,5 +1,6 @@
 """Histories by rows are histories record by record, wherever rows are cut and wherever replay is left and gone on with."""
 
+import io
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -19,9 +20,13 @@ from offsets_tool.columns.history import HistoryReplay, HistoryRows, Left, Start
 from offsets_tool.columns.history_events import COLUMNS
 from offsets_tool.columns.replay import with_raw
 from offsets_tool.events import decode
+from offsets_tool.replay.checkpoint import read_signs
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.history import History
 from offsets_tool.replay.history_rows import HistoryRow
+from offsets_tool.replay.log_signs import LogSigns
+from offsets_tool.replay.loss_history import LossHistory
+from offsets_tool.replay.removal_rows import RemovalRow
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.text import java_text
@@ -33,6 +38,7 @@ from tests.replay.sequences import logs
 from tests.replay.test_checkpoint import RULES
 
 RAW = ("magic", "key", "value")
+LASTING = [HistoryRows._fields.index(name) for name in ("offsets", "groups", "members", "removals")]
 OF_COMMITS = [name for name in COLUMNS[COLUMNS.index("record_type") :] if name not in RAW]
 
 
@@ -65,17 +71,19 @@ def told(found: Sequence[HistoryRows]) -> list[list[dict[str, Any]]]:
 def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) -> list[list[dict[str, Any]]]:
     """One at a time."""
     coordinator, history = Coordinator(partition, rules), History()
-    rows: list[HistoryRow] = []
+    rows, losses = list[HistoryRow | RemovalRow](), LossHistory(partition)
     for event in map(decode, records):
         history.see_record(event.record.log_offset)
-        rows += [row for change in coordinator.replay(event) for row in history.fold(change)]
-    rows += [*history.flush(), *history.open_rows()]
-    kinds = ("OffsetHistoryRow", "GroupHistoryRow", "MemberHistoryRow", "AnomalyRow")
+        changes = coordinator.replay(event)
+        losses.fold(event, changes)
+        rows += [row for change in changes for row in history.fold(change)]
+    rows += [*history.flush(), *history.open_rows(), *losses.held()]
+    kinds = ("OffsetHistoryRow", "GroupHistoryRow", "MemberHistoryRow", "AnomalyRow", "RemovalRow")
     plain = [[_plain(row) for row in rows if type(row).__name__ == kind] for kind in kinds]
     return [sorted(some, key=repr) for some in plain]
 
 
-def _plain(row: HistoryRow) -> dict[str, Any]:
+def _plain(row: HistoryRow | RemovalRow) -> dict[str, Any]:
     return {name: _value(value) for name, value in row._asdict().items()}
 
 
@@ -97,10 +105,29 @@ def in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None, partition: 
     return [*found, left.rows]
 
 
+def signs_of(records: Iterable[LogRecord]) -> LogSigns:
+    """One at a time."""
+    signs = LogSigns()
+    for event in map(decode, records):
+        signs.see_offsets(event.record.log_offset, event.record.log_offset, None)
+        signs.see(event)
+    return signs
+
+
+def signs_in_turns(batches: Sequence[pa.RecordBatch]) -> LogSigns | None:
+    """As a later reader has them of the last checkpoint alone."""
+    checkpoint = None
+    for rows in batches:
+        replay = HistoryReplay(Start(0, {}, None, checkpoint))
+        replay.replay(rows)
+        checkpoint = replay.leave().checkpoint
+    return read_signs(io.BytesIO(checkpoint or b""), "checkpoint")
+
+
 def settles(ended: HistoryRows, left: Left) -> bool:
     """What was told for good had ended before, what holds or may be told otherwise had not."""
-    firm = [row["to_offset"] for kind in ended[:3] for row in kind.to_pylist()]
-    loose = [row["to_offset"] for kind in left.rows[:3] for row in kind.to_pylist()]
+    firm = [row["to_offset"] for kind in LASTING for row in ended[kind].to_pylist()]
+    loose = [row["to_offset"] for kind in LASTING for row in left.rows[kind].to_pylist()]
     return all(end < left.settled for end in firm) and all(
         end is None or end >= left.settled for end in loose
     )
@@ -113,6 +140,7 @@ def test_any_log_however_it_is_cut(log: list[LogRecord], rules: Rules | None, cu
     batches = parts(rows_of(log), cuts)
     assert told(list(replay_batches(Start(0, {}, rules), batches))) == expected(log, rules, 0)
     assert told(in_turns(batches, rules, 0)) == expected(log, rules, 0)
+    assert signs_in_turns(batches) == signs_of(log)
 
 
 def records_of(partition: Path) -> list[LogRecord]:
@@ -127,6 +155,7 @@ def test_real_logs(partition: Path) -> None:
         return
     rows = rows_of(records)
     many = rows.num_rows
+    assert signs_in_turns(parts(rows, [many // 3, many - 1])) == signs_of(records)
     assert told(in_turns(parts(rows, [many // 5, many // 2, many - 3]), None, number)) == expected(
         records, None, number
     )

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from offsets_tool.events import Event, decode
 from offsets_tool.replay.changes import Change, ChangeKind, Group, Subject
-from offsets_tool.replay.checkpoint import restore, save
+from offsets_tool.replay.checkpoint import Told, restore, save
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.history import History
 from offsets_tool.replay.history_rows import HistoryRow
+from offsets_tool.replay.log_signs import LogSigns
+from offsets_tool.replay.loss_history import LossHistory
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
@@ -175,22 +177,35 @@ def test_hostile_records_raise_nothing(seed: int) -> None:
 
 def check_left(events: Sequence[Event], rules: Rules | None, stride: int = 1) -> None:
     """Kept as bytes and folded on, wherever that is, in the middle of a batch too: the rows are the same."""
-    coordinator, history, rows = Coordinator(0, rules), History(), list[HistoryRow]()
+    coordinator, told, rows = Coordinator(0, rules), nothing_told(), list[HistoryRow]()
     for number, event in enumerate(events):
         if number % stride == 0:
-            checkpoint = restore(save(coordinator, event.record.log_offset, history))
-            assert checkpoint.history is not None
-            assert checkpoint.history.settled == history.settled
-            coordinator, history = checkpoint.coordinator, checkpoint.history
-        history.see_record(event.record.log_offset)
-        rows += [row for change in coordinator.replay(event) for row in history.fold(change)]
-    whole = History()
-    expected = []
-    for event, changes in replay_all(events, rules):
-        whole.see_record(event.record.log_offset)
-        expected += [row for change in changes for row in whole.fold(change)]
-    assert [*rows, *history.flush()] == [*expected, *whole.flush()]
-    assert list(history.open_rows()) == list(whole.open_rows())
+            checkpoint = restore(save(coordinator, event.record.log_offset, told))
+            assert checkpoint.told is not None
+            assert checkpoint.told.history.settled == told.history.settled
+            assert checkpoint.told.signs == told.signs
+            coordinator, told = checkpoint.coordinator, checkpoint.told
+        rows += tell(told, event, coordinator.replay(event))
+    whole = nothing_told()
+    expected = [row for event, changes in replay_all(events, rules) for row in tell(whole, event, changes)]
+    assert [*rows, *told.history.flush()] == [*expected, *whole.history.flush()]
+    assert list(told.history.open_rows()) == list(whole.history.open_rows())
+    assert list(told.losses.held()) == list(whole.losses.held())
+    assert list(told.losses.removals.lives.alive()) == list(whole.losses.removals.lives.alive())
+    assert told.signs == whole.signs
+
+
+def nothing_told() -> Told:
+    return Told(History(), LossHistory(0), LogSigns())
+
+
+def tell(told: Told, event: Event, changes: tuple[Change, ...]) -> list[HistoryRow]:
+    at = event.record.log_offset
+    told.history.see_record(at)
+    told.signs.see_offsets(at, at, None)
+    told.signs.see(event)
+    told.losses.fold(event, changes)
+    return [row for change in changes for row in told.history.fold(change)]
 
 
 def replay_all(events: Iterable[Event], rules: Rules | None) -> Iterator[tuple[Event, tuple[Change, ...]]]:

@@ -17,7 +17,9 @@ from offsets_tool.replay.as_of import AsOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.history import History
 from offsets_tool.replay.history_rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.replay.loss_history import LossHistory
 from offsets_tool.replay.moment import Moment
+from offsets_tool.replay.removal_rows import RemovalRow
 from offsets_tool.replay.topics import TopicNames
 from offsets_tool.rows import BatchRead
 from offsets_tool.wire.text import java_text
@@ -29,6 +31,7 @@ TABLES = {
     "group_history": GroupHistoryRow,
     "member_history": MemberHistoryRow,
     "anomalies": AnomalyRow,
+    "removals": RemovalRow,
 }
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -104,13 +107,16 @@ def _rows(path: Path) -> Iterator[Any]:
     for partition in moment:
         found = partition.coordinator
         coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
-        history = History(names.name)
+        history, losses = History(names.name), LossHistory(partition.log_partition)
         for event in logs[partition.log_partition]:
             history.see_record(event.record.log_offset)
-            for change in coordinator.replay(event):
+            changes = coordinator.replay(event)
+            losses.fold(event, changes)
+            for change in changes:
                 yield from history.fold(change)
         yield from history.flush()
         yield from history.open_rows()
+        yield from losses.held()
 
 
 @cache

@@ -1,5 +1,6 @@
 """Expiry in the lake is the command line's, row for row; only what is new is derived again; a kill at a commit changes nothing."""
 
+import gzip
 import json
 import shutil
 from datetime import datetime
@@ -137,6 +138,38 @@ def test_killed_at_a_commit(
     derive(session, lake)
     assert found(lake) == expected_of(tmp_path)
     assert derive(session, lake).run is None
+
+
+def test_only_what_is_new_and_what_is_alive_is_read(
+    session: SparkSession, small: Path, tmp_path: Path
+) -> None:
+    """One file more: of the log, only the replay has read it, and nobody what came before."""
+    lake = Path(shutil.copytree(small, tmp_path / "lake"))
+    for table in ("log", "events", *HISTORIES):
+        for file in (lake / table).glob("*.parquet"):
+            file.unlink()
+    assert derive(session, lake).rows.keys() == {"b"}
+    assert found(lake) == expected_of(tmp_path)
+
+
+HISTORIES = ("offset_history", "group_history", "member_history", "anomalies")
+
+
+def test_a_lake_of_an_earlier_release_is_told_anew_first(
+    session: SparkSession, small: Path, tmp_path: Path
+) -> None:
+    """It has no removals, and checkpoints that know of none."""
+    lake = Path(shutil.copytree(small, tmp_path / "lake"))
+    shutil.rmtree(lake / "removals")
+    for path in (lake / "_checkpoints").iterdir():
+        told = gzip.decompress(path.read_bytes())
+        path.write_bytes(gzip.compress(told.replace(b'"version":2', b'"version":1')))
+    with pytest.raises(UsageError, match=r"version 1.*run offsets-spark replay"):
+        derive(session, lake)
+    done = tell(session, lake)
+    assert len(done.notes) == len(done.partitions) == 3 and all(row["from_start"] for row in done.partitions)
+    derive(session, lake)
+    assert found(lake) == expected_of(tmp_path)
 
 
 def test_a_lake_without_histories_is_refused(session: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""The lake's checkpoints, a file for each log partition: where they lie, and what of them is read without the rest."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from offsets_tool.errors import SourceError
+from offsets_tool.replay.checkpoint import read_signs
+from offsets_tool.replay.log_signs import LogSigns
+from spark.replay_plan import Known, Place
+
+CHECKPOINTS: Final = "_checkpoints"
+"""The lake's folder of them."""
+
+
+def checkpoint_path(root: Path, name: str) -> Path:
+    """Of a row of `replays`."""
+    return root / CHECKPOINTS / name
+
+
+def signs_of(root: Path, row: Known) -> LogSigns:
+    """What a partition's log says of its cluster. SourceError for a checkpoint that is lost, damaged or of another release."""
+    path = checkpoint_path(root, row["checkpoint"])
+    try:
+        with path.open("rb") as data:
+            signs = read_signs(data, path.as_posix())
+    except OSError as error:
+        raise SourceError(path.as_posix(), f"cannot be read ({error.strerror})") from error
+    assert signs is not None
+    return signs
+
+
+def lost_checkpoints(root: Path, replays: Mapping[Place, Known]) -> dict[Place, str]:
+    """Those of which already the beginning does not read, and why."""
+    lost = {}
+    for place, row in replays.items():
+        try:
+            signs_of(root, row)
+        except SourceError as error:
+            lost[place] = str(error)
+    return lost

@@ -1,0 +1,143 @@
+"""Expiry of what replays by column left is that of the log, record by record: wherever they were left, topic by topic."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from offsets_tool.columns.expiry import (
+    ExpiryAsked,
+    OfTopic,
+    checkpoint_expiry,
+    explain_losses,
+    living,
+    weigh_losses,
+)
+from offsets_tool.columns.history import HistoryReplay, HistoryRows, Start
+from offsets_tool.errors import SourceError
+from offsets_tool.events import decode
+from offsets_tool.replay.causes import Known
+from offsets_tool.replay.checkpoint import restore, save
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.expiry import Policy
+from offsets_tool.replay.expiry_rows import expiry_row
+from offsets_tool.replay.moment import Moment
+from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.views_expiry import deletions, gone_rows, live_rows
+from offsets_tool.replay.weighing import Ending
+from offsets_tool.rows import LogRecord
+from offsets_tool.wire.text import java_text
+from tests import plain_rows
+from tests.columns.test_history import parts, records_of, rows_of
+from tests.replay.deleted import Logs, moment_of, once_more
+from tests.replay.random_logs import READERS, RandomLog, segment
+from tests.replay.rebuilt import PARTITIONS
+
+Records = dict[int, list[LogRecord]]
+DAY = 86_400_000
+ASKED = [
+    ((Policy((3, 6), 60_000, 2_000), Policy((3, 6), 7 * DAY)), Known()),
+    ((Policy((4, 3), 1_000, 1_000),), Known(False, False)),
+    ((Policy((1, 1), DAY),), Known(True, False)),
+]
+BY_CORPUS = {
+    name: list(some) for name, some in groupby(sorted(PARTITIONS), key=lambda partition: partition.parts[-3])
+}
+
+
+class Left(NamedTuple):
+    """Of one partition: facts of its removals, its last checkpoint, and how its log ends."""
+
+    facts: list[str]
+    checkpoint: bytes
+    ending: Ending
+
+
+def left_by(number: int, records: Sequence[LogRecord], rules: Rules | None) -> Left:
+    """In three turns, each gone on with from the checkpoint of the one before."""
+    rows, facts, checkpoint = rows_of(records), list[str](), None
+    for batch in parts(rows, [rows.num_rows // 3, rows.num_rows - 2]):
+        replay = HistoryReplay(Start(number, {}, rules, checkpoint))
+        ended: HistoryRows = replay.replay(batch)
+        left = replay.leave()
+        facts, checkpoint = [*facts, *ended.removals.column("facts").to_pylist()], left.checkpoint
+    assert checkpoint is not None
+    told = restore(checkpoint).told
+    assert told is not None
+    facts += left.rows.removals.column("facts").to_pylist()
+    return Left(facts, checkpoint, Ending(left.rules is Rules.NEW, told.signs.proven_from))
+
+
+def by_column(moment: Moment, logs: Records, asked: ExpiryAsked) -> list[Any]:
+    """Each topic by itself, as tasks see them."""
+    found, lost, alive = [], list[OfTopic](), []
+    for partition in moment:
+        coordinator = partition.coordinator
+        assert partition.log_partition is not None
+        rules = None if coordinator.auto else coordinator.rules
+        left = left_by(partition.log_partition, logs[partition.log_partition], rules)
+        there = checkpoint_expiry(left.checkpoint, "checkpoint", asked)
+        found += [tuple(row.values()) for rows in there.live for row in rows.to_pylist()]
+        alive += there.alive
+        lost += weigh_losses(left.facts, left.ending, asked)
+    by_topic = groupby(
+        sorted([*reversed(lost), *living(alive)], key=attrgetter("topic")), attrgetter("topic")
+    )
+    for _, some in by_topic:
+        for rows in explain_losses((each.packed for each in some), asked):
+            found += [tuple(row.values()) for row in rows.to_pylist()]
+    return sorted(found, key=repr)
+
+
+def one_at_a_time(moment: Moment, logs: Records, asked: ExpiryAsked) -> list[Any]:
+    events: Logs = {number: list(map(decode, records)) for number, records in logs.items()}
+    told = deletions(once_more(moment, events), moment, asked.policies[0], asked.known)
+    rows = [row for policy in asked.policies for row in live_rows(moment, policy, asked.newest)]
+    rows += gone_rows(told, asked.policies[0])
+    return sorted((tuple(map(_plain, expiry_row(row))) for row in rows), key=repr)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return java_text(value) if isinstance(value, str) else value
+
+
+def check(logs: Records) -> int:
+    """How many rows there are."""
+    moment = moment_of({number: list(map(decode, records)) for number, records in logs.items()})
+    many = 0
+    for policies, known in ASKED:
+        asked = ExpiryAsked(policies, known, moment.newest_timestamp)
+        expected = one_at_a_time(moment, logs, asked)
+        assert by_column(moment, logs, asked) == expected
+        many += len(expected)
+    return many
+
+
+@pytest.mark.parametrize("corpus", BY_CORPUS)
+def test_real_logs(corpus: str) -> None:
+    logs = {int(path.name.rpartition("-")[2]): records_of(path) for path in BY_CORPUS[corpus]}
+    assert check({number: records for number, records in logs.items() if records}) > 0
+
+
+@pytest.mark.parametrize("release", READERS)
+@pytest.mark.parametrize("seed", range(2))
+def test_random_logs_in_order_and_in_disorder(release: str, seed: int, tmp_path: Path) -> None:
+    logs = {}
+    for number in range(2):
+        log = RandomLog(2 * seed + number, READERS[release], disorder=0.1 * seed).grow(250)
+        path = tmp_path / f"__consumer_offsets-{number}" / f"{0:020d}.log"
+        path.parent.mkdir()
+        path.write_bytes(segment(log.placed))
+        logs[number] = list(plain_rows.records([path]))
+    check(logs)
+
+
+def test_a_checkpoint_of_the_coordinator_alone_is_refused() -> None:
+    asked = ExpiryAsked(*ASKED[0], None)
+    with pytest.raises(SourceError, match="c: a checkpoint of the coordinator alone"):
+        checkpoint_expiry(save(Coordinator(0), 0), "c", asked)
