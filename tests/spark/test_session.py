@@ -86,5 +86,7 @@ def test_a_jvm_that_cannot_start_is_a_setup_error() -> None:
 def test_a_connect_server_without_its_packages_is_a_setup_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:1")
     monkeypatch.setitem(sys.modules, "grpc", None)
+    # PySpark takes a main module without a file, such as pytest-xdist's, for a doctest of its own.
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", __file__, raising=False)
     with pytest.raises(SetupError, match="unset SPARK_REMOTE"):
         start()
