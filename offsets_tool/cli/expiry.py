@@ -18,7 +18,7 @@ from offsets_tool.replay.causes import Known
 from offsets_tool.replay.expiry import Release
 from offsets_tool.replay.expiry_policy import Basis, Signs
 from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.views_expiry import Row, deletions, gone_rows, live_rows
+from offsets_tool.replay.views_expiry import Row, all_losses, explained, gone_rows, live_rows
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,13 +99,14 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
     interval = parse_duration(options["check_interval"], "--check-interval")
     signs = Signs()
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        moment = replay.run(lambda _: lambda event, _changes: signs.see(event))
+        moment = replay.run()
+        lost = all_losses(replay.once_more(), signs)
         bases = [signs.basis(release, retention, interval) for retention in retentions or [None]]
         for text in (basis_note(bases[0]), *gaps(moment)):
             if text:
                 note(text)
         known = Known(release is not None, bool(retentions))
-        found = deletions(replay.once_more(), moment, bases[0].policy, known)
+        found = explained(lost, moment.newest_timestamp, bases[0].policy, known)
         rows = [row for basis in bases for row in live_rows(moment, basis.policy, _now(moment), wanted)]
         rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
         rows += gone_rows(found, bases[0].policy, wanted)

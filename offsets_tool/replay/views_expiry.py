@@ -13,8 +13,9 @@ from offsets_tool.replay.causes import Deletion, Known
 from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
 from offsets_tool.replay.deletions import explain_ended, explained_topic
 from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
+from offsets_tool.replay.expiry_policy import Signs
 from offsets_tool.replay.losses import Alive, Ended, Removal
-from offsets_tool.replay.moment import Moment, PartitionMoment, Replayed
+from offsets_tool.replay.moment import PartitionMoment, Replayed
 from offsets_tool.replay.removals import Removals
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.views_offsets import NO_COMMIT, commit_fields
@@ -65,14 +66,24 @@ def losses(partition: PartitionMoment, happened: Iterable[Happened], *, is_new: 
     return Losses(removals, ended, list(folded.lives.alive()), Ending(is_new, _proven_from(partition)))
 
 
-def deletions(replayed: Replayed, moment: Moment, policy: Policy, known: Known) -> list[Deletion]:
-    """Why every offset went that is gone, given all partitions' changes once more; by log partition and log offset."""
-    found = [losses(p, happened, is_new=p.coordinator.rules is Rules.NEW) for p, happened in replayed]
-    return explained(found, moment.newest_timestamp, policy, known)
+def all_losses(replayed: Replayed, signs: Signs) -> list[Losses]:
+    """Of all partitions, given their changes once more; their events are also what `signs` go by."""
+    return [
+        losses(p, _seen(happened, signs), is_new=p.coordinator.rules is Rules.NEW) for p, happened in replayed
+    ]
+
+
+def _seen(happened: Iterable[Happened], signs: Signs) -> Iterator[Happened]:
+    for event, changes in happened:
+        signs.see(event)
+        yield event, changes
 
 
 def explained(found: Sequence[Losses], newest: int | None, policy: Policy, known: Known) -> list[Deletion]:
-    """Why all of it went: losses of all partitions of a cluster. `newest`: the time of its newest record, epoch milliseconds."""
+    """Why every offset went that is gone, given the losses of all partitions of a cluster; by log partition and log offset.
+
+    `newest`: the time of the cluster's newest record, epoch milliseconds.
+    """
     lost, alive = defaultdict[str, list[Weighed]](list), defaultdict[str, list[Alive]](list)
     for each in found:
         for removal in each.removals:

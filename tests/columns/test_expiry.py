@@ -23,10 +23,11 @@ from offsets_tool.replay.causes import Known
 from offsets_tool.replay.checkpoint import restore, save
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.expiry import Policy
+from offsets_tool.replay.expiry_policy import Signs
 from offsets_tool.replay.expiry_rows import expiry_row
 from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.rules import Rules
-from offsets_tool.replay.views_expiry import deletions, gone_rows, live_rows
+from offsets_tool.replay.views_expiry import all_losses, explained, gone_rows, live_rows
 from offsets_tool.replay.weighing import Ending
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.text import java_text
@@ -94,7 +95,8 @@ def by_column(moment: Moment, logs: Records, asked: ExpiryAsked) -> list[Any]:
 
 def one_at_a_time(moment: Moment, logs: Records, asked: ExpiryAsked) -> list[Any]:
     events: Logs = {number: list(map(decode, records)) for number, records in logs.items()}
-    told = deletions(once_more(moment, events), moment, asked.policies[0], asked.known)
+    lost = all_losses(once_more(moment, events), Signs())
+    told = explained(lost, asked.newest, asked.policies[0], asked.known)
     rows = [row for policy in asked.policies for row in live_rows(moment, policy, asked.newest)]
     rows += gone_rows(told, asked.policies[0])
     return sorted((tuple(map(_plain, expiry_row(row))) for row in rows), key=repr)

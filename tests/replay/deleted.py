@@ -11,9 +11,11 @@ from offsets_tool.replay.causes import Cause, Confidence, Deletion, Known
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.expiry import Policy
+from offsets_tool.replay.expiry_policy import Signs
 from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.topics import TopicNames
-from offsets_tool.replay.views_expiry import deletions
+from offsets_tool.replay.views_expiry import all_losses
+from offsets_tool.replay.views_expiry import explained as why
 from tests import plain_rows
 from tests.replay import story
 from tests.replay.expiry_truth import Truth
@@ -69,7 +71,8 @@ def _happened(partition: PartitionMoment, events: list[Event]) -> Iterator[tuple
 def explained(logs: Logs, policy: Policy, known: Known | None = None) -> list[Deletion]:
     """Why everything went that is gone at the end."""
     moment = moment_of(logs)
-    return deletions(once_more(moment, logs), moment, policy, known or Known())
+    lost = all_losses(once_more(moment, logs), Signs())
+    return why(lost, moment.newest_timestamp, policy, known or Known())
 
 
 @cache
