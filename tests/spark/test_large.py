@@ -18,8 +18,9 @@ from tests.spark.sums import Sum, of_lake, of_plain_python
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 RECORDS = 1_000_000
-BYTES_EACH = {"rebalances": 1_000}
-"""A record and its share of its batch; 105 in the mixes whose records are small."""
+OF_EACH = dict.fromkeys(MIXES, (240_000, 105)) | {"rebalances": (50_000, 1_000)}
+"""How many records, about, and the bytes of one with its share of its batch. Those of rebalances are large, and plain Python is
+slow with them."""
 Sums = dict[str, dict[str, Sum]]
 
 
@@ -29,8 +30,8 @@ def made(folder: Path) -> dict[str, Path]:
     for number, (name, mix) in enumerate(MIXES.items()):
         path = folder / name / f"__consumer_offsets-{number}" / f"{0:020d}.log"
         path.parent.mkdir(parents=True)
-        size = RECORDS // len(MIXES) * BYTES_EACH.get(name, 105)
-        path.write_bytes(write_batches(mix(Random(number)), size))
+        records, bytes_each = OF_EACH[name]
+        path.write_bytes(write_batches(mix(Random(number)), records * bytes_each))
         found[name] = folder / name
     return found
 
