@@ -64,4 +64,26 @@ _OWNERSHIP: Final = View(
     (OFFSETS,),
 )
 
-VIEWS: Final = (_CURRENT_OFFSETS, _CURRENT_GROUPS, _CURRENT_MEMBERS, _OWNERSHIP)
+_WITHOUT_COMMIT: Final = View(
+    "owned_without_commit",
+    "A partition that a member owns at the end of the log, and of which its group has no committed offset: what it has read "
+    "nobody knows, and who comes next begins where auto.offset.reset says. Share and streams groups keep no such account.",
+    """
+    SELECT cluster, `group`, substring_index(owned, '-', size(split(owned, '-')) - 1) AS topic,
+           CAST(substring_index(owned, '-', -1) AS INT) AS partition, group_kind, member_id, instance_id, client_id,
+           client_host, since_at
+    FROM (SELECT *, explode(assignment) AS owned FROM current_members WHERE group_kind IN ('classic', 'consumer'))
+      AS member
+    WHERE NOT EXISTS (
+      SELECT 1 FROM current_offsets AS held
+      WHERE held.cluster = member.cluster AND held.`group` = member.`group` AND concat(held.topic, '-', held.partition) = owned)
+    """,
+    {
+        "topic": "Topic of the partition; its id if no name is known.",
+        "partition": "Partition of that topic.",
+        "since_at": "When the record was written with which the member's state began, UTC; null if it has no time.",
+    },
+    (MEMBERS, OFFSETS),
+)
+
+VIEWS: Final = (_CURRENT_OFFSETS, _CURRENT_GROUPS, _CURRENT_MEMBERS, _OWNERSHIP, _WITHOUT_COMMIT)

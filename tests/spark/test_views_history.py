@@ -96,6 +96,16 @@ def test_ownership(asked: SparkSession) -> None:
     assert any(row[-1] for row in rows)
 
 
+def test_owned_without_commit(asked: SparkSession) -> None:
+    """As `offsets-tool lag` shows partitions that are owned without a commit."""
+    columns = ("group", "topic", "partition")
+    others = {(c, row["group"]) for c, row in told("groups") if row["kind"] not in ("classic", "consumer")}
+    rows = [(c, row) for c, row in told("lag") if (c, row["group"]) not in others]
+    assert answer(asked.table("owned_without_commit"), columns) == expected(
+        rows, columns, lambda row: row["committed_offset"] is None
+    )
+
+
 def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
     """Also after one that began and was never finished: its tables are there, and nothing in them counts."""
     bring(session, tmp_path, SEGMENT)
@@ -106,6 +116,7 @@ def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
         "current_groups": "group_history",
         "current_members": "member_history",
         "ownership": "offset_history",
+        "owned_without_commit": "member_history",
         "current_lag": "lag",
         "group_lag": "lag",
         "lag_per_hour": "lag",
