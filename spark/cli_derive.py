@@ -42,7 +42,8 @@ def lag_command(*, lake: str, format_: str | None, **options: Any) -> None:
 
     Ends come from --ends, from the directories of data topics in SOURCE (index files and batch headers, no data), and from
     commits of all groups, which are a lower bound. The first two are kept in the table `ends`, each sample once: name them
-    once. Clusters of which nothing is new are left as they are.
+    once. Counted again are partitions of topics with new commits or samples; all of their cluster with --grid, or when asked
+    otherwise than before.
     """
     from spark.ends import EndsRequest  # noqa: PLC0415 - Spark
     from spark.lag import LagRequest  # noqa: PLC0415
