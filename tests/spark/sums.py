@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from offsets_tool.replay.expiry_rows import expiry_row
 from tests import plain_rows
-from tests.spark.histories import told
+from tests.spark.histories import TABLES, told
 from tests.spark.test_expiry import said
 from tests.spark.test_lag import plain
 
@@ -42,7 +42,7 @@ def _sum(rows: Iterable[Mapping[str, Any]]) -> Sum:
 
 def of_lake(lake: Path, cluster: str) -> dict[str, Sum]:
     """What a lake has of a cluster: all tables that have a row for each record, or each offset."""
-    tables = (*RECORDS, "offset_history", "group_history", "member_history", "anomalies", "lag", "expiry")
+    tables = (*RECORDS, *TABLES, "lag", "expiry")
     return {table: _sum(_comparable(table, row) for row in _rows(lake / table, cluster)) for table in tables}
 
 
@@ -62,7 +62,7 @@ def of_plain_python(cluster: str, logs: Path) -> dict[str, Sum]:
     """What it must have."""
     made = {"log": plain_rows.log, "events": plain_rows.event}
     sums = {table: _sum(map(row, plain_rows.records([logs]))) for table, row in made.items()}
-    sums |= dict.fromkeys(("offset_history", "group_history", "member_history", "anomalies"), Sum())
+    sums |= dict.fromkeys(TABLES, Sum())
     for table, row in told(cluster, logs):
         sums[table] = sums[table].plus(row)
     return sums | {"lag": _sum(plain(cluster, logs, [])), "expiry": _sum(row._asdict() for row in said(logs))}
