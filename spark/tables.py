@@ -119,7 +119,7 @@ EVENTS = Table("events", EventRow, RECORD, ("group", "topic", "timestamp"))
 SOURCES = Table(
     "sources",
     SourceRow,
-    ("cluster", "source", "log_partition", "range_start"),
+    ("cluster", "source", "log_partition", "range_start", "run"),
     ("cluster", "source"),
     checks=(
         Sum("range_adds_up", "range_end", ("range_start", "bytes")),
