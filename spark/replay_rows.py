@@ -6,10 +6,10 @@ read, `events` has all; raw keys and values are read from `log` for the others a
 
 from collections.abc import Sequence
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -62,9 +62,9 @@ class LakeRows:
 
         `has_odd`: whether some commits may not read as they should.
         """
-        since = min(each.after_run for each in work)
-        commits = self._rows(EVENTS, since).where(_IS_COMMIT)
-        log = self._rows(LOG, since)
+        since, here = min(each.after_run for each in work), _places(work)
+        commits = self._rows(EVENTS, since).where(here).where(_IS_COMMIT)
+        log = self._rows(LOG, since).where(here)
         others = log.where(_IS_NO_COMMIT)
         if has_odd:
             odd = commits.where("problem IS NOT NULL").select(_RECORD)
@@ -103,6 +103,21 @@ class LakeRows:
 
     def _read(self, table: Table) -> DataFrame:
         return self._session.read.format("delta").load(f"{self._lake}/{table.name}")
+
+
+def _places(work: Sequence[Work]) -> Column:
+    """Files of other partitions, or of what is in checkpoints, are passed over by Delta's statistics."""
+    by_run: dict[tuple[str, int], set[int | None]] = {}
+    for each in work:
+        by_run.setdefault((each.cluster, each.after_run), set()).add(each.log_partition)
+    found = []
+    for (cluster, after), partitions in by_run.items():
+        number = F.col("log_partition")
+        is_here = number.isin([each for each in partitions if each is not None])
+        if None in partitions:
+            is_here |= number.isNull()
+        found.append((F.col("cluster") == cluster) & (F.col("run") > after) & is_here)
+    return reduce(or_, found)
 
 
 def _uniform(rows: DataFrame) -> DataFrame:
