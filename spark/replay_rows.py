@@ -106,7 +106,7 @@ class LakeRows:
 
 
 def _places(work: Sequence[Work]) -> Column:
-    """Files of other partitions, or of what is in checkpoints, are passed over by Delta's statistics."""
+    """What tasks may want, so that readers pass over row groups of other partitions, and of what is in checkpoints."""
     by_run: dict[tuple[str, int], set[int | None]] = {}
     for each in work:
         by_run.setdefault((each.cluster, each.after_run), set()).add(each.log_partition)
