@@ -56,6 +56,8 @@ def replayed(root: Path) -> Iterator[dict[str, int]]:
         raise UsageError(f"{root} has no histories: run offsets-spark replay first")
     with locked(root):
         lake = ArrowLake(root, REPLAY)
+        # A lake of an earlier release has not all of them.
+        lake.create()
         lake.finish()
         runs: dict[str, int] = {}
         for row in lake.rows(REPLAYS):

@@ -124,13 +124,13 @@ class ReplacedPlaces:
         return pc.and_(here, pc.equal(rows.column("cluster"), self.cluster))
 
     def _number(self, topics: pa.Array, partitions: pa.Array) -> pa.Array:
-        """Topic and partition as one number; -1 for another topic."""
+        """Topic and partition as one number; for another topic one that no partition of these comes to, be it negative."""
         if isinstance(topics, pa.DictionaryArray):
             found = pc.index_in(topics.dictionary, self._topics).take(topics.indices)
         else:
             found = pc.index_in(topics, self._topics)
         first = pc.multiply(found.cast(pa.int64()), _PARTITIONS)
-        return pc.fill_null(pc.add(first, partitions.cast(pa.int64())), -1)
+        return pc.fill_null(pc.add(first, partitions.cast(pa.int64())), -_PARTITIONS)
 
 
 Replacement = Replaced | ReplacedPlaces

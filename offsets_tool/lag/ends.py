@@ -6,7 +6,7 @@ begins a new life: its id differs, or the end of one source goes back. Where clo
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from offsets_tool.lag.samples import EndMethod, EndSample
 
@@ -154,8 +154,18 @@ class Ends:
         return self.lives[self.number_at(at)] if self.lives else Life()
 
 
-def _order(sample: EndSample) -> tuple[int, int]:
-    return sample.at, -1 if sample.end is None else sample.end
+def _order(sample: EndSample) -> tuple[Any, ...]:
+    """Of all that is seen at one time the highest end has the last word, and a broker: in whatever order they come."""
+    place = sample.at, _or_none(sample.end)
+    if sample.method is EndMethod.COMMITTED:
+        return place
+    rest = _or_none(sample.log_start), _or_none(sample.last_stable), sample.source, sample.topic_id or ""
+    return *place, _WEIGHT[sample.method], *rest
+
+
+def _or_none(offset: int | None) -> int:
+    """With nothing below all offsets."""
+    return -1 if offset is None else offset
 
 
 class _Lives:

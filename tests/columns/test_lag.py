@@ -66,7 +66,8 @@ def plain(found: list[Row], *, last_stable: bool) -> Iterator[tuple[Any, ...]]:
         bounds, seen = Bounds(), [_sample(row) for row in kept if row["method"] is not None]
         for row in told:
             bounds.add(row["log_partition"], place, commit_of(_History(row)))
-        ends = Ends.of([*seen, *bounds.samples(place)], last_stable=last_stable)
+        # In whatever order samples come.
+        ends = Ends.of([*bounds.samples(place), *reversed(seen)], last_stable=last_stable)
         for group in sorted({row["group"] for row in told}):
             held = list(held_of(_History(row) for row in told if row["group"] == group))
             made = {row.at: row for row in lag_at_commits(OffsetOf(group, *place), held, ends)}

@@ -18,7 +18,7 @@ LONG = "t" * 40
 Place = tuple[str, str, int]
 """Cluster, topic and partition."""
 places = st.tuples(
-    st.sampled_from(("a", "b")), st.sampled_from(("s", LONG, LONG + "u", "ü", "z")), st.integers(0, 2)
+    st.sampled_from(("a", "b")), st.sampled_from(("s", LONG, LONG + "u", "ü", "z")), st.integers(-1, 2)
 )
 files = st.lists(st.lists(places, min_size=1, max_size=6), min_size=1, max_size=4)
 
