@@ -93,7 +93,8 @@ class ArrowLake:
     def create(self) -> None:
         for table in self._tables:
             schema, path = Schema.from_arrow(table.schema), str(self._root / table.name)
-            DeltaTable.create(path, schema, mode="ignore", name=table.name, description=table.comment)
+            about = table.name, table.comment, table.properties
+            DeltaTable.create(path, schema, "ignore", None, *about)
             there = self._open(table)
             if there.schema() != schema:
                 raise _other_columns(path)

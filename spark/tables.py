@@ -5,7 +5,7 @@ written by any Arrow writer belong in them. Knows nothing about writing (spark.c
 """
 
 from functools import cached_property
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, Final, NamedTuple, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +35,10 @@ from offsets_tool.table_rows import (
     TopicNameRow,
 )
 from offsets_tool.wire.arrow import arrow_schema
+
+
+_LOOKED_AT: Final = 32
+"""Columns of which Delta keeps statistics by default: the first ones."""
 
 
 class RowRefused(OffsetsToolError):
@@ -91,6 +95,12 @@ class Table:
     def comment(self) -> str:
         """What one row is, and what tells rows apart: Delta keeps no keys of its own."""
         return f"{' '.join((self.row.__doc__ or '').split())} Key: {', '.join(self.key)}."
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Delta's own: files are skipped by all columns, also where there are more than the 32 that Delta looks at unasked."""
+        columns = len(self.schema)
+        return {"delta.dataSkippingNumIndexedCols": str(columns)} if columns > _LOOKED_AT else {}
 
     def check(self, rows: pa.RecordBatch) -> None:
         """What Delta checks when Spark writes, and nobody when files are added: types, NOT NULL, constraints.
@@ -210,9 +220,10 @@ def create_statement(table: Table, name: str) -> str:
         f"`{c.name}` {c.dataType.simpleString()}{'' if c.nullable else ' NOT NULL'} COMMENT {_quoted(_comment(table, c.name))}"
         for c in from_arrow_schema(table.schema)
     )
-    checks = ", ".join(f"'delta.constraints.{check.name}' = {_quoted(check.sql)}" for check in table.checks)
-    properties = f" TBLPROPERTIES ({checks})" if checks else ""
-    return f"CREATE TABLE IF NOT EXISTS {name} ({described}) USING delta COMMENT {_quoted(table.comment)}{properties}"
+    properties = table.properties | {f"delta.constraints.{check.name}": check.sql for check in table.checks}
+    told = ", ".join(f"'{key}' = {_quoted(value)}" for key, value in properties.items())
+    more = f" TBLPROPERTIES ({told})" if told else ""
+    return f"CREATE TABLE IF NOT EXISTS {name} ({described}) USING delta COMMENT {_quoted(table.comment)}{more}"
 
 
 def _comment(table: Table, column: str) -> str:

@@ -127,6 +127,20 @@ def test_one_file_more_costs_what_is_in_it(session: SparkSession, tmp_path: Path
     assert histories(tmp_path) == told_of(tmp_path / "plain", *logs, others)
 
 
+def test_one_file_more_reads_no_file_of_before(session: SparkSession, tmp_path: Path) -> None:
+    """Delta's statistics tell which files are new: of all columns, `run` is behind those that it looks at by itself."""
+    partitions = [CORPORA / "3.9.2-txn" / "segments" / f"__consumer_offsets-{number}" for number in (2, 3, 4)]
+    bring(session, tmp_path, *partitions[1:], cluster="c")
+    tell(session, tmp_path)
+    before = [path for table in ("log", "events") for path in (tmp_path / table).glob("*.parquet")]
+    bring(session, tmp_path, partitions[0], cluster="c")
+    for path in before:
+        path.unlink()
+    (row,) = tell(session, tmp_path).partitions
+    assert row["log_partition"] == 2
+    assert histories(tmp_path) == told_of(tmp_path / "plain", *partitions)
+
+
 def told_of(folder: Path, *paths: Path) -> dict[str, Any]:
     """Of these files and partitions, as one cluster `c`."""
     for path in paths:
