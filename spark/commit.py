@@ -27,7 +27,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from offsets_tool.columns.decode import decode_batches
 from offsets_tool.errors import SetupError, UsageError
 from spark.parquet import NewFile
-from spark.replaced import Replaced, Replacement, count_replaced, facts_of, replace
+from spark.replaced import Replaced, Replacement, count_replaced, replace
+from spark.scan import facts_of
 from spark.tables import EVENTS, LOG, REPLAY_TABLES, SOURCES, TABLES, Table, create_statement
 
 JOURNAL: Final = "offsets-tool run"

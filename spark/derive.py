@@ -114,8 +114,22 @@ def write_rows(root: Path, table: Table, rows: Sequence[tuple[Any, ...]]) -> lis
         return writer.close()
 
 
+def finished(root: Path, job: Chain) -> list[str]:
+    """Commits what an interrupted job has left to commit, if there is any, and says so: what it was asked for counts from then on.
+
+    UsageError while somebody else writes to the lake.
+    """
+    if not all((root / table.name / "_delta_log").is_dir() for table in job.tables):
+        return []
+    with locked(root):
+        return [note for note in [ArrowLake(root, job).finish()] if note]
+
+
 def asked_before(root: Path, table: Table) -> dict[str, Any]:
-    """What a table's newest rows were asked for with, as their basis has it; nothing where there are none."""
+    """What a table's newest rows were asked for with, as their basis has it; nothing where there are none.
+
+    An interrupted job's count once it is `finished`.
+    """
     if not (root / DERIVATIONS.name / "_delta_log").is_dir():
         return {}
     rows = (row for row in ArrowLake(root, REPLAY).rows(DERIVATIONS) if row["derived"] == table.name)

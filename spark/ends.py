@@ -4,10 +4,13 @@ Read in this process: files of end offsets are small, and of a directory only na
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.lag.data_log import DataLog, data_logs
@@ -16,6 +19,7 @@ from offsets_tool.lag.samples import EndSample
 from offsets_tool.table_rows import EndRow
 from spark.commit import ArrowLake, Chain
 from spark.derive import write_rows
+from spark.scan import scan
 from spark.tables import ENDS
 
 OF_ENDS: Final = Chain("offsets-tool ends", (ENDS,))
@@ -50,12 +54,23 @@ def bring_ends(root: Path, request: EndsRequest, newest: Mapping[str, int]) -> B
     lake.create()
     found = _Found(root, request, newest)
     rows = dict.fromkeys((*found.of_files(), *found.of_directories()))
-    known = {EndRow(**row)._replace(run=0) for row in lake.rows(ENDS)}
-    run = lake.next_run()
-    new = [row._replace(run=run) for row in rows if row not in known]
-    if new:
-        lake.commit(run, write_rows(root, ENDS, new))
-    return Brought(len(new), found.notes)
+    for known in _known(root, rows):
+        rows.pop(known, None)
+    if rows:
+        run = lake.next_run()
+        lake.commit(run, write_rows(root, ENDS, [row._replace(run=run) for row in rows]))
+    return Brought(len(rows), found.notes)
+
+
+def _known(root: Path, found: Iterable[EndRow]) -> Iterator[EndRow]:
+    """Samples that the lake has of the sources that these are of."""
+    sources: dict[str, set[str]] = {}
+    for row in found:
+        sources.setdefault(row.cluster, set()).add(row.source)
+    names = pa.array(sorted(set().union(*sources.values())), pa.string())
+    for rows in scan(root, ENDS, ENDS.schema.names, sources):
+        of_these = pc.is_in(rows.column("source").cast(pa.string()), names)
+        yield from (EndRow(**row)._replace(run=0) for row in rows.filter(of_these).to_pylist())
 
 
 class _Found:

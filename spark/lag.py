@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -23,9 +21,10 @@ from offsets_tool.lag.samples import EndMethod
 from offsets_tool.wire.arrow import arrow_schema
 from spark.commit import ArrowLake, Chain
 from spark.derive import Basis, Derived, FilesMade, Made, Wanted, derive, made_of, replayed, write_derived
-from spark.ends import OF_ENDS, EndsRequest, bring_ends
+from spark.ends import EndsRequest, bring_ends
 from spark.lag_news import new_places
 from spark.plan import counts
+from spark.scan import greatest_of
 from spark.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY, Table
 
 _PLACE: Final = ("cluster", "topic", "partition")
@@ -51,12 +50,14 @@ def lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> De
     with replayed(root) as replays:
         newest = _newest_records(root, replays)
         brought = bring_ends(root, request.ends, newest)
-        runs = dict[str, int]()
-        for row in ArrowLake(root, OF_ENDS).rows(ENDS):
-            newest[row["cluster"]] = max(newest.get(row["cluster"], 0), row["at"])
-            runs[row["cluster"]] = max(runs.get(row["cluster"], 0), row["run"])
+        ends = greatest_of(root, ENDS, ("at", "run"), replays)
+        newest |= {cluster: max(newest[cluster], of["at"]) for cluster, of in ends.items()}
         basis = {
-            cluster: {"replay": run, "ends": runs.get(cluster, 0), "asked": _asked(request)}
+            cluster: {
+                "replay": run,
+                "ends": ends[cluster]["run"] if cluster in ends else 0,
+                "asked": _asked(request),
+            }
             for cluster, run in replays.items()
         }
         counting = _Lag(root, start, _asked(request), newest)
@@ -77,18 +78,8 @@ def _newest_records(root: Path, clusters: Iterable[str]) -> dict[str, int]:
         if row["cluster"] in newest and counts(row["kind"], row["fate"]):
             newest[row["cluster"]] = max(newest[row["cluster"]], row["max_timestamp"] or 0)
     untimed = [cluster for cluster, at in newest.items() if at == 0]
-    return newest | _newest_commits(root, untimed) if untimed else newest
-
-
-def _newest_commits(root: Path, clusters: list[str]) -> dict[str, int]:
-    commits = DeltaTable(root / OFFSET_HISTORY.name).to_pyarrow_dataset()
-    of_these = pc.field("cluster").isin(clusters)
-    found = dict.fromkeys(clusters, 0)
-    for rows in commits.to_batches(columns=["cluster", "commit_timestamp"], filter=of_these):
-        of_each = pa.table(rows).group_by("cluster").aggregate([("commit_timestamp", "max")])
-        for row in of_each.to_pylist():
-            found[row["cluster"]] = max(found[row["cluster"]], row["commit_timestamp_max"])
-    return found
+    commits = greatest_of(root, OFFSET_HISTORY, ("commit_timestamp",), untimed)
+    return newest | {cluster: max(0, of["commit_timestamp"]) for cluster, of in commits.items()}
 
 
 class _Lag(NamedTuple):

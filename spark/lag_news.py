@@ -5,19 +5,23 @@ partition that was told from its first record again may have lost some: then it 
 replays wrote, which is what they brought and what holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from spark.commit import REPLAY, ArrowLake
 from spark.replay_plan import latest
+from spark.scan import scan
 from spark.tables import ENDS, OFFSET_HISTORY, REPLAYS
 
-PLACE: Final = ("topic", "partition")
+_PLACES: Final = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
+PLACE: Final = tuple(_PLACES.names)
+AT_ONCE: Final = 1 << 17
+"""Rows that may wait to be told apart from those that are held."""
 _TOLD: Final = ("log_partition", "from_offset", "to_offset")
 
 
@@ -30,13 +34,12 @@ def new_places(root: Path, cluster: str, replay: int, ends: int) -> pa.Table | N
     if any(row["from_start"] and (cluster, row["log_partition"]) in before for row in since):
         return None
     settled = {place[1]: before[place]["settled"] if place in before else 0 for place in places}
-    sampled = _distinct([_rows(root, ENDS.name, cluster, ends, PLACE)])
-    return _distinct(
-        [sampled, _told(_rows(root, OFFSET_HISTORY.name, cluster, replay, (*PLACE, *_TOLD)), settled)]
-    )
+    sampled = scan(root, ENDS, PLACE, [cluster], ends)
+    committed = scan(root, OFFSET_HISTORY, (*PLACE, *_TOLD), [cluster], replay)
+    return _distinct(chain(sampled, (_told(rows, settled) for rows in committed)))
 
 
-def _told(rows: pa.Table, settled: Mapping[int | None, int]) -> pa.Table:
+def _told(rows: pa.RecordBatch, settled: Mapping[int | None, int]) -> pa.RecordBatch:
     """Those that began or ended behind what was `settled` in their log partition: all others only hold still."""
     of = pc.index_in(rows.column("log_partition"), pa.array(list(settled), pa.int32()))
     behind = pc.fill_null(pa.array(list(settled.values()), pa.int64()).take(of), 0)
@@ -45,11 +48,15 @@ def _told(rows: pa.Table, settled: Mapping[int | None, int]) -> pa.Table:
     return rows.filter(pc.or_(began, ended))
 
 
-def _rows(root: Path, table: str, cluster: str, after: int, columns: tuple[str, ...]) -> pa.Table:
-    found = DeltaTable(root / table).to_pyarrow_dataset()
-    of_these: Any = (pc.field("cluster") == cluster) & (pc.field("run") > after)
-    return found.to_table(columns=list(columns), filter=of_these)
+def _distinct(some: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Held are at most twice as many as there are, and AT_ONCE: each batch has few places for its rows."""
+    held, waiting = _PLACES.empty_table(), list[pa.Table]()
+    for rows in some:
+        waiting.append(_each_once(pa.table(rows.select(PLACE))))
+        if sum(each.num_rows for each in waiting) > max(held.num_rows, AT_ONCE):
+            held, waiting = _each_once(pa.concat_tables([held, *waiting])), []
+    return _each_once(pa.concat_tables([held, *waiting]))
 
 
-def _distinct(some: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables(each.select(PLACE) for each in some).group_by(list(PLACE)).aggregate([])
+def _each_once(places: pa.Table) -> pa.Table:
+    return places.group_by(list(PLACE)).aggregate([]).cast(_PLACES)

@@ -7,21 +7,18 @@ about commits.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from deltalake import DeltaTable
 
-from spark.parquet import NewFile, TableWriter, encoded_schema
+from spark.parquet import NewFile, TableWriter
+from spark.scan import Facts, file_rows, is_within
 from spark.tables import Table
 
-Facts = Mapping[str, Any]
-"""What Delta knows of a file: path, num_records, null_count.*, min.*, max.* (DeltaTable.get_add_actions)."""
 _PARTITIONS: Final = 1 << 32
 """More than a topic can have."""
 
@@ -45,14 +42,14 @@ class Replaced(NamedTuple):
 
     def may_be_in(self, file: Facts, table: Table) -> bool:
         """Whether a file may have such rows."""
-        if not _is_within(file, "cluster", self.cluster):
+        if not is_within(file, "cluster", self.cluster):
             return False
         if self.is_cluster:
             return True
         if self.log_partition is None:
             if file.get("null_count.log_partition") == 0:
                 return False
-        elif not _is_within(file, "log_partition", self.log_partition):
+        elif not is_within(file, "log_partition", self.log_partition):
             return False
         last = file.get(f"max.{table.ends}")
         return last is None or bool(file.get(f"null_count.{table.ends}")) or last >= self.settled
@@ -107,7 +104,7 @@ class ReplacedPlaces:
     def may_be_in(self, file: Facts, table: Table) -> bool:
         """Likewise."""
         least, greatest = file.get("min.topic"), file.get("max.topic")
-        if not _is_within(file, "cluster", self.cluster) or not self._names:
+        if not is_within(file, "cluster", self.cluster) or not self._names:
             return False
         if least is None or greatest is None:
             return True
@@ -143,12 +140,6 @@ class Replacing(NamedTuple):
     kept: list[NewFile]
 
 
-def facts_of(there: DeltaTable) -> list[Facts]:
-    """Of each file."""
-    found: list[Facts] = pa.table(there.get_add_actions(flatten=True)).to_pylist()
-    return found
-
-
 def replace(lake: Path, table: Table, files: Sequence[Facts], replaced: Sequence[Replacement]) -> Replacing:
     """Plans for all files that a table has, and writes what stays."""
     gone, kept = [], list[NewFile]()
@@ -179,13 +170,7 @@ def _count(lake: Path, table: Table, file: Facts, replaced: Sequence[Replacement
         return int(file["num_records"])
     wanted = list(dict.fromkeys(name for each in replaced for name in each.columns(table)))
     path = lake / table.name / file["path"]
-    return sum(_are_replaced(rows, replaced, table).true_count for rows in _rows(path, table, wanted))
-
-
-def _is_within(file: Facts, column: str, value: Any) -> bool:
-    """Whether the column may have the value; where all are null, or nothing is known, it may."""
-    least, greatest = file.get(f"min.{column}"), file.get(f"max.{column}")
-    return least is None or greatest is None or least <= value <= greatest
+    return sum(_are_replaced(rows, replaced, table).true_count for rows in file_rows(path, table, wanted))
 
 
 def _is_only(file: Facts, column: str, value: Any) -> bool:
@@ -196,7 +181,7 @@ def _is_only(file: Facts, column: str, value: Any) -> bool:
 def _write_others(lake: Path, table: Table, file: Facts, replaced: Sequence[Replacement]) -> list[NewFile]:
     """What ended apart from what holds: the next replay shall find the latter in a small file again."""
     ended, holding = TableWriter(lake, table), TableWriter(lake, table)
-    for rows in _rows(lake / table.name / file["path"], table, table.schema.names):
+    for rows in file_rows(lake / table.name / file["path"], table, table.schema.names):
         others = rows.filter(pc.invert(_are_replaced(rows, replaced, table)))
         if table.ends is None:
             ended.write(others)
@@ -205,16 +190,6 @@ def _write_others(lake: Path, table: Table, file: Facts, replaced: Sequence[Repl
         ended.write(others.filter(pc.invert(holds)))
         holding.write(others.filter(holds))
     return [*ended.close(), *holding.close()]
-
-
-def _rows(path: Path, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Texts that repeat as their dictionaries have them."""
-    encoded = encoded_schema(table.schema)
-    schema = pa.schema([encoded.field(name) for name in columns])
-    repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    with pq.ParquetFile(path, read_dictionary=repeating) as file:
-        for rows in file.iter_batches(columns=columns):
-            yield rows.select(columns).cast(schema)
 
 
 def _are_replaced(rows: pa.RecordBatch, replaced: Sequence[Replacement], table: Table) -> pa.Array:

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from spark.derive import Derived, asked_before
+from spark.derive import Derived, asked_before, finished
 from spark.ends import EndsRequest
-from spark.expiry import ExpiryRequest, as_before, expiry
+from spark.expiry import OF_EXPIRY, ExpiryRequest, as_before, expiry
 from spark.ingest import Ingested, Progress, Request, ingest
-from spark.lag import LagRequest, lag
+from spark.lag import OF_LAG, LagRequest, lag
 from spark.replay import Replayed, replay
 from spark.tables import LAG
 
@@ -38,9 +38,12 @@ def run(
     yield _timed(lambda: _ingested(ingest(request, start, progress)))
     yield run_replay(request.lake, start, coordinator)
     ends = EndsRequest(paths=request.paths, cluster=request.cluster)
-    asked = asked_before(Path(request.lake).absolute(), LAG)
-    yield run_lag(request.lake, start, LagRequest(ends=ends, **asked))
-    yield run_expiry(request.lake, start, as_before(request.lake))
+    root = Path(request.lake).absolute()
+    notes = finished(root, OF_LAG)
+    asked = asked_before(root, LAG)
+    yield _also(notes, run_lag(request.lake, start, LagRequest(ends=ends, **asked)))
+    notes = finished(root, OF_EXPIRY)
+    yield _also(notes, run_expiry(request.lake, start, as_before(request.lake)))
 
 
 def run_replay(lake: str, start: Callable[[], SparkSession], coordinator: str) -> Step:
@@ -56,6 +59,11 @@ def run_lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -
 def run_expiry(lake: str, start: Callable[[], SparkSession], request: ExpiryRequest) -> Step:
     """Only that."""
     return _timed(lambda: _derived("expiry", expiry(lake, start, request)))
+
+
+def _also(notes: list[str], step: Step) -> Step:
+    """What both say is said once."""
+    return step._replace(notes=list(dict.fromkeys([*notes, *step.notes])))
 
 
 def _timed(job: Callable[[], Step]) -> Step:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark.parquet import NewFile, TableWriter
-from spark.replaced import Facts, ReplacedPlaces, Replacing, count_replaced, replace
+from spark.replaced import ReplacedPlaces, Replacing, count_replaced, replace
+from spark.scan import Facts
 from spark.tables import LAG
 
 LONG = "t" * 40

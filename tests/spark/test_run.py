@@ -8,9 +8,13 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from spark.cli import main
+from spark.ingest import Request
+from spark.run import run
 from tests.lag.test_data_log import LAG, SAID
+from tests.spark.derived import Job, kill
 from tests.spark.histories import histories, plain_histories, rows
 from tests.spark.lakes import CORPORA
+from tests.spark.test_lag import count
 
 pytestmark = pytest.mark.spark
 
@@ -71,6 +75,20 @@ def test_lag_and_expiry_alone_by_what_is_asked_for(session: SparkSession, tmp_pa
     done = CliRunner().invoke(main, ["run", str(LAG / "broker"), "--lake", str(tmp_path)])
     steps = {step["job"]: step["run"] for step in map(json.loads, done.stdout.splitlines())}
     assert steps["expiry"] is None, "asked for as it was last"
+
+
+def test_as_it_was_last_asked_also_by_a_job_that_was_interrupted(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    """Between its commits: it is finished first, which is said once, and then nothing is new."""
+    request = Request(paths=[str(LOGS)], lake=str(tmp_path / "lake"), cluster="c")
+    list(run(request, lambda: session, "auto"))
+    at_commits = len(rows(tmp_path / "lake", "lag"))
+    gridded: Job = lambda session, lake: count(session, lake, grid_ms=1_000)  # noqa: E731
+    kill(session, tmp_path / "lake", gridded, 0, before=False)
+    *_, lagged, _ = run(request, lambda: session, "auto")
+    assert (lagged.run, lagged.notes) == (None, ["finished run 2, which had been interrupted"])
+    assert len(rows(tmp_path / "lake", "lag")) > at_commits
 
 
 def test_replay_alone_by_rules_that_are_asked_for(session: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,65 @@
+"""Samples of end offsets: each is kept once, and what is there is read only where it is compared."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spark.commit import ArrowLake
+from spark.ends import OF_ENDS, Brought, EndsRequest, bring_ends
+from spark.tables import ENDS
+from tests.spark.histories import rows
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Of two clusters."""
+    root = tmp_path / "lake"
+    ArrowLake(root).create()
+    return root
+
+
+def said(folder: Path, name: str, *ats: int) -> str:
+    """A file of samples at these times."""
+    path = folder / f"{name}.jsonl"
+    path.write_text(
+        "".join(json.dumps({"topic": "t", "partition": 0, "at": at, "end": 9}) + "\n" for at in ats)
+    )
+    return str(path)
+
+
+def bring(lake: Path, cluster: str, *files: str) -> int:
+    return bring_ends(lake, EndsRequest(files=files, cluster=cluster), {"a": 0, "b": 0}).rows
+
+
+def test_a_sample_is_kept_once(lake: Path, tmp_path: Path) -> None:
+    """Of its cluster, and of who says it."""
+    one, other = said(tmp_path, "one", 1, 2), said(tmp_path, "other", 2)
+    assert bring(lake, "a", one) == 2
+    assert bring(lake, "a", one) == 0
+    assert bring(lake, "b", one) == 2
+    said(tmp_path, "one", 1, 2, 3)
+    assert bring(lake, "a", one, other, one) == 2
+    kept = {(row["cluster"], Path(row["source"]).stem, row["at"], row["run"]) for row in rows(lake, "ends")}
+    assert kept == {
+        ("a", "one", 1, 1),
+        ("a", "one", 2, 1),
+        ("b", "one", 1, 2),
+        ("b", "one", 2, 2),
+        ("a", "one", 3, 3),
+        ("a", "other", 2, 3),
+    }
+    assert len(rows(lake, "ends")) == len(kept)
+
+
+def test_what_is_there_is_not_read_where_nothing_is_brought(lake: Path, tmp_path: Path) -> None:
+    """Nor of other clusters; so it is not missed."""
+    one = said(tmp_path, "one", 1)
+    bring(lake, "a", one)
+    for path in (lake / ENDS.name).glob("*.parquet"):
+        path.unlink()
+    assert bring_ends(lake, EndsRequest(), {"a": 0, "b": 0}) == Brought(0, [])
+    assert bring(lake, "b", one) == 1
+    with pytest.raises(FileNotFoundError):
+        bring(lake, "a", one)
+    assert ArrowLake(lake, OF_ENDS).next_run() == 3
