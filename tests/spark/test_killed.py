@@ -179,7 +179,7 @@ def test_killed_in_every_job(
         time.sleep(random.random() * (COMMITS_TAKE if committing else seconds[job]))
         kill(started, alone=random.random() < 0.5)
         ended.append(started.returncode)
-    assert -signal.SIGKILL in ended
+    assert ended.count(-signal.SIGKILL) > 1
     bring_all(session, lake.path, broker)
     assert content(lake.path) == content(expected)
     assert [step.run for step in bring_all(session, lake.path, broker)] == [None] * len(JOBS)
