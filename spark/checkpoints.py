@@ -1,8 +1,12 @@
-"""The lake's checkpoints, a file for each log partition: where they lie, and what of them is read without the rest."""
+"""The lake's checkpoints, a file for each log partition: where they lie, how they are kept, and what of them is read without the
+rest.
+"""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from offsets_tool.errors import SourceError
 from offsets_tool.replay.checkpoint import read_signs
@@ -11,11 +15,27 @@ from spark.replay_plan import Known, Place
 
 CHECKPOINTS: Final = "_checkpoints"
 """The lake's folder of them."""
+REMEDY: Final = "run offsets-spark replay, which tells its partition from the first record"
+"""Where one is lost."""
 
 
 def checkpoint_path(root: Path, name: str) -> Path:
     """Of a row of `replays`."""
     return root / CHECKPOINTS / name
+
+
+def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
+    """Writes one; its name, under which it is whole or not there. OSError where it cannot be written."""
+    folder = root / CHECKPOINTS
+    folder.mkdir(exist_ok=True)
+    name = f"{uuid4()}.json.gz"
+    unfinished = folder / f"{name}.tmp"
+    with unfinished.open("wb") as file:
+        file.write(checkpoint)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(folder / name)
+    return name
 
 
 def signs_of(root: Path, row: Known) -> LogSigns:

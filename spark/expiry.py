@@ -20,8 +20,8 @@ from offsets_tool.replay.expiry import CHECK_INTERVAL_MS, Release
 from offsets_tool.replay.expiry_policy import Basis, Signs
 from offsets_tool.replay.log_signs import LogSigns
 from offsets_tool.replay.rules import Rules
-from offsets_tool.replay.weighing import Ending
-from spark.checkpoints import signs_of
+from offsets_tool.replay.weighing import Ending, ending_of
+from spark.checkpoints import REMEDY, signs_of
 from spark.commit import ArrowLake, Chain
 from spark.derive import Derived, Made, asked_before, derive, replayed
 from spark.expiry_tasks import ExpiryJob, write_gone, write_live
@@ -93,10 +93,9 @@ class _Expiry:
     ) -> ExpiryAsked:
         request, told = self._request, Signs()
         newest = list[int]()
-        for place, row in replays.items():
+        for place in replays:
             if place[0] == cluster:
-                is_new = row["rules"] == Rules.NEW
-                told.see_many(signs[place].seen, signs[place].lasting, is_new=is_new)
+                told.add(signs[place])
                 newest += [at for at in [signs[place].newest] if at is not None]
         retentions: Sequence[int | None] = request.retentions or [None]
         bases = [told.basis(request.release, each, request.check_interval_ms) for each in retentions]
@@ -114,20 +113,20 @@ def _signs(root: Path, replays: Mapping[Place, Replay]) -> dict[Place, LogSigns]
     try:
         return {place: signs_of(root, row) for place, row in replays.items()}
     except SourceError as error:
-        raise UsageError(
-            f"{error}; run offsets-spark replay, which tells its partition from the first record"
-        ) from error
+        raise UsageError(f"{error}; {REMEDY}") from error
 
 
 def _endings(
     root: Path, replays: Mapping[Place, Replay], signs: Mapping[Place, LogSigns]
 ) -> dict[Place, Ending]:
-    """How each partition's log ends, and from where on it is whole: nowhere, where segments are missing at its beginning."""
+    """How each partition's log ends, and from where on it is whole."""
     begins = _begins(root, max((row["ingest_run"] for row in replays.values()), default=0))
     return {
-        place: Ending(
-            row["rules"] == Rules.NEW,
-            signs[place].proven_from if begins.get(place, 0) == 0 else row["position"] + 1,
+        place: ending_of(
+            is_new=row["rules"] == Rules.NEW,
+            proven_from=signs[place].proven_from,
+            begins=begins.get(place, 0),
+            end=row["position"],
         )
         for place, row in replays.items()
     }

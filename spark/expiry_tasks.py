@@ -19,17 +19,18 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.expiry import (
     ExpiryAsked,
+    PartitionExpiry,
     checkpoint_expiry,
     explain_losses,
     living,
     weigh_losses,
 )
-from offsets_tool.errors import OffsetsToolError
+from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.replay.losses import Alive
 from offsets_tool.replay.weighing import Ending
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
-from spark.checkpoints import checkpoint_path
+from spark.checkpoints import REMEDY, checkpoint_path
 from spark.derive import FilesMade, Made, made_of, write_derived
 from spark.replay_plan import Place
 from spark.tables import EXPIRY, REMOVALS
@@ -97,13 +98,23 @@ def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveTold:
     root = Path(job.lake)
     path = checkpoint_path(root, name)
     try:
-        found = checkpoint_expiry(path.read_bytes(), path.as_posix(), job.asked[cluster])
+        found = _checkpoint(path, job.asked[cluster])
         rows = ((cluster, some) for some in found.live)
         done = list(write_derived(root, EXPIRY, job.run, rows))
     except (OffsetsToolError, OSError) as error:
         return _LiveTold(unit, str(error), "[]", b"")
     files = [file for each in done for text in each.column("files").to_pylist() for file in json.loads(text)]
     return _LiveTold(unit, None, json.dumps(files), pickle.dumps(found.alive))
+
+
+def _checkpoint(path: Path, asked: ExpiryAsked) -> PartitionExpiry:
+    """One that does not read is taken away: its beginning may still read, and a replay looks at no more before it finds nothing
+    new."""
+    try:
+        return checkpoint_expiry(path.read_bytes(), path.as_posix(), asked)
+    except SourceError as error:
+        path.unlink(missing_ok=True)
+        raise OffsetsToolError(f"{error}; it was removed: {REMEDY}") from error
 
 
 class _Loss(NamedTuple):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +18,7 @@ from offsets_tool.columns.history import HistoryReplay, HistoryRows, Left, Start
 from offsets_tool.errors import OffsetsToolError, SourceError, UsageError
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
-from spark.checkpoints import CHECKPOINTS, checkpoint_path
+from spark.checkpoints import checkpoint_path, keep_checkpoint
 from spark.parquet import NewFile, TableWriter
 from spark.replay_plan import Work
 from spark.tables import HISTORIES
@@ -113,7 +112,8 @@ def _replay(
     left = replay.leave()
     held.write(left.rows)
     files = [*ended.close(), *held.close()]
-    return files, {"records": records, "checkpoint": _keep(job, left), **_facts(left)}
+    name = keep_checkpoint(Path(job.lake), left.checkpoint)
+    return files, {"records": records, "checkpoint": name, **_facts(left)}
 
 
 def _start(job: Job, work: Work) -> Start:
@@ -127,15 +127,6 @@ def _start(job: Job, work: Work) -> Start:
 def _facts(left: Left) -> dict[str, Any]:
     names = ("position", "settled", "rules", "proved_at", "differed_at", "unnamed")
     return {name: getattr(left, name) for name in names}
-
-
-def _keep(job: Job, left: Left) -> str:
-    """Writes the checkpoint; its name."""
-    folder = Path(job.lake) / CHECKPOINTS
-    folder.mkdir(exist_ok=True)
-    name = f"{uuid4()}.json.gz"
-    (folder / name).write_bytes(left.checkpoint)
-    return name
 
 
 class _Writers:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.plain_commits import numbers
 from offsets_tool.replay.log_signs import LogSigns
+from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_TIMESTAMP
 
 Array = np.ndarray[Any, Any]
@@ -23,9 +24,12 @@ def see_commits(signs: LogSigns, rows: pa.RecordBatch, places: Array, facts: Arr
     types, versions = (numbers(rows.column(name), _NONE)[places] for name in ("record_type", "value_version"))
     seen = np.flatnonzero(np.bincount(types.astype(np.int64) << _BITS | versions)).tolist()
     is_own = facts["expire_timestamp"] != _NONE
+    # Wraps as Java's long does, and so does LogSigns.
     lasting = _counts(facts["expire_timestamp"][is_own] - facts["commit_timestamp"][is_own])
     at = np.where(facts["timestamp"] != NO_TIMESTAMP, facts["timestamp"], facts["commit_timestamp"])
-    signs.see_many({(each >> _BITS, each & ~(-1 << _BITS)) for each in seen}, lasting, int(at.max()))
+    found = {(each >> _BITS, each & ~(-1 << _BITS)) for each in seen}
+    is_new = any(version == TOPIC_ID_VERSION for _, version in found)
+    signs.see_many(found, lasting, int(at.max()), is_new=is_new)
 
 
 def _counts(times: Array) -> dict[int, int]:

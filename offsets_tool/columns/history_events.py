@@ -41,7 +41,7 @@ class HistoryEvents:
 
     def _commit(self, row: Mapping[str, Any]) -> Event:
         is_tombstone = row["committed_offset"] is None
-        # Of these records nobody asks for the format of their batch: any will do.
+        # Only `wrote_new` asks for the format of a batch here, and beside a sequence, which none had before 2: any will do.
         place = {name: row[name] for name in PLACE} | {
             "magic": 2,
             "key": b"",

@@ -36,7 +36,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
 from offsets_tool.wire.json import uuid_text
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 _FORMAT: Final = "offsets-tool checkpoint"
 _LEVEL: Final = 1

@@ -6,16 +6,14 @@ retention stands in the values; later it is nowhere, and Kafka's default stands 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from offsets_tool.events import Event
 from offsets_tool.replay.expiry import KIP_211, Policy, Release, default_retention_ms
-from offsets_tool.replay.rules import proves_new
+from offsets_tool.replay.log_signs import LogSigns
 
 _LEGACY, _COMMIT, _GROUP = 0, 1, 2
 _STREAMS: Final = frozenset(range(17, 24))
-_NONE: Final = -1
 
 
 class Basis(NamedTuple):
@@ -47,33 +45,18 @@ _CLASSIC_SIGNS: Final = (
 
 
 class Signs:
-    """Told of every event, says by which release and retention offsets expire."""
+    """Told what each log partition of a cluster says, by which release and retention offsets expire."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[int, int | None]] = set()
         self._new = False
         self._lasting: Counter[int] = Counter()
 
-    def see(self, event: Event) -> None:
-        """One event of the evidence, of any partition, in any order."""
-        if event.type_id is None or event.key is None:
-            return
-        version = event.value.version if event.value else None
-        self._seen.add((event.type_id, version))
-        self._new = self._new or proves_new(event)
-        if event.type_id <= _COMMIT and event.value is not None:
-            data = event.value.data
-            if data.expire_timestamp != _NONE:
-                self._lasting[data.expire_timestamp - data.commit_timestamp] += 1
-
-    def see_many(
-        self, seen: Iterable[tuple[int, int | None]], lasting: Mapping[int, int], *, is_new: bool
-    ) -> None:
-        """As if told of many events: types of keys that read with versions of values that do (None without), how many commits had
-        each time from commit to expiry, and whether one proves the new coordinator."""
-        self._seen.update(seen)
-        self._new = self._new or is_new
-        self._lasting.update(lasting)
+    def add(self, log: LogSigns) -> None:
+        """Of one partition, in any order."""
+        self._seen |= log.seen
+        self._new = self._new or log.is_new
+        self._lasting.update(log.lasting)
 
     def basis(self, release: Release | None, retention_ms: int | None, check_interval_ms: int) -> Basis:
         """The policy: what is given, else what the log proves, else Kafka's default."""

@@ -14,13 +14,14 @@ from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
 from offsets_tool.replay.deletions import explain_ended, explained_topic
 from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
 from offsets_tool.replay.expiry_policy import Signs
+from offsets_tool.replay.log_signs import LogSigns
 from offsets_tool.replay.losses import Alive, Ended, Removal
 from offsets_tool.replay.moment import PartitionMoment, Replayed
 from offsets_tool.replay.removals import Removals
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.replay.wanted import Wanted
-from offsets_tool.replay.weighing import Ending, Weighed, weighed
+from offsets_tool.replay.weighing import Ending, Weighed, ending_of, weighed
 
 _ALL: Final = Wanted()
 Row = dict[str, Any]
@@ -63,17 +64,24 @@ def losses(partition: PartitionMoment, happened: Iterable[Happened], *, is_new: 
             ended.append(each)
         else:
             removals.append(each)
-    return Losses(removals, ended, list(folded.lives.alive()), Ending(is_new, _proven_from(partition)))
+    ending = ending_of(
+        is_new=is_new, proven_from=partition.proof.proven_from, begins=partition.begins, end=partition.end
+    )
+    return Losses(removals, ended, list(folded.lives.alive()), ending)
 
 
 def all_losses(replayed: Replayed, signs: Signs) -> list[Losses]:
     """Of all partitions, given their changes once more; their events are also what `signs` go by."""
-    return [
-        losses(p, _seen(happened, signs), is_new=p.coordinator.rules is Rules.NEW) for p, happened in replayed
-    ]
+    found = []
+    for partition, happened in replayed:
+        log = LogSigns()
+        is_new = partition.coordinator.rules is Rules.NEW
+        found.append(losses(partition, _seen(happened, log), is_new=is_new))
+        signs.add(log)
+    return found
 
 
-def _seen(happened: Iterable[Happened], signs: Signs) -> Iterator[Happened]:
+def _seen(happened: Iterable[Happened], signs: LogSigns) -> Iterator[Happened]:
     for event, changes in happened:
         signs.see(event)
         yield event, changes
@@ -104,11 +112,6 @@ def _folded(folded: Removals, happened: Iterable[Happened]) -> Iterator[Removal 
     for event, changes in happened:
         yield from folded.take_event(event, changes)
     yield from folded.close()
-
-
-def _proven_from(partition: PartitionMoment) -> int:
-    """From where on the log has all that its coordinator knew; nowhere, where segments are missing at its beginning."""
-    return partition.proof.proven_from if partition.begins == 0 else partition.end + 1
 
 
 def live_rows(

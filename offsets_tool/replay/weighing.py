@@ -44,6 +44,12 @@ class Ending(NamedTuple):
     proven_from: int
 
 
+def ending_of(*, is_new: bool, proven_from: int, begins: int, end: int) -> Ending:
+    """Of a log with all records from `proven_from` up to `end`, as far as they are there; nothing is proven where segments are
+    missing at its beginning: the first that is there `begins` behind offset 0."""
+    return Ending(is_new, proven_from if begins == 0 else end + 1)
+
+
 def weighed(removal: Removal, ending: Ending, policy: Policy, *, retention_known: bool) -> Iterator[Weighed]:
     """Of each topic that it took something of; `retention_known`: whether the policy's is the broker's own."""
     is_new = ending.is_new if removal.written_new is None else removal.written_new

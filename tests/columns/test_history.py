@@ -19,7 +19,8 @@ from offsets_tool.columns.decode import decode_batches, log_batches
 from offsets_tool.columns.history import HistoryReplay, HistoryRows, Left, Start, replay_batches
 from offsets_tool.columns.history_events import COLUMNS
 from offsets_tool.columns.replay import with_raw
-from offsets_tool.events import decode
+from offsets_tool.events import Key, Value, decode, encode_key, encode_value
+from offsets_tool.records import RECORD_TYPES
 from offsets_tool.replay.checkpoint import read_signs
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.history import History
@@ -31,10 +32,11 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.text import java_text
 from tests import plain_rows
+from tests.cases import COMMIT_KEY, commit
 from tests.columns.test_replay import live_segments
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.replay.rebuilt import PARTITIONS
-from tests.replay.sequences import logs
+from tests.replay.sequences import Writing, logs, written
 from tests.replay.test_checkpoint import RULES
 
 RAW = ("magic", "key", "value")
@@ -114,11 +116,11 @@ def signs_of(records: Iterable[LogRecord]) -> LogSigns:
     return signs
 
 
-def signs_in_turns(batches: Sequence[pa.RecordBatch]) -> LogSigns | None:
+def signs_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -> LogSigns | None:
     """As a later reader has them of the last checkpoint alone."""
     checkpoint = None
     for rows in batches:
-        replay = HistoryReplay(Start(0, {}, None, checkpoint))
+        replay = HistoryReplay(Start(0, {}, rules, checkpoint))
         replay.replay(rows)
         checkpoint = replay.leave().checkpoint
     return read_signs(io.BytesIO(checkpoint or b""), "checkpoint")
@@ -140,7 +142,42 @@ def test_any_log_however_it_is_cut(log: list[LogRecord], rules: Rules | None, cu
     batches = parts(rows_of(log), cuts)
     assert told(list(replay_batches(Start(0, {}, rules), batches))) == expected(log, rules, 0)
     assert told(in_turns(batches, rules, 0)) == expected(log, rules, 0)
-    assert signs_in_turns(batches) == signs_of(log)
+    assert signs_in_turns(batches, rules) == signs_of(log)
+
+
+def commits(*values: Value) -> list[LogRecord]:
+    """Of one offset, each in a batch of its own: by column, all but the first."""
+    key = encode_key(Key(RECORD_TYPES[COMMIT_KEY_TYPE], COMMIT_KEY))
+    return [
+        written(OWN_BATCH, number, number, 5, key, encode_value(value), is_control=False)
+        for number, value in enumerate(values)
+    ]
+
+
+def test_a_retention_that_leaves_a_long_is_counted_alike() -> None:
+    """As the broker's own sum did: the time from commit to expiry comes back."""
+    values = list[Value]()
+    for retention in (DAY, LONGEST, LONGEST, DAY):
+        expires = 1_700_000_000_000 + retention
+        expires -= (expires > LONGEST) * 2 * (LONGEST + 1)
+        values.append(Value(1, "", commit(1, expire_timestamp=expires)))
+    log = commits(*values, *values[::-1])
+    signs = signs_of(log)
+    assert signs.lasting == {DAY: 4, LONGEST: 4}
+    assert signs_in_turns([rows_of(log)], None) == signs
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_commit_proves_the_new_coordinator_by_whichever_rules(rules: Rules | None, is_new: bool) -> None:
+    last = Value(4, "", commit(4)) if is_new else Value(3, "", commit(3))
+    signs = signs_in_turns([rows_of(commits(Value(3, "", commit(3)), last))], rules)
+    assert signs is not None and signs.is_new == is_new
+
+
+COMMIT_KEY_TYPE = 1
+DAY, LONGEST = 86_400_000, (1 << 63) - 1
+OWN_BATCH = Writing(producer=-1, is_transactional=False, has_batch=True, sequence=-1)
 
 
 def records_of(partition: Path) -> list[LogRecord]:
@@ -155,7 +192,8 @@ def test_real_logs(partition: Path) -> None:
         return
     rows = rows_of(records)
     many = rows.num_rows
-    assert signs_in_turns(parts(rows, [many // 3, many - 1])) == signs_of(records)
+    for rules in (None, Rules.NEW):
+        assert signs_in_turns(parts(rows, [many // 3, many - 1]), rules) == signs_of(records)
     assert told(in_turns(parts(rows, [many // 5, many // 2, many - 3]), None, number)) == expected(
         records, None, number
     )

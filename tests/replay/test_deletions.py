@@ -12,6 +12,7 @@ from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.replay.expiry import Rule
 from offsets_tool.replay.expiry_fit import SLACK_MS
 from offsets_tool.replay.expiry_policy import Signs
+from offsets_tool.replay.log_signs import LogSigns
 from offsets_tool.replay.views_expiry import forecast
 from tests.replay.deleted import Logs, explained_corpus, moment_of, policy_of, truth_of
 from tests.replay.expiry_truth import corpora
@@ -201,8 +202,10 @@ def test_up_to_2_0_values_say_the_retention() -> None:
 def _signs(corpus: Path) -> Signs:
     signs = Signs()
     for events in events_of(corpus.name).values():
+        log = LogSigns()
         for event in events:
-            signs.see(event)
+            log.see(event)
+        signs.add(log)
     return signs
 
 

@@ -13,7 +13,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from offsets_tool.cli import main
-from offsets_tool.errors import UsageError
+from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.replay.checkpoint import VERSION
 from offsets_tool.replay.expiry_rows import ExpiryRow, expiry_row
 from offsets_tool.wire.text import java_text
 from spark.compact import compact
@@ -163,13 +164,43 @@ def test_a_lake_of_an_earlier_release_is_told_anew_first(
     shutil.rmtree(lake / "removals")
     for path in (lake / "_checkpoints").iterdir():
         told = gzip.decompress(path.read_bytes())
-        path.write_bytes(gzip.compress(told.replace(b'"version":2', b'"version":1')))
-    with pytest.raises(UsageError, match=r"version 1.*run offsets-spark replay"):
+        known, earlier = (f'"version":{number}'.encode() for number in (VERSION, VERSION - 1))
+        assert known in told
+        path.write_bytes(gzip.compress(told.replace(known, earlier, 1)))
+    with pytest.raises(UsageError, match=rf"version {VERSION - 1}.*run offsets-spark replay"):
         derive(session, lake)
     done = tell(session, lake)
     assert len(done.notes) == len(done.partitions) == 3 and all(row["from_start"] for row in done.partitions)
     derive(session, lake)
     assert found(lake) == expected_of(tmp_path)
+
+
+def test_a_checkpoint_torn_behind_its_beginning_is_lost_to_the_next_replay(
+    session: SparkSession, small: Path, tmp_path: Path
+) -> None:
+    """Its signs still read, so a replay would find nothing new."""
+    lake = Path(shutil.copytree(small, tmp_path / "lake"))
+    (torn,) = (row for row in rows(lake, "replays") if row["cluster"] == "b" and row["run"] == 2)
+    path = lake / "_checkpoints" / torn["checkpoint"]
+    path.write_bytes(path.read_bytes()[:-9])
+    assert tell(session, lake).run is None
+    with pytest.raises(OffsetsToolError, match=rf"{path.name}.*it was removed: run offsets-spark replay"):
+        derive(session, lake)
+    with pytest.raises(UsageError, match=rf"{path.name}.*run offsets-spark replay"):
+        derive(session, lake)
+    (anew,) = tell(session, lake).partitions
+    assert (anew["log_partition"], anew["from_start"]) == (torn["log_partition"], True)
+    derive(session, lake)
+    assert found(lake) == expected_of(tmp_path)
+
+
+def test_a_coordinator_that_was_said_proves_no_release(session: SparkSession, tmp_path: Path) -> None:
+    """The log is of 2.8, replayed as the new coordinator would."""
+    bring(session, tmp_path, PARTS[0], cluster="a")
+    tell(session, tmp_path, "new")
+    derive(session, tmp_path)
+    assert found(tmp_path) == said(PARTS[0], "--coordinator", "new")
+    assert {row.release for row in found(tmp_path)} == {"3.9"}
 
 
 def test_a_lake_without_histories_is_refused(session: SparkSession, tmp_path: Path) -> None:
