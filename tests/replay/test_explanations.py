@@ -76,6 +76,8 @@ def _gone(log: list[Event], rules: Rules | None) -> list[Place]:
             and event.value is None
             and not event.kept_raw
             and not about
+            # In a transaction, the classic coordinator heeds it for pending commits alone: what lives goes on.
+            and (key.topic, key.partition) not in coordinator.state.offsets.get(key.group, {})
         ):
             gone.append((event.record.log_offset, key.group, key.topic, key.partition, -1))
     return gone
