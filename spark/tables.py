@@ -36,7 +36,6 @@ from offsets_tool.table_rows import (
 )
 from offsets_tool.wire.arrow import arrow_schema
 
-
 _LOOKED_AT: Final = 32
 """Columns of which Delta keeps statistics by default: the first ones."""
 
@@ -223,7 +222,9 @@ def create_statement(table: Table, name: str) -> str:
     properties = table.properties | {f"delta.constraints.{check.name}": check.sql for check in table.checks}
     told = ", ".join(f"'{key}' = {_quoted(value)}" for key, value in properties.items())
     more = f" TBLPROPERTIES ({told})" if told else ""
-    return f"CREATE TABLE IF NOT EXISTS {name} ({described}) USING delta COMMENT {_quoted(table.comment)}{more}"
+    return (
+        f"CREATE TABLE IF NOT EXISTS {name} ({described}) USING delta COMMENT {_quoted(table.comment)}{more}"
+    )
 
 
 def _comment(table: Table, column: str) -> str:
