@@ -70,7 +70,9 @@ def session() -> Iterator["SparkSession"]:
     """The one SparkSession of the run, on two cores."""
     from spark.session import session as start
 
-    started = start("offsets-tool tests", master="local[2]", **SMALL)
+    # This one lives for minutes: what it does often is worth being compiled well.
+    compiled = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4"}
+    started = start("offsets-tool tests", master="local[2]", **SMALL, **compiled)
     yield started
     started.stop()
 

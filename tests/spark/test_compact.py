@@ -40,6 +40,7 @@ def parquet(lake: Path) -> set[Path]:
     return {path for path in lake.glob("*/*") if path.is_file() and "parquet" in path.name}
 
 
+@pytest.mark.deep
 def test_what_nobody_needs_goes(session: SparkSession, tmp_path: Path) -> None:
     """Files of older versions and of killed runs, once they are old enough; a table without news is left as it is."""
     lake = tmp_path / "lake"

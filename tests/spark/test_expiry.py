@@ -113,7 +113,7 @@ def expected_of(folder: Path) -> list[ExpiryRow]:
     return [*said(PARTS[0]), *said(together(folder / "both", PARTS))]
 
 
-@pytest.mark.parametrize("is_compact", [False, True])
+@pytest.mark.parametrize("is_compact", [False, pytest.param(True, marks=pytest.mark.deep)])
 def test_nothing_new_writes_nothing_and_what_is_new_takes_the_place_of_what_there_was(
     session: SparkSession, small: Path, tmp_path: Path, is_compact: bool
 ) -> None:

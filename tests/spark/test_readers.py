@@ -58,6 +58,7 @@ def after_commits(tables: tuple[str, ...], look: Callable[[], Row]) -> Iterator[
         yield seen
 
 
+@pytest.mark.deep
 def test_an_ingest_is_seen_as_a_whole(session: SparkSession, tmp_path: Path) -> None:
     bring(session, tmp_path, SEGMENTS[0])
     reader = opened(session, tmp_path)
