@@ -210,6 +210,7 @@ def test_only_what_was_asked_for(session: SparkSession, small: Path, tmp_path: P
     assert expected and found(lake) == expected
 
 
+@pytest.mark.deep
 def test_a_directory_read_again_is_not_a_topic_made_anew(session: SparkSession, tmp_path: Path) -> None:
     """What its end was said to be when the copy was older than the log, its later records contradict."""
     broker = Path(shutil.copytree(BROKER, tmp_path / "broker"))

@@ -113,6 +113,7 @@ def test_a_log_that_grows(
     )
 
 
+@deep
 def test_one_file_more_costs_what_is_in_it(session: SparkSession, tmp_path: Path) -> None:
     """Only its partition is gone on with; an earlier segment that comes later has it told anew."""
     logs = sorted((CORPORA / "2.8.2-compaction" / "segments").glob("*-1/*.log"))
