@@ -1,4 +1,4 @@
-"""One row of each table of the lake, column by column: type, whether it may be null, and a sentence for the operator.
+"""One row of each table that an ingest writes, column by column: type, whether it may be null, and a sentence for the operator.
 
 The only declaration of these columns: Arrow, Parquet, Delta and Spark types and the tables' comments are derived from it
 (wire.arrow, spark.tables). Null means one thing a column, and its sentence says which. No dependency on Arrow.
@@ -234,75 +234,3 @@ class SourceRow(NamedTuple):
     ]
     run: Run
     ingested_at: Annotated[datetime, "When the ingest began."]
-
-
-ReplayRun = Annotated[Int64, "The replay that wrote the row."]
-
-
-class TopicNameRow(NamedTuple):
-    """The name that the records of a cluster prove for a topic's id. An id never changes its name."""
-
-    cluster: Cluster
-    topic_id: Annotated[String, "The id as Kafka writes it."]
-    topic: Annotated[String, "The topic's name."]
-    run: ReplayRun
-
-
-class ReplayRow(NamedTuple):
-    """Up to where a replay has brought one log partition's histories. The latest row of a partition counts; it is written last."""
-
-    cluster: Cluster
-    log_partition: LogPartition
-    position: Annotated[Int64, "The offset after the last record that was replayed."]
-    settled: Annotated[
-        Int64, "What ended before this offset stays as it is; later ends may still be told otherwise."
-    ]
-    ingest_run: Annotated[Int64, "The last ingest whose rows are in."]
-    records: Annotated[Int64, "Records that this replay replayed."]
-    from_start: Annotated[bool, "Whether it began with the partition's first record, not at a checkpoint."]
-    coordinator: Annotated[String, "Whose rules were asked for: auto, classic or new."]
-    rules: Annotated[String, "Whose rules hold at the position: classic or new."]
-    proved_at: Annotated[
-        Int64 | None, "Offset of the first record that proves the new coordinator; null if none does."
-    ]
-    differed_at: Annotated[
-        Int64 | None, "First offset where both rules differ while nothing proved which hold; null if none."
-    ]
-    unnamed: Annotated[tuple[String, ...], "Ids of topics that no record had named."]
-    checkpoint: Annotated[String, "File in the lake's folder _checkpoints to go on from."]
-    replayed_at: Annotated[datetime, "When the replay began."]
-    run: ReplayRun
-
-
-DerivedRun = Annotated[Int64, "The job that wrote the row."]
-
-
-class EndRow(NamedTuple):
-    """Where a partition began and ended at a time, as somebody saw it: a sample, once, whoever told it again."""
-
-    cluster: Cluster
-    topic: Annotated[String, "The topic."]
-    partition: Annotated[Int32, "Partition of that topic."]
-    at: Annotated[Int64, "When that was so, epoch milliseconds."]
-    log_start: Annotated[Int64 | None, "Log start offset; null if it was not asked."]
-    last_stable: Annotated[
-        Int64 | None, "First offset of the oldest open transaction, else the end; null if it was not asked."
-    ]
-    end: Annotated[Int64 | None, "Offset that the next record gets; null if it was not asked."]
-    method: Annotated[String, "sampled: a broker said it; index: the topic's own log does."]
-    source: Annotated[String, "The file or the partition's directory that says it."]
-    topic_id: Annotated[String | None, "Id of the topic; null if the source does not say it."]
-    run: DerivedRun
-
-
-class DerivationRow(NamedTuple):
-    """What rows of `lag` or `expiry` of a cluster rest on. The latest row of a cluster and table counts; it is written last."""
-
-    cluster: Cluster
-    derived: Annotated[String, "The table: lag or expiry."]
-    basis: Annotated[
-        String, "JSON: the replay and the other runs whose rows they were made of, and what was asked for."
-    ]
-    rows: Annotated[Int64, "How many rows the cluster has there."]
-    derived_at: Annotated[datetime, "When the job began."]
-    run: DerivedRun

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from offsets_tool.errors import UsageError
-from offsets_tool.table_rows import DerivationRow
+from offsets_tool.job_rows import DerivationRow
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import String
 from spark.commit import REPLAY, ArrowLake, Chain, locked

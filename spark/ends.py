@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.job_rows import EndRow
 from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.reading import read_ends
 from offsets_tool.lag.samples import EndSample
-from offsets_tool.table_rows import EndRow
 from spark.commit import ArrowLake, Chain
 from spark.derive import write_rows
 from spark.scan import scan

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.job_rows import ReplayRow, TopicNameRow
 from offsets_tool.log.names import SegmentKind
 from offsets_tool.replay.rules import Rules
-from offsets_tool.table_rows import ReplayRow, TopicNameRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.checkpoints import CHECKPOINTS, lost_checkpoints
 from spark.commit import REPLAY, ArrowLake, locked

@@ -13,6 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.job_rows import (
+    DerivationRow,
+    DerivedRun,
+    EndRow,
+    ReplayRow,
+    ReplayRun,
+    TopicNameRow,
+)
 from offsets_tool.lag.lag_rows import LagRow
 from offsets_tool.replay.expiry_rows import ExpiryRow
 from offsets_tool.replay.history_rows import (
@@ -22,18 +30,7 @@ from offsets_tool.replay.history_rows import (
     OffsetHistoryRow,
 )
 from offsets_tool.replay.removal_rows import RemovalRow
-from offsets_tool.table_rows import (
-    Cluster,
-    DerivationRow,
-    DerivedRun,
-    EndRow,
-    EventRow,
-    LogRow,
-    ReplayRow,
-    ReplayRun,
-    SourceRow,
-    TopicNameRow,
-)
+from offsets_tool.table_rows import Cluster, EventRow, LogRow, SourceRow
 from offsets_tool.wire.arrow import arrow_schema
 
 _LOOKED_AT: Final = 32
