@@ -81,8 +81,9 @@ class _Replay:
         self._lake.create()
         if note := self._lake.finish():
             self._notes.append(note)
-            self._forget_checkpoints()
         known = latest(self._lake.rows(REPLAYS))
+        # Also where nothing was left half done: killed right after its commit, a replay forgets nothing any more.
+        self._forget_checkpoints(known)
         since = max((row["ingest_run"] for row in known.values()), default=0)
         lost = lost_checkpoints(self._root, known)
         is_as_asked = all(row["coordinator"] == self._asked for row in known.values())
@@ -160,7 +161,7 @@ class _Replay:
         files += self._write(TOPIC_NAMES, named)
         files += self._write(REPLAYS, [ReplayRow(**row) for row in rows])
         self._lake.commit(run, files, [Replaced(*place, each.settled) for place, each in done.items()])
-        self._forget_checkpoints()
+        self._forget_checkpoints(latest(self._lake.rows(REPLAYS)))
         counts = {table.name: sum(f.rows for f in files if f.table == table.name) for table in REPLAY.tables}
         return Replayed(run, [dict(row) for row in rows], counts, self._notes)
 
@@ -174,9 +175,9 @@ class _Replay:
         for file in (file for each in done for file in each.files):
             (self._root / file.table / file.path).unlink()
 
-    def _forget_checkpoints(self) -> None:
-        """All that no partition goes on from."""
-        kept = {row["checkpoint"] for row in latest(self._lake.rows(REPLAYS)).values()}
+    def _forget_checkpoints(self, known: Mapping[Place, Known]) -> None:
+        """Deletes every checkpoint but those that the newest rows of `replays` name."""
+        kept = {row["checkpoint"] for row in known.values()}
         for path in (self._root / CHECKPOINTS).glob("*"):
             if path.name not in kept:
                 path.unlink()
