@@ -95,7 +95,7 @@ def describe_command(
             write_rows(out, shown, chosen, layout.columns)
         _say_what_is_not_shown(moment, wanted, view, rows)
         _refuse_missing(replay, wanted, partitions)
-    replay.reading.finish()
+    replay.finish()
 
 
 def _say_what_is_not_shown(moment: Moment, wanted: Wanted, view: str, rows: list[Row]) -> None:

@@ -115,7 +115,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
             write_rows(out, shown, chosen, COLUMNS)
     for text in orphans(moment):
         note(text)
-    replay.reading.finish()
+    replay.finish()
 
 
 def parse_family(text: str | None) -> Release | None:

@@ -68,7 +68,7 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
                 write_rows(out, rows, chosen, FIELDS)
     for text in nothing_found(bool(rows), wanted):
         note(text)
-    replay.reading.finish()
+    replay.finish()
 
 
 def _table_row(row: Row) -> Row:

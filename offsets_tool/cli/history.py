@@ -127,7 +127,7 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
                 write_rows(out, map(_json_row, shown), chosen, ())
             else:
                 write_rows(out, map(_table_row, shown), chosen, COLUMNS)
-    replay.reading.finish()
+    replay.finish()
 
 
 def _parse_asked(options: Row) -> Asked:

@@ -64,7 +64,7 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
             write_rows(out, shown, chosen, COLUMNS)
     for text in (*orphans(moment), *_bounds(rows)):
         note(text)
-    replay.reading.finish()
+    replay.finish()
 
 
 def _table_row(row: Row, chosen: str) -> Row:

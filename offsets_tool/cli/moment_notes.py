@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.topics import TopicNames
 from offsets_tool.replay.wanted import Wanted
 
 NAMED = 10
@@ -142,6 +143,22 @@ def orphans(moment: Moment) -> Iterator[str]:
         yield (
             f"{total} committed offset(s) are of groups that were deleted: a coordinator of 4.x knows them "
             "and answers nothing for them; they are left out (--coordinator classic shows them)"
+        )
+
+
+def topic_id_notes(names: TopicNames) -> Iterator[str]:
+    """Yield how names that no record says came to be, and that ids without a name stand for topics that may have other rows."""
+    if names.asked_derived:
+        derived = _listed(f"{id_} is {name}" for id_, name in sorted(names.asked_derived.items()))
+        yield (
+            f"names derived from what members subscribe to, as no record says them: {derived} "
+            "(--topic-id ID=NAME to say otherwise)"
+        )
+    if names.asked_unnamed:
+        unnamed = _listed(sorted(names.asked_unnamed))
+        yield (
+            f"no record says the name of topic id(s) {unnamed}: a partition may be here twice, by the id with its owner and by "
+            "the name with its offset; give the name with --topic-id ID=NAME"
         )
 
 

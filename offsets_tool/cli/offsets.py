@@ -58,7 +58,7 @@ def offsets_command(*, format_: str | None, output_path: str | None, strict: boo
                 write_rows(out, shown, chosen, COLUMNS)
     for text in (*orphans(moment), *nothing_found(bool(rows), wanted)):
         note(text)
-    replay.reading.finish()
+    replay.finish()
 
 
 def _readable_by_kafka(rows: list[Row]) -> list[Row]:

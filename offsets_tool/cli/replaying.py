@@ -10,7 +10,7 @@ import click
 
 from offsets_tool.cli.evidence import Evidence, Part
 from offsets_tool.cli.filters import Filters, parse_bound
-from offsets_tool.cli.moment_notes import moment_notes
+from offsets_tool.cli.moment_notes import moment_notes, topic_id_notes
 from offsets_tool.cli.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, note
@@ -24,6 +24,8 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.moment import Moment, PartitionMoment, Watch
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topics import TopicNames
+from offsets_tool.rows import UnreadableKind
+from offsets_tool.wire.json import parse_uuid
 
 F = TypeVar("F", bound=Callable[..., Any])
 WatchOf = Callable[[int | None], Watch]
@@ -31,18 +33,26 @@ WatchOf = Callable[[int | None], Watch]
 
 
 def coordinator_option(command: F) -> F:
-    """--coordinator"""
-    return click.option(
+    """--coordinator --topic-id"""
+    topic_id = click.option(
+        "--topic-id",
+        "topic_ids",
+        multiple=True,
+        metavar="ID=NAME",
+        help="The name of a topic id that no record here names (repeatable).",
+    )
+    coordinator = click.option(
         "--coordinator",
         type=click.Choice(["auto", "classic", "new"]),
         default="auto",
         show_default=True,
         help="By whose rules the log was written: to 3.9, or 4.x and KIP-848.",
-    )(command)
+    )
+    return coordinator(topic_id(command))
 
 
 def moment_options(command: F) -> F:
-    """--as-of --coordinator"""
+    """--as-of --coordinator --topic-id"""
     as_of = click.option(
         "--as-of",
         multiple=True,
@@ -70,7 +80,20 @@ def open_replay(options: dict[str, Any], *, strict: bool, output_path: str | Non
     evidence = Evidence.of(options)
     to_terminal = default_format(output_path) == "table"
     reading = Reading(_read_by_kafka(evidence.parts()), Filters(), strict=strict, progress=not to_terminal)
-    return Replaying(reading, Moment(as_of, TopicNames(lambda: _names(evidence.paths)), rules))
+    told = parse_topic_ids(options["topic_ids"])
+    return Replaying(reading, Moment(as_of, TopicNames(lambda: _names(evidence.paths) | told), rules))
+
+
+def parse_topic_ids(texts: tuple[str, ...]) -> dict[str, str]:
+    """Return names by topic id, both as text, of the texts of --topic-id; UsageError for what is no ID=NAME."""
+    pairs = [text.partition("=") for text in texts]
+    for id_, _, name in pairs:
+        if parse_uuid(id_) is None or not name:
+            raise UsageError(
+                f"--topic-id: {id_ + '=' + name!r} is not ID=NAME; write the id's 22 characters as kafka-topics --describe "
+                "shows them, as in oHkKSdyAQACNgMdq4zrp6Q=orders"
+            )
+    return {id_: name for id_, _, name in pairs}
 
 
 def _read_by_kafka(parts: list[Part]) -> list[Part]:
@@ -119,9 +142,18 @@ class Replaying:
         """Replays everything, where needed a second time, and says on stderr what is to be known about the moment."""
         replay_evidence(self.reading, self.moment, watch_of)
         self.reading.stop_progress()
+        for ledger in self.reading.ledgers:
+            if any(found.kind is UnreadableKind.DAMAGE for found in ledger.unreadable):
+                self.moment.names.candidates.distrust(ledger.log_partition)
         for text in moment_notes(self.moment):
             note(text)
         return self.moment
+
+    def finish(self) -> None:
+        """Say which names were derived and which are missing, and what could not be read, once all rows are shown."""
+        for text in topic_id_notes(self.moment.names):
+            note(text)
+        self.reading.finish()
 
     def once_more(self) -> Iterator[tuple[PartitionMoment, Iterator[tuple[Event, tuple[Change, ...]]]]]:
         """After `run`: the same events again, partition by partition, with their changes by the rules that `run` found to hold."""

@@ -68,7 +68,7 @@ def transactions_command(
             f"{held.producer_id} has a transaction open: readers of committed data and compaction do not get past it, "
             f"{held.records:,} record(s) wait"
         )
-    replay.reading.finish()
+    replay.finish()
 
 
 def _seen(rows: Iterable[Row], log_partitions: set[int | None]) -> Iterator[Row]:

@@ -4,7 +4,6 @@ Runs of commits cost a few operations on columns; objects are made only of what 
 Knows which commits came last, and nothing of what else a log holds.
 """
 
-from base64 import urlsafe_b64decode
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -19,6 +18,7 @@ from offsets_tool.columns.row_events import plain
 from offsets_tool.replay.changes import CommittedOffset
 from offsets_tool.replay.offsets import simple_group
 from offsets_tool.replay.state import State
+from offsets_tool.wire.json import parse_uuid
 from offsets_tool.wire.schema import ZERO_UUID
 
 Array = np.ndarray[Any, Any]
@@ -171,5 +171,5 @@ def _uuids(column: pa.Array) -> Array:
 @lru_cache(1 << 12)
 def uuid_of(text: str) -> UUID | None:
     """The id that wire.json.uuid_text shows; None for the one that stands for none."""
-    topic_id = UUID(bytes=urlsafe_b64decode(text + "=="))
+    topic_id = parse_uuid(text)
     return None if topic_id == ZERO_UUID else topic_id

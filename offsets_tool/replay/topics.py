@@ -1,7 +1,8 @@
 """Topic ids and the names that the evidence proves for them. An id never changes its name, so any record of any time will do.
 
-Names come from subscription metadata (record types 4, 9, 15, 18), from commits that carry their topic's id, and, asked only when
-an id has no name yet, from elsewhere (data directories). An id without a name is shown as Kafka writes ids.
+Names come from subscription metadata (record types 4, 9, 15, 18) and from commits that carry their topic's id; for an id that
+these do not name, from elsewhere (what the user says, data directories), and else from what members subscribe to
+(topic_candidates). An id without a name is shown as Kafka writes ids.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +10,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from offsets_tool.events import Event
-from offsets_tool.wire.json import uuid_text
+from offsets_tool.replay.topic_candidates import TopicCandidates, derive_names
+from offsets_tool.wire.json import parse_uuid, uuid_text
 from offsets_tool.wire.schema import ZERO_UUID
 
 _METADATA_TYPES: Final = frozenset({4, 9, 15, 18})
@@ -17,16 +19,24 @@ _TOPIC_LISTS: Final = ("topics", "initializing_topics", "initialized_topics", "d
 
 
 class TopicNames:
-    """What id has what name."""
+    """Which id has which name."""
 
     def __init__(self, elsewhere: Callable[[], Mapping[str, str]] = dict) -> None:
         """`elsewhere` gives more names by the id's text, and is called once, when a name is first missing."""
         self._names: dict[UUID, str] = {}
         self._elsewhere = elsewhere
         self._found: Mapping[str, str] | None = None
+        self.candidates = TopicCandidates()
+        self._derived: dict[UUID, str] | None = None
+        self.asked_derived: dict[str, str] = {}
+        """Ids that were asked for and whose names are derived, as text."""
+        self.asked_unnamed: set[str] = set()
+        """Ids that were asked for and have no name, as text."""
 
     def learn(self, event: Event) -> None:
-        """Takes up the names in an event."""
+        """Take up what an event says of names."""
+        self.candidates.observe(event, self._names)
+        self._derived = None
         if event.key is None or event.value is None:
             return
         if event.type_id in (0, 1):
@@ -38,7 +48,7 @@ class TopicNames:
                 self._learn_all(getattr(event.value.data, field, ()))
 
     def learn_one(self, topic_id: UUID, name: str) -> None:
-        """Takes up one name."""
+        """Take up one name that a record says."""
         self._names[topic_id] = name
 
     def _learn_all(self, topics: Iterable[Any]) -> None:
@@ -48,10 +58,19 @@ class TopicNames:
         )
 
     def name(self, topic_id: UUID) -> str:
-        """The topic's name, else its id as text."""
+        """Return the topic's name as far as it is learnt by now, else its id as text."""
         if topic_id in self._names:
             return self._names[topic_id]
         text = uuid_text(topic_id)
         if self._found is None:
             self._found = self._elsewhere()
-        return self._found.get(text, text)
+        if text in self._found:
+            return self._found[text]
+        if self._derived is None:
+            elsewhere = {id_: name for text, name in self._found.items() if (id_ := parse_uuid(text))}
+            self._derived = derive_names(self.candidates.snapshots(), elsewhere | self._names)
+        if topic_id in self._derived:
+            self.asked_derived[text] = self._derived[topic_id]
+            return self._derived[topic_id]
+        self.asked_unnamed.add(text)
+        return text

@@ -77,6 +77,15 @@ def uuid_text(value: UUID) -> str:
     return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
 
 
+def parse_uuid(text: str) -> UUID | None:
+    """Return the id that `uuid_text` shows as this text, or None for a text that shows none."""
+    try:
+        raw = base64.b64decode(text + "==", altchars=b"-_", validate=True)
+    except ValueError:
+        return None
+    return UUID(bytes=raw) if len(raw) == 16 and uuid_text(UUID(bytes=raw)) == text else None
+
+
 def bytes_text(value: bytes) -> str:
     """Jackson's BinaryNode: standard base64 with padding."""
     return base64.b64encode(value).decode()

@@ -12,6 +12,7 @@ from offsets_tool.events import decode
 from offsets_tool.replay.as_of import AsOf
 from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.topic_candidates import derive_names
 from offsets_tool.replay.topics import TopicNames
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
@@ -31,7 +32,9 @@ def seen(moment: Moment) -> list[dict[str, Any]]:
         proof = {name: value for name, value in vars(partition.proof).items() if name != "keys"}
         keys = partition.proof.keys - {None}
         known.append(told | coordinator | proof | vars(partition.cut) | {"keys": keys})
-    return [*known, vars(moment.names) | {"again": moment.to_replay_again()}]
+    names = moment.names
+    derived = derive_names(names.candidates.snapshots(), names._names)
+    return [*known, {"names": names._names, "derived": derived, "again": moment.to_replay_again()}]
 
 
 def both(log: list[LogRecord], as_of: AsOf, rules: Rules | None) -> tuple[Moment, Moment]:
