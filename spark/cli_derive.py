@@ -7,7 +7,8 @@ import click
 from offsets_tool.cli.durations import parse_duration
 from offsets_tool.cli.ends import ends_options
 from offsets_tool.cli.expiry import parse_family, policy_options
-from offsets_tool.cli.filters import parse_time
+from offsets_tool.cli.filters import A_TIME, tz_option
+from offsets_tool.cli.moment_texts import Clock, parse_optional_time
 from offsets_tool.cli.options import format_option
 from spark.cli import spark_errors
 from spark.cli_run import show
@@ -34,8 +35,9 @@ Examples:
 @ends_options
 @click.option("--cluster", metavar="NAME", help="Of which cluster the ends are, where the lake has several.")
 @click.option("--grid", type=click.Choice(list(_GRIDS)), help="Lag at these times too, not at commits alone.")
-@click.option("--since", metavar="TIME", help="From a time on.")
+@click.option("--since", metavar="TIME", help=f"From a time on: {A_TIME}.")
 @click.option("--until", metavar="TIME", help="Up to a time, without it.")
+@tz_option
 @format_option
 def lag_command(*, lake: str, format_: str | None, **options: Any) -> None:
     """Tells in the Delta table `lag` how far behind every group was at each of its commits, in offsets and in time.
@@ -50,27 +52,24 @@ def lag_command(*, lake: str, format_: str | None, **options: Any) -> None:
     from spark.run import run_lag  # noqa: PLC0415
     from spark.session import session  # noqa: PLC0415
 
+    clock = Clock.of(options)
     ends = EndsRequest(
         files=options["ends"],
         log_starts=options["log_starts"],
-        at=_time(options["ends_at"], "--ends-at"),
+        at=parse_optional_time(options["ends_at"], "--ends-at", clock),
         paths=options["sources"],
         cluster=options["cluster"],
     )
     request = LagRequest(
         ends=ends,
         grid_ms=_GRIDS.get(options["grid"]),
-        since=_time(options["since"], "--since"),
-        until=_time(options["until"], "--until"),
+        since=parse_optional_time(options["since"], "--since", clock),
+        until=parse_optional_time(options["until"], "--until", clock),
         last_stable=options["read_committed"],
     )
     with spark_errors("lag"):
         step = run_lag(lake, lambda: session("offsets-spark lag"), request)
     show([step], format_)
-
-
-def _time(text: str | None, option: str) -> int | None:
-    return parse_time(text, option) if text else None
 
 
 @click.command("expiry", epilog=_EXPIRY_EPILOG)

@@ -5,10 +5,12 @@ from typing import Any, BinaryIO
 
 import click
 
+from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.dialect_output import dump_log_writer, formatter_writer
 from offsets_tool.cli.event_json import event_json, event_summary
 from offsets_tool.cli.evidence import Evidence, evidence_options
 from offsets_tool.cli.filters import filter_options, parse_filters
+from offsets_tool.cli.moment_texts import Clock
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, json_line, output, write_rows
@@ -64,12 +66,16 @@ def decode_command(
     copy or tar of any, or a Parquet, Delta or JSON-lines archive. Times are UTC; --until is exclusive; naming places
     (LOG_PARTITION:LOG_OFFSET) reads only their partitions.
     """
-    filters = parse_filters(options)
+    clock = Clock.of(options)
+    filters = parse_filters(options, clock)
     write = _writer(formatter, kafka_version, no_records, raw=raw, format_=format_, output_path=output_path)
     to_terminal = default_format(output_path) == "table"
     parts = Evidence.of(options).parts(filters.log_partitions())
+    said = note_range(filters, parts, clock)
     reading = Reading(parts, filters, strict=strict, progress=not to_terminal, hashes=False)
+    shown_as = "" if formatter else format_ or default_format(output_path)
     with reading, output(output_path, reading.files) as out:
+        write_caption(out, shown_as, said)
         write(out, reading)
     reading.finish()
 

@@ -91,6 +91,7 @@ def describe_command(
             add_lag(moment, ends, rows)
         layout = _VIEWS[view].layout
         with output(output_path, replay.reading.files) as out:
+            replay.write_caption(out, chosen)
             shown = rows if chosen == "jsonl" else [layout.row(row) for row in rows]
             write_rows(out, shown, chosen, layout.columns)
         _say_what_is_not_shown(moment, wanted, view, rows)

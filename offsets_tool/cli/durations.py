@@ -5,7 +5,7 @@ from typing import Final
 
 from offsets_tool.errors import UsageError
 
-_UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PARTS: Final = ("d", "h", "m", "s")
 _TEXT: Final = re.compile(r"(\d+)(ms|s|m|h|d|w)", re.ASCII)
 
@@ -15,7 +15,7 @@ def parse_duration(text: str, option: str) -> int:
     found = _TEXT.fullmatch(text.strip().lower())
     if found is None or int(found[1]) == 0:
         raise UsageError(f"{option}: {text!r} is no span of time; write 7d, 36h, 90m, 30s or 500ms")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(found[1]) * UNITS[found[2]]
 
 
 def duration_text(milliseconds: int) -> str:
@@ -23,7 +23,7 @@ def duration_text(milliseconds: int) -> str:
     left = abs(milliseconds)
     parts = []
     for unit in _PARTS:
-        count, left = divmod(left, _UNITS[unit])
+        count, left = divmod(left, UNITS[unit])
         if count:
             parts.append(f"{count}{unit}")
     if not parts:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from offsets_tool.cli.event_json import time_text
-from offsets_tool.cli.filters import parse_time
+from offsets_tool.cli.moment_texts import Clock, parse_optional_time
 from offsets_tool.cli.render import note
 from offsets_tool.errors import SourceError
 from offsets_tool.lag.bounds import Bounds
@@ -46,7 +46,7 @@ def ends_options(command: F) -> F:
             click.option(
                 "--ends-at",
                 metavar="TIME",
-                help="When those files were made that do not say it. Default: when they were written.",
+                help="When those files were made that do not say it (a time, as for --as-of). Default: when they were written.",
             ),
             click.option(
                 "--read-committed",
@@ -65,7 +65,7 @@ class KnownEnds:
     def __init__(self, options: dict[str, Any]) -> None:
         """From the options that `evidence_options` and `ends_options` declare."""
         self._last_stable: bool = options["read_committed"]
-        at = parse_time(options["ends_at"], "--ends-at") if options["ends_at"] else None
+        at = parse_optional_time(options["ends_at"], "--ends-at", Clock.of(options))
         self._sampled: dict[TopicPartition, list[EndSample]] = {}
         for name in ("ends", "log_starts"):
             for path in options[name]:

@@ -111,6 +111,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
         rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
         rows += gone_rows(found, bases[0].policy, wanted)
         with output(output_path, replay.reading.files) as out:
+            replay.write_caption(out, chosen)
             shown = map(_json_row, rows) if chosen == "jsonl" else map(_table_row, rows)
             write_rows(out, shown, chosen, COLUMNS)
     for text in orphans(moment):

@@ -1,16 +1,16 @@
-"""Which events to show: the filter options, and what their texts mean (times, places, record types).
+"""Which events to show: the filter options, and what their texts mean (names, record types; times and places: moment_texts).
 
-Every text is turned into a typed value here, with a remedy when it cannot be.
+Every text is turned into a typed value, with a remedy when it cannot be.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from offsets_tool.cli.moment_texts import NO_BOUND, Bound, Clock, parse_bound
 from offsets_tool.columns.fast.text.selection import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
@@ -19,23 +19,13 @@ from offsets_tool.replay.wanted import Wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+A_TIME = "2026-11-21T14:05Z, 'yesterday 14:05', -2h, now, epoch milliseconds; UTC unless it says otherwise"
+"""What an option for a time takes, as its help says it."""
+WHEN = f"a time ({A_TIME}), or LOG_PARTITION:LOG_OFFSET"
+"""What an option for a moment takes, as its help says it."""
+
 CONTROL = -1
 """The filter value for control records, which have no record type."""
-
-
-class Position(NamedTuple):
-    """A place in the log."""
-
-    log_partition: int
-    log_offset: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """One side of a range: a time (epoch ms), or places in named log partitions."""
-
-    time: int | None = None
-    places: tuple[Position, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +36,8 @@ class Filters:
     topics: frozenset[str] = frozenset()
     partition: int | None = None
     types: frozenset[int] = frozenset()
-    since: Bound = Bound()
-    until: Bound = Bound()
+    since: Bound = NO_BOUND
+    until: Bound = NO_BOUND
 
     @property
     def active(self) -> bool:
@@ -85,35 +75,6 @@ class Filters:
         return self.partition is None or getattr(data, "partition", None) == self.partition
 
 
-_PLACE = re.compile(r"(\d+):(\d+)", re.ASCII)
-_EPOCH_MS = re.compile(r"-?\d+", re.ASCII)
-
-
-def parse_bound(texts: tuple[str, ...], option: str) -> Bound:
-    """One time, or any number of LOG_PARTITION:LOG_OFFSET."""
-    places = [Position(int(m[1]), int(m[2])) for text in texts if (m := _PLACE.fullmatch(text))]
-    if len(places) == len(texts):
-        return Bound(places=tuple(places))
-    if len(texts) > 1:
-        raise UsageError(f"{option}: give one time, or places as LOG_PARTITION:LOG_OFFSET, not both")
-    return Bound(time=parse_time(texts[0], option))
-
-
-def parse_time(text: str, option: str) -> int:
-    """ISO 8601 (UTC unless it says otherwise) or epoch milliseconds, as epoch milliseconds."""
-    if _EPOCH_MS.fullmatch(text):
-        return int(text)
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"{option}: {text!r} is neither a time nor a place; write 2026-11-21T02:30:00Z, epoch milliseconds "
-            "or LOG_PARTITION:LOG_OFFSET"
-        ) from None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return round(at.timestamp() * 1000)
-
-
 def parse_type(text: str) -> int:
     """A record type by number, by Kafka's name, or `control`."""
     wanted = re.sub(r"[-_ ]", "", text).lower()
@@ -145,17 +106,24 @@ def offset_options(command: F) -> F:
     return group_option(topic(partition(command)))
 
 
+def tz_option(command: F) -> F:
+    """--tz"""
+    return click.option(
+        "--tz",
+        metavar="ZONE",
+        help="Read times that do not say their zone as of this one: Europe/Berlin, +02:00. Default: UTC. What is shown is UTC.",
+    )(command)
+
+
 def range_options(command: F) -> F:
-    """--since --until"""
-    since = click.option(
-        "--since", multiple=True, metavar="WHEN", help="From a time, or LOG_PARTITION:LOG_OFFSET, on."
-    )
-    until = click.option("--until", multiple=True, metavar="WHEN", help="Up to a time or place, without it.")
-    return since(until(command))
+    """--since --until --tz"""
+    since = click.option("--since", multiple=True, metavar="WHEN", help=f"From a moment on: {WHEN}.")
+    until = click.option("--until", multiple=True, metavar="WHEN", help="Up to a moment, without it.")
+    return since(until(tz_option(command)))
 
 
 def filter_options(command: F) -> F:
-    """--group --topic --partition --type --since --until, gathered into `filters`."""
+    """--group --topic --partition --type --since --until --tz, gathered into `filters`."""
     for option in reversed(
         (
             offset_options,
@@ -181,7 +149,7 @@ def parse_wanted(options: dict[str, Any]) -> Wanted:
     return Wanted(frozenset(options["groups"]), frozenset(options.get("topics", ())), partition)
 
 
-def parse_filters(options: dict[str, Any]) -> Filters:
+def parse_filters(options: dict[str, Any], clock: Clock) -> Filters:
     """The filter options' texts as one value."""
     wanted = parse_wanted(options)
     return Filters(
@@ -189,6 +157,6 @@ def parse_filters(options: dict[str, Any]) -> Filters:
         topics=wanted.topics,
         partition=wanted.partition,
         types=frozenset(parse_type(text) for text in options["types"]),
-        since=parse_bound(options["since"], "--since"),
-        until=parse_bound(options["until"], "--until"),
+        since=parse_bound(options["since"], "--since", clock),
+        until=parse_bound(options["until"], "--until", clock),
     )

@@ -62,6 +62,7 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         rows = group_rows(replay.run(), wanted)
         with output(output_path, replay.reading.files) as out:
+            replay.write_caption(out, chosen)
             if chosen == "table":
                 write_rows(out, map(_table_row, rows), chosen, COLUMNS)
             else:

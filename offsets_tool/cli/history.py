@@ -5,10 +5,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
-from offsets_tool.cli.filters import Filters, offset_options, parse_bound, parse_wanted, range_options
+from offsets_tool.cli.filters import Filters, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_notes import gaps, place
+from offsets_tool.cli.moment_texts import Clock, parse_bound
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, coordinator_option, open_replay
@@ -115,13 +117,16 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     an offset in which generation or epoch, by the assignments in force when it was committed (who committed is not in the
     log). The whole log is replayed, whatever is shown of it.
     """
-    asked = _parse_asked(options)
+    clock = Clock.of(options)
+    asked = _parse_asked(options, clock)
     chosen = format_ or default_format(output_path)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
+        said = note_range(asked.range, replay.reading.parts, clock)
         moment = replay.run()
         for text in gaps(moment):
             note(text)
         with output(output_path, replay.reading.files) as out:
+            write_caption(out, chosen, said)
             shown = filter(asked.holds, happenings(replay))
             if chosen == "jsonl":
                 write_rows(out, map(_json_row, shown), chosen, ())
@@ -130,8 +135,8 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     replay.finish()
 
 
-def _parse_asked(options: Row) -> Asked:
-    since, until = parse_bound(options["since"], "--since"), parse_bound(options["until"], "--until")
+def _parse_asked(options: Row, clock: Clock) -> Asked:
+    since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     wanted = parse_wanted(options)
     kinds = frozenset(options["kinds"])
     if wanted.topics and kinds and not kinds & {HappeningKind.OFFSETS, HappeningKind.ANOMALIES}:

@@ -59,6 +59,7 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay_for_lag(replay, ends, wanted)
         with output(output_path, replay.reading.files) as out:
+            replay.write_caption(out, chosen)
             rows = lag_rows(moment, ends, wanted)
             shown = rows if chosen == "jsonl" else (_table_row(row, chosen) for row in rows)
             write_rows(out, shown, chosen, COLUMNS)

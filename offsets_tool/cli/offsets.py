@@ -11,6 +11,8 @@ from offsets_tool.cli.moment_notes import nothing_found, orphans
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.cli.reset_gaps import left_out, refuse_partial
+from offsets_tool.errors import UsageError
 from offsets_tool.replay.views_offsets import Row, offset_rows
 
 COLUMNS = (
@@ -28,7 +30,7 @@ RESET_COLUMNS = ("group", "topic", "partition", "committed_offset")
 _EPILOG = """
 \b
 Examples:
-  offsets-tool offsets /var/lib/kafka/data --as-of 2026-11-20T22:00:00Z
+  offsets-tool offsets /var/lib/kafka/data --as-of 'yesterday 22:00' --tz Europe/Berlin
   offsets-tool offsets __consumer_offsets-12 --as-of 12:48211 --group orders
   offsets-tool offsets backup.tar.gz --group orders --format csv > orders.csv
 """
@@ -38,25 +40,39 @@ Examples:
 @evidence_options
 @moment_options
 @offset_options
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="With --format csv: write it also where partitions of the log are left out.",
+)
 @output_options
-def offsets_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+def offsets_command(
+    *, partial: bool, format_: str | None, output_path: str | None, strict: bool, **options: Any
+) -> None:
     """Shows every committed offset of LOG... as the coordinator had it at the end, or --as-of a moment.
 
     `pending` are commits in open transactions. `known` is false where compaction took what would tell. CSV is what
-    kafka-consumer-groups --reset-offsets --from-file reads: group,topic,partition,offset.
+    kafka-consumer-groups --reset-offsets --from-file reads: group,topic,partition,offset; it is refused where it would lack
+    whole partitions of the log, unless --partial.
     """
     chosen = format_ or default_format(output_path)
     wanted = parse_wanted(options)
+    if partial and chosen != "csv":
+        raise UsageError("--partial is about the reset file: add --format csv, or drop it")
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay.run()
+        if chosen == "csv" and not partial:
+            refuse_partial(moment, wanted, replay.reading)
         with output(output_path, replay.reading.files) as out:
+            replay.write_caption(out, chosen)
             rows = offset_rows(moment, wanted)
             if chosen == "csv":
                 write_rows(out, _readable_by_kafka(rows), "csv", RESET_COLUMNS, header=False)
             else:
                 shown = rows if chosen == "jsonl" else [_table_row(row) for row in rows]
                 write_rows(out, shown, chosen, COLUMNS)
-    for text in (*orphans(moment), *nothing_found(bool(rows), wanted)):
+    lacking = left_out(rows, replay.reading) if chosen == "csv" else ()
+    for text in (*orphans(moment), *lacking, *nothing_found(bool(rows), wanted)):
         note(text)
     replay.finish()
 

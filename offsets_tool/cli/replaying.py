@@ -4,13 +4,15 @@ Reads what Kafka would read: files that it has set aside are left out. Which par
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import click
 
+from offsets_tool.cli.clock_places import note_moment, write_caption
 from offsets_tool.cli.evidence import Evidence, Part
-from offsets_tool.cli.filters import Filters, parse_bound
+from offsets_tool.cli.filters import WHEN, Filters, tz_option
 from offsets_tool.cli.moment_notes import moment_notes, topic_id_notes
+from offsets_tool.cli.moment_texts import Bound, Clock, parse_bound
 from offsets_tool.cli.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, note
@@ -52,21 +54,18 @@ def coordinator_option(command: F) -> F:
 
 
 def moment_options(command: F) -> F:
-    """--as-of --coordinator --topic-id"""
+    """--as-of --tz --coordinator --topic-id"""
     as_of = click.option(
         "--as-of",
         multiple=True,
         metavar="WHEN",
-        help="At a time, or LOG_PARTITION:END_OFFSET (repeatable; partitions not named count as empty). Default: the end.",
+        help=f"At {WHEN} where the log ends (repeatable; partitions not named count as empty). Default: the end.",
     )
-    return as_of(coordinator_option(command))
+    return as_of(tz_option(coordinator_option(command)))
 
 
-def parse_as_of(texts: tuple[str, ...]) -> AsOf:
-    """The texts of --as-of."""
-    if not texts:
-        return AsOf()
-    bound = parse_bound(texts, "--as-of")
+def parse_as_of(bound: Bound) -> AsOf:
+    """What --as-of names."""
     ends = dict(bound.places)
     if len(ends) < len(bound.places):
         raise UsageError("--as-of names a log partition twice: give each one END_OFFSET")
@@ -76,12 +75,18 @@ def parse_as_of(texts: tuple[str, ...]) -> AsOf:
 def open_replay(options: dict[str, Any], *, strict: bool, output_path: str | None) -> "Replaying":
     """From the options that `evidence_options` and `moment_options` declare."""
     rules = {"classic": Rules.CLASSIC, "new": Rules.NEW}.get(options["coordinator"])
-    as_of = parse_as_of(options.get("as_of", ()))
+    clock = Clock.of(options)
+    bound = parse_bound(options.get("as_of", ()), "--as-of", clock)
+    as_of = parse_as_of(bound)
     evidence = Evidence.of(options)
     to_terminal = default_format(output_path) == "table"
-    reading = Reading(_read_by_kafka(evidence.parts()), Filters(), strict=strict, progress=not to_terminal)
+    parts = _read_by_kafka(evidence.parts())
+    caption = note_moment(bound, "--as-of", parts, clock)
+    reading = Reading(parts, Filters(), strict=strict, progress=not to_terminal)
     told = parse_topic_ids(options["topic_ids"])
-    return Replaying(reading, Moment(as_of, TopicNames(lambda: _names(evidence.paths) | told), rules))
+    return Replaying(
+        reading, Moment(as_of, TopicNames(lambda: _names(evidence.paths) | told), rules), caption
+    )
 
 
 def parse_topic_ids(texts: tuple[str, ...]) -> dict[str, str]:
@@ -127,9 +132,11 @@ def _names(paths: tuple[str, ...]) -> dict[str, str]:
 class Replaying:
     """One replay of the evidence: `with` it, `run` it, and the Moment says what was."""
 
-    def __init__(self, reading: Reading, moment: Moment) -> None:
+    def __init__(self, reading: Reading, moment: Moment, caption: str | None = None) -> None:
+        """`caption` is to stand above every table of it."""
         self.reading = reading
         self.moment = moment
+        self._caption = caption
 
     def __enter__(self) -> "Replaying":
         self.reading.__enter__()
@@ -154,6 +161,10 @@ class Replaying:
         for text in topic_id_notes(self.moment.names):
             note(text)
         self.reading.finish()
+
+    def write_caption(self, out: BinaryIO, format_: str) -> None:
+        """Above a table, what --as-of was taken for, where it may have been meant otherwise."""
+        write_caption(out, format_, [self._caption] if self._caption else [])
 
     def once_more(self) -> Iterator[tuple[PartitionMoment, Iterator[tuple[Event, tuple[Change, ...]]]]]:
         """After `run`: the same events again, partition by partition, with their changes by the rules that `run` found to hold."""

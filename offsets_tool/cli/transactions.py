@@ -59,6 +59,7 @@ def transactions_command(
         shown: set[int | None] = set()
         rows = _seen(chain(open_rows(moment, wanted), ended_rows(replay.once_more(), wanted)), shown)
         with output(output_path, replay.reading.files) as out:
+            replay.write_caption(out, chosen)
             write_rows(out, rows if chosen == "jsonl" else map(_table_row, rows), chosen, COLUMNS)
     for text in nothing_found(bool(shown), wanted):
         note(text)

@@ -67,3 +67,87 @@ def test_what_kafka_reads_in_no_file_is_left_out_and_said(
     result = invoke(tmp_path, "--format", "csv")
     assert oracle.reset_plan(result.stdout) == (None, [("g", "t", "0", "6")])
     assert f"1 offset(s) of group(s) {group!r} are left out" in result.stderr
+
+
+# ---- what it would lack
+
+
+def two_partitions(folder: Path) -> None:
+    write_log(folder, in_order(commit("g", "t", 0, 5), commit("g", "t", 0, 6)), partition=3)
+    write_log(folder, in_order(commit("h", "u", 0, 7)), partition=4)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--as-of", "3:2"), "no end of partition(s) 4"),
+        (
+            ("--as-of", "3:2", "--as-of", "12:9"),
+            "partition(s) 12 that --as-of names are not in this evidence",
+        ),
+        (("--as-of", "3:2", "--group", "h"), "no end of partition(s) 4"),
+    ],
+)
+def test_partitions_that_count_as_empty_need_partial(
+    tmp_path: Path, asked: tuple[str, ...], said: str
+) -> None:
+    two_partitions(tmp_path)
+    result = invoke(tmp_path, *asked, "--format", "csv", "--output", tmp_path / "reset.csv")
+    assert result.exit_code == 2 and said in result.stderr and "add --partial" in result.stderr
+    assert not (tmp_path / "reset.csv").exists()
+    assert invoke(tmp_path, *asked, "--format", "csv", "--partial").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--as-of", "3:2", "--as-of", "4:1"),
+        ("--as-of", "3:2", "--group", "g"),
+        ("--as-of", "3:2", "--topic", "t"),
+        ("--as-of", "4000"),
+    ],
+)
+def test_what_lacks_nothing_that_is_asked_for_needs_no_partial(
+    tmp_path: Path, asked: tuple[str, ...]
+) -> None:
+    two_partitions(tmp_path)
+    result = invoke(tmp_path, *asked, "--format", "csv")
+    assert result.exit_code == 0 and "g,t,0,6\n" in result.stdout
+
+
+def test_a_log_that_begins_behind_the_moment_needs_partial(tmp_path: Path) -> None:
+    write_log(tmp_path, in_order(commit("g", "t", 0, 5)), partition=3)
+    write_log(tmp_path, in_order(commit("h", "u", 0, 7), start=90, timestamp=9_000), partition=4, base=90)
+    result = invoke(tmp_path, "--as-of", "2000", "--format", "csv")
+    assert (
+        result.exit_code == 2
+        and "of partition(s) 4 only segments from after that moment are here" in result.stderr
+    )
+
+
+def test_a_partition_that_cannot_be_read_needs_partial(tmp_path: Path) -> None:
+    two_partitions(tmp_path)
+    log = tmp_path / "__consumer_offsets-4" / f"{0:020}.log"
+    log.write_bytes(b"\xff" * 100)
+    result = invoke(tmp_path, "--format", "csv")
+    assert result.exit_code == 2 and "1 file(s) of partition(s) 4 cannot be read" in result.stderr
+    assert invoke(tmp_path, "--format", "csv", "--partial").stdout == "g,t,0,6\n"
+
+
+def test_what_is_left_out_of_the_file_is_said(tmp_path: Path) -> None:
+    compacted(tmp_path)
+    assert (
+        "1 offset(s) that compaction made unknown"
+        in invoke(tmp_path, "--as-of", "3:6", "--format", "csv").stderr
+    )
+    write_log(tmp_path / "txn", in_order(commit("g", "t", 0, 5), txn_commit(1, "g", "t", 1, 7)))
+    assert "1 commit(s) of transactions that are open" in invoke(tmp_path / "txn", "--format", "csv").stderr
+    torn = write_log(tmp_path / "torn", in_order(commit("g", "t", 0, 5))) / f"{0:020}.log"
+    torn.write_bytes(torn.read_bytes() + torn.read_bytes()[:40])
+    assert "commits may be missing: 1 file(s)" in invoke(tmp_path / "torn", "--format", "csv").stderr
+
+
+def test_partial_is_about_the_reset_file(tmp_path: Path) -> None:
+    two_partitions(tmp_path)
+    result = invoke(tmp_path, "--partial", "--format", "table")
+    assert result.exit_code == 2 and "add --format csv" in result.stderr

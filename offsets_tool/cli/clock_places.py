@@ -1,0 +1,72 @@
+"""A place such as 12:31 that people also write for a time of day: refused where the evidence has no such place, else it is said.
+
+Looks at the partition's records only until one stands as far: no place that looks like a time is beyond offset 59. Which texts look
+so is told by moment_texts.
+"""
+
+from collections.abc import Iterable
+from typing import BinaryIO
+
+from offsets_tool.cli.evidence import Part
+from offsets_tool.cli.filters import Filters
+from offsets_tool.cli.moment_texts import Bound, Clock, Position, with_day
+from offsets_tool.cli.partition_logs import uncounted
+from offsets_tool.cli.render import note
+from offsets_tool.errors import UsageError
+
+
+def note_moment(bound: Bound, option: str, parts: list[Part], clock: Clock) -> str | None:
+    """Says on stderr what the text of a moment was taken for, where that is not plain; returns it where it is a place.
+
+    UsageError for a place that looks like a time of day, if the evidence has no such place.
+    """
+    if bound.told is not None:
+        note(bound.told)
+    if bound.clock_text is None:
+        return None
+    place = bound.places[0]
+    lacking = _lacking(place, parts)
+    as_time = f"as a time of day it lacks the day; write {with_day(bound.clock_text, clock)}"
+    where = f"offset {place.log_offset} of partition {place.log_partition}"
+    if lacking is not None:
+        raise UsageError(f"{option} {bound.clock_text}: as a place it is {where}, {lacking}; {as_time}")
+    said = f"{option} {bound.clock_text} is {where}, not a time of day"
+    note(f"{said}; for a time write {with_day(bound.clock_text, clock)}")
+    return said
+
+
+def note_range(filters: Filters, parts: list[Part], clock: Clock) -> list[str]:
+    """As note_moment, of --since and --until."""
+    bounds = (("--since", filters.since), ("--until", filters.until))
+    said = (note_moment(bound, option, parts, clock) for option, bound in bounds)
+    return [text for text in said if text is not None]
+
+
+def _lacking(place: Position, parts: list[Part]) -> str | None:
+    """What of the place is not there; None if it is."""
+    end = _end(place, parts)
+    if end is None:
+        return "which is not in this evidence"
+    return None if end >= place.log_offset else f"which ends at {end} in this evidence"
+
+
+def _end(place: Position, parts: list[Part]) -> int | None:
+    """The offset after the last record of the place's partition, or any from the place on; None without such a partition."""
+    end = None
+    for part in parts:
+        if part.log_partition not in (None, place.log_partition):
+            continue
+        if part.log_partition is not None:
+            end = end or 0
+        for event in uncounted(part):
+            if event.record.log_partition == place.log_partition:
+                end = max(end or 0, event.record.log_offset + 1)
+            if end is not None and end >= place.log_offset:
+                return end
+    return end
+
+
+def write_caption(out: BinaryIO, format_: str, said: Iterable[str]) -> None:
+    """Above a table, what its moments were taken for: who looks at the table alone is to see it too."""
+    if format_ == "table":
+        out.writelines(f"{text}\n".encode() for text in said)

@@ -1,0 +1,85 @@
+"""What a reset file would silently lack: refused without --partial where whole partitions of the log are left out, else said.
+
+Who resets groups from a file takes what is not in it for what needs no reset. Knows nothing of how the file is written.
+"""
+
+from collections.abc import Iterator
+
+from offsets_tool.cli.moment_notes import number_text
+from offsets_tool.cli.reading import Reading
+from offsets_tool.errors import UsageError
+from offsets_tool.replay.changes import OffsetOf
+from offsets_tool.replay.moment import Moment, PartitionMoment
+from offsets_tool.replay.views_offsets import Row
+from offsets_tool.replay.wanted import Wanted
+
+
+def refuse_partial(moment: Moment, wanted: Wanted, reading: Reading) -> None:
+    """UsageError where the file would lack what a whole partition of the log holds, or may hold, of what is wanted."""
+    lacking = [*_counted_as_empty(moment, wanted), *_not_here(moment), *_not_reached(moment), *_lost(reading)]
+    if lacking:
+        raise UsageError(
+            f"the reset file would be incomplete: {'; '.join(lacking)}; complete what is asked for, or add --partial to have "
+            "what there is"
+        )
+
+
+def _counted_as_empty(moment: Moment, wanted: Wanted) -> Iterator[str]:
+    ends = moment.as_of.ends
+    if ends is None:
+        return
+    empty = [p for p in moment if p.log_partition not in ends and _holds(p, wanted)]
+    if empty:
+        numbers = ", ".join(number_text(p.log_partition) for p in empty)
+        yield f"--as-of names no end of partition(s) {numbers}, which hold such offsets and count as empty"
+
+
+def _holds(p: PartitionMoment, wanted: Wanted) -> bool:
+    """Whether anything behind the moment, which is all of it, is about offsets that are wanted."""
+    return any(
+        isinstance(subject, OffsetOf)
+        and wanted.has_group(subject.group)
+        and wanted.has_offset(subject.topic, subject.partition)
+        for subject in p.proof.later
+    )
+
+
+def _not_here(moment: Moment) -> Iterator[str]:
+    here = {p.log_partition for p in moment}
+    missing = [
+        str(number) for number, end in sorted((moment.as_of.ends or {}).items()) if end and number not in here
+    ]
+    if missing:
+        yield f"partition(s) {', '.join(missing)} that --as-of names are not in this evidence"
+
+
+def _not_reached(moment: Moment) -> Iterator[str]:
+    """Partitions whose log begins, not at 0, behind the moment."""
+    late = [
+        number_text(p.log_partition)
+        for p in moment
+        if p.begins and p.cut.end is not None and p.cut.end <= p.begins
+    ]
+    if late:
+        yield f"of partition(s) {', '.join(late)} only segments from after that moment are here"
+
+
+def _lost(reading: Reading) -> Iterator[str]:
+    """Files of which nothing could be read."""
+    lost = [entry for entry in reading.ledgers if entry.unreadable and not entry.records]
+    if lost:
+        numbers = sorted({number_text(entry.log_partition) for entry in lost})
+        yield f"{len(lost)} file(s) of partition(s) {', '.join(numbers)} cannot be read"
+
+
+def left_out(rows: list[Row], reading: Reading) -> Iterator[str]:
+    """What is not in the file of partitions that are."""
+    unknown = sum(not row["known"] for row in rows)
+    if unknown:
+        yield f"{unknown} offset(s) that compaction made unknown at this moment are not in the file; a later --as-of knows them"
+    pending = sum(len(row["pending"]) for row in rows)
+    if pending:
+        yield f"{pending} commit(s) of transactions that are open at this moment are not in the file"
+    damaged = sum(entry.bytes_unreadable > 0 or entry.kept_raw > 0 for entry in reading.ledgers)
+    if damaged:
+        yield f"commits may be missing: {damaged} file(s) have what could not be read; `offsets-tool inspect` names it"
