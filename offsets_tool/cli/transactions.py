@@ -13,7 +13,9 @@ from offsets_tool.cli.moment_notes import nothing_found, number_text
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.transactions import Row, blocked, ended_rows, open_rows
+from offsets_tool.replay.wanted import Wanted
 
 COLUMNS = (
     "PRODUCER-ID",
@@ -25,6 +27,7 @@ COLUMNS = (
     "MARKER-OFFSET",
     "FIRST-AT",
     "AGE-MS",
+    "AGE-TO",
     "COMMITS",
     "GROUPS",
 )
@@ -47,10 +50,10 @@ def transactions_command(
 ) -> None:
     """Shows the transactions of LOG...: open ones first, the oldest before the others, with what they hold back.
 
-    `age_ms` is counted to the marker, or of an open one to the moment: the time of --as-of, or the newest record. A
-    marker without data has a row of its own: its producer wrote nothing here, or compaction has taken it. A
-    `marker_epoch` above `producer_epoch` tells an abort by the transaction coordinator itself (timed out, fenced);
-    with transaction version 2 (4.x) every marker has it.
+    `age_ms` is counted to what `age_to` says: the marker, or of an open one the time of --as-of, without that the newest
+    record of LOG... (--as-of now counts to the clock). A marker without data has a row of its own: its producer wrote nothing
+    here, or compaction has taken it. A `marker_epoch` above `producer_epoch` tells an abort by the transaction coordinator
+    itself (timed out, fenced); with transaction version 2 (4.x) every marker has it.
     """
     chosen = format_ or default_format(output_path)
     wanted = parse_wanted(options)
@@ -61,7 +64,7 @@ def transactions_command(
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows if chosen == "jsonl" else map(_table_row, rows), chosen, COLUMNS)
-    for text in nothing_found(bool(shown), wanted):
+    for text in (*nothing_found(bool(shown), wanted), *_ages(moment, wanted)):
         note(text)
     for held in (held for held in blocked(moment) if held.log_partition in shown):
         note(
@@ -70,6 +73,16 @@ def transactions_command(
             f"{held.records:,} record(s) wait"
         )
     replay.finish()
+
+
+def _ages(moment: Moment, wanted: Wanted) -> Iterator[str]:
+    """An old copy's newest record is older than it looks: what has been open for days may have an age of minutes."""
+    newest = moment.newest_timestamp
+    if moment.as_of.time is None and newest is not None and open_rows(moment, wanted):
+        yield (
+            f"the age of open transactions counts to the newest record, of {time_text(newest) or newest}; "
+            "--as-of now counts to the clock"
+        )
 
 
 def _seen(rows: Iterable[Row], log_partitions: set[int | None]) -> Iterator[Row]:

@@ -26,6 +26,14 @@ class Outcome(StrEnum):
     ABORTED = "aborted"
 
 
+class AgeTo(StrEnum):
+    """What an age counts to."""
+
+    MARKER = "marker"
+    AS_OF = "as_of"
+    NEWEST_RECORD = "newest_record"
+
+
 _OUTCOMES: Final = {"COMMIT": Outcome.COMMITTED, "ABORT": Outcome.ABORTED}
 
 
@@ -82,13 +90,16 @@ def _is_wanted(row: Row, wanted: Wanted | None) -> bool:
 
 
 def _open_rows(moment: Moment, p: PartitionMoment) -> Iterator[Row]:
-    until = moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
+    # No record that counts is later than the time of --as-of.
+    is_timed = moment.as_of.time is not None
+    until = moment.as_of.time if is_timed else moment.newest_timestamp
+    age_to = AgeTo.AS_OF if is_timed else AgeTo.NEWEST_RECORD
     for transaction in p.state.transactions.values():
         pending = [
             {**offset._asdict(), **pending_row(transaction.producer_id, waiting)}
             for offset, waiting in p.state.pending.get(transaction.producer_id, {}).items()
         ]
-        yield _row(p, Outcome.OPEN, transaction, until) | {"pending": pending}
+        yield _row(p, Outcome.OPEN, transaction, until, age_to) | {"pending": pending}
 
 
 def _ended_row(p: PartitionMoment, event: Event, changes: tuple[Change, ...]) -> Row:
@@ -101,13 +112,15 @@ def _ended_row(p: PartitionMoment, event: Event, changes: tuple[Change, ...]) ->
     }
     ended = next((c.before for c in changes if isinstance(c.subject, TransactionOf)), None)
     if isinstance(ended, Transaction):
-        return _row(p, outcome, ended, record.timestamp) | marker
+        return _row(p, outcome, ended, record.timestamp, AgeTo.MARKER) | marker
     who = {"producer_id": record.producer_id, "producer_epoch": record.producer_epoch, "outcome": outcome}
     return _NO_DATA | who | marker | _partition_fields(p)
 
 
-def _row(p: PartitionMoment, outcome: Outcome, transaction: Transaction, until: int | None) -> Row:
-    """`until` is when it ended, or the moment: what its age is counted to."""
+def _row(
+    p: PartitionMoment, outcome: Outcome, transaction: Transaction, until: int | None, age_to: AgeTo
+) -> Row:
+    """`until` is when it ended, or the moment: what its age is counted to, and `age_to` says which."""
     return _NO_DATA | {
         "producer_id": transaction.producer_id,
         "producer_epoch": transaction.producer_epoch,
@@ -117,6 +130,8 @@ def _row(p: PartitionMoment, outcome: Outcome, transaction: Transaction, until: 
         "first_timestamp": transaction.first_timestamp,
         "last_timestamp": transaction.last_timestamp,
         "age_ms": None if until is None else until - transaction.first_timestamp,
+        "age_to": age_to,
+        "age_to_timestamp": until,
         "groups": list(transaction.groups),
         "commits": transaction.commits,
         **_partition_fields(p),
@@ -143,6 +158,8 @@ _NO_DATA: Final[Row] = {
     "marker_timestamp": None,
     "marker_epoch": None,
     "age_ms": None,
+    "age_to": None,
+    "age_to_timestamp": None,
     "groups": [],
     "commits": 0,
     "pending": [],

@@ -111,6 +111,40 @@ def test_as_of_a_moment_the_same_transactions_are_open(tmp_path: Path) -> None:
     assert rows(tmp_path, "--as-of", 3_700)[0]["age_ms"] == 2_700
 
 
+@pytest.mark.parametrize(
+    ("asked", "age", "age_to", "until"),
+    [
+        ((), 7_000, "newest_record", 9_000),
+        (("--as-of", "3:3"), 1_000, "newest_record", 3_000),
+        (("--as-of", "9000"), 7_000, "as_of", 9_000),
+        (("--as-of", "1970-01-02T00:00Z"), 86_398_000, "as_of", 86_400_000),
+    ],
+)
+def test_an_age_says_what_it_counts_to(
+    tmp_path: Path, asked: tuple[str, ...], age: int, age_to: str, until: int
+) -> None:
+    mixed(tmp_path)
+    result = invoke(tmp_path, *asked)
+    found = {row["producer_id"]: row for row in map(json.loads, result.stdout.splitlines())}
+    open_ = found[2]
+    assert (open_["age_ms"], open_["age_to"], open_["age_to_timestamp"]) == (age, age_to, until)
+    is_newest = age_to == "newest_record"
+    assert ("counts to the newest record, of 1970-01-01T00:00:0" in result.stderr) == is_newest
+    assert ("--as-of now counts to the clock" in result.stderr) == is_newest
+    assert age_to in invoke(tmp_path, *asked, "--format", "table").stdout
+
+
+def test_the_age_of_what_has_ended_counts_to_its_marker(tmp_path: Path) -> None:
+    mixed(tmp_path)
+    assert [(row["producer_id"], row["age_to"], row["age_to_timestamp"]) for row in rows(tmp_path)[2:]] == [
+        (1, "marker", 5_000),
+        (3, "marker", 6_000),
+        (5, None, None),
+    ]
+    write_log(tmp_path / "ended", in_order(txn_commit(1, "g", "t", 0, 10), commit_marker(1)))
+    assert "counts to" not in invoke(tmp_path / "ended").stderr
+
+
 def test_with_nothing_open_the_last_stable_offset_is_the_end(tmp_path: Path) -> None:
     write_log(tmp_path, in_order(txn_commit(1, "g", "t", 0, 10), commit_marker(1), commit("g", "t", 0, 11)))
     result = invoke(tmp_path)
