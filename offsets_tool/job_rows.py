@@ -13,11 +13,15 @@ ReplayRun = Annotated[Int64, "The replay that wrote the row."]
 
 
 class TopicNameRow(NamedTuple):
-    """The name that the records of a cluster prove for a topic's id. An id never changes its name."""
+    """The name of a topic's id in a cluster, and how it is known. An id never changes its name."""
 
     cluster: Cluster
     topic_id: Annotated[String, "The id as Kafka writes it."]
     topic: Annotated[String, "The topic's name."]
+    method: Annotated[
+        String,
+        "record, directory (partition.metadata) or option (--topic-id) says it; subscriptions: it can be no other topic.",
+    ]
     run: ReplayRun
 
 
@@ -41,7 +45,7 @@ class ReplayRow(NamedTuple):
     differed_at: Annotated[
         Int64 | None, "First offset where both rules differ while nothing proved which hold; null if none."
     ]
-    unnamed: Annotated[tuple[String, ...], "Ids of topics that no record had named."]
+    unnamed: Annotated[tuple[String, ...], "Ids of topics that had no name."]
     checkpoint: Annotated[String, "File in the lake's folder _checkpoints to go on from."]
     replayed_at: Annotated[datetime, "When the replay began."]
     run: ReplayRun

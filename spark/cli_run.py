@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from offsets_tool.cli.options import format_option
-from offsets_tool.cli.replaying import coordinator_option
+from offsets_tool.cli.replaying import coordinator_option, parse_topic_ids
 from spark.cli import Bar, ingest_command, spark_errors
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Examples:
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @coordinator_option
 @format_option
-def replay_command(*, lake: str, coordinator: str, format_: str | None) -> None:
+def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], format_: str | None) -> None:
     """Replays what ingests have brought into the Delta tables `offset_history`, `group_history`, `member_history`, `anomalies` and
     `removals`.
 
@@ -40,9 +40,11 @@ def replay_command(*, lake: str, coordinator: str, format_: str | None) -> None:
     """
     from spark.run import run_replay  # noqa: PLC0415 - Spark
     from spark.session import session  # noqa: PLC0415
+    from spark.topic_ids import OPTION  # noqa: PLC0415
 
     with spark_errors("replay"):
-        step = run_replay(lake, lambda: session("offsets-spark replay"), coordinator)
+        named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
+        step = run_replay(lake, lambda: session("offsets-spark replay"), coordinator, named)
     show([step], format_)
 
 
@@ -53,7 +55,7 @@ def replay_command(*, lake: str, coordinator: str, format_: str | None) -> None:
 )
 @coordinator_option
 @format_option
-def run_command(*, format_: str | None, coordinator: str, **options: Any) -> None:
+def run_command(*, format_: str | None, coordinator: str, topic_ids: tuple[str, ...], **options: Any) -> None:
     """Does all there is to do: ingests SOURCE..., replays what is new, tells lag and expiry. A row a job: what came, what it wrote.
 
     The same as the commands for themselves, in their order. Run again with more, or with the same, only what is new is done;
@@ -63,11 +65,13 @@ def run_command(*, format_: str | None, coordinator: str, **options: Any) -> Non
     from spark.ingest import Request  # noqa: PLC0415
     from spark.run import run  # noqa: PLC0415
     from spark.session import session  # noqa: PLC0415
+    from spark.topic_ids import OPTION  # noqa: PLC0415
 
     options["columns"] = parse_columns(options["columns"])
     request = Request(paths=options.pop("sources"), **options)
+    named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
     with Bar() as bar, spark_errors("run"):
-        show(run(request, lambda: session("offsets-spark run"), coordinator, bar.show), format_)
+        show(run(request, lambda: session("offsets-spark run"), coordinator, bar.show, named), format_)
 
 
 def show(steps: "Iterable[Step]", format_: str | None) -> None:

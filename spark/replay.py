@@ -8,13 +8,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError, UsageError
-from offsets_tool.job_rows import ReplayRow, TopicNameRow
+from offsets_tool.job_rows import ReplayRow
 from offsets_tool.log.names import SegmentKind
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch
@@ -23,13 +24,11 @@ from spark.commit import REPLAY, ArrowLake, locked
 from spark.parquet import NewFile, TableWriter
 from spark.plan import ARCHIVE
 from spark.replaced import Replaced
-from spark.replay_plan import Known, Place, Work, latest, plan, to_replay_again
+from spark.replay_plan import Known, Place, Work, latest, plan, to_name, to_replay_again
 from spark.replay_rows import LakeRows
 from spark.replay_tasks import Job, WorkDone, replay_work
 from spark.tables import REPLAYS, TABLES, TOPIC_NAMES, Table
-
-Names = Mapping[str, dict[str, str]]
-"""By cluster, topics' names by id."""
+from spark.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, derived_names
 
 
 class Replayed(NamedTuple):
@@ -42,16 +41,22 @@ class Replayed(NamedTuple):
     notes: list[str]
 
 
-def replay(lake: str, start: Callable[[], SparkSession], coordinator: str = "auto") -> Replayed:
+def replay(
+    lake: str,
+    start: Callable[[], SparkSession],
+    coordinator: str = "auto",
+    topic_ids: Named = MappingProxyType({}),
+) -> Replayed:
     """Replays what ingests have brought since the last replay; `start` gives a session, and is asked only if there is something.
 
-    `coordinator`: auto, classic or new. UsageError for a folder that is no lake, and where two copies of a partition are in it.
+    `coordinator`: auto, classic or new. `topic_ids`: names for ids that no record names. UsageError for a folder that is no
+    lake, and where two copies of a partition are in it.
     """
     root = Path(lake).absolute()
     if any(not (root / table.name / "_delta_log").is_dir() for table in TABLES):
         raise UsageError(f"{lake} is no lake: name the folder that an ingest made")
     with locked(root):
-        return _Replay(root, start, coordinator).run()
+        return _Replay(root, start, coordinator, topic_ids).run()
 
 
 class _Done(NamedTuple):
@@ -66,7 +71,10 @@ class _Done(NamedTuple):
 class _Replay:
     """One replay of a lake."""
 
-    def __init__(self, root: Path, start: Callable[[], SparkSession], coordinator: str) -> None:
+    def __init__(
+        self, root: Path, start: Callable[[], SparkSession], coordinator: str, topic_ids: Named
+    ) -> None:
+        self._topic_ids = topic_ids
         self._root = root
         self._start = start
         self._asked = coordinator
@@ -87,14 +95,17 @@ class _Replay:
         since = max((row["ingest_run"] for row in known.values()), default=0)
         lost = lost_checkpoints(self._root, known)
         is_as_asked = all(row["coordinator"] == self._asked for row in known.values())
-        if self._upto <= since and is_as_asked and not lost:
+        names = TopicIds(self._lake.rows(TOPIC_NAMES))
+        self._learn_told(names, known)
+        if self._upto <= since and is_as_asked and not lost and not names.added:
             return Replayed(None, [], {}, self._notes)
         self._notes += (_told_anew(*place, why) for place, why in lost.items())
         self._notes += _set_aside(row for row in self._sources if row["run"] > since)
         rows = LakeRows(self._start(), self._root.as_posix(), self._upto)
-        names, added = self._learn(rows.names(since))
+        for cluster, topic_id, topic in rows.names(since):
+            names.learn(cluster, topic_id, topic, RECORD)
         new = rows.new(since)
-        work = plan(self._asked, new, known, added, lost)
+        work = plan(self._asked, new, known, names.added, lost)
         if not work:
             return Replayed(None, [], {}, self._notes)
         run = self._lake.next_run()
@@ -103,25 +114,39 @@ class _Replay:
         done = self._replay(rows, work, run, names)
         again = to_replay_again(self._asked, known, {place: each.row for place, each in done.items()})
         if again:
-            self._discard([done[place] for place in again if place in done])
-            anew = [Work(*place, 0, Rules.NEW, None, 0, 0) for place in again]
-            done |= self._replay(rows, anew, run, names)
-        return self._commit(run, done, added)
+            done |= self._replay_anew(
+                rows, [Work(*place, 0, Rules.NEW, None, 0, 0) for place in again], done, run, names
+            )
+        now = {**known, **{place: each.row for place, each in done.items()}}
+        if named := self._derive_names(rows, now, names):
+            done |= self._replay_anew(rows, named, done, run, names)
+        return self._commit(run, done, names)
 
-    def _learn(self, told: Sequence[tuple[str, str, str]]) -> tuple[Names, Names]:
-        """All names, and those that are new."""
-        names: dict[str, dict[str, str]] = {}
-        for row in self._lake.rows(TOPIC_NAMES):
-            names.setdefault(row["cluster"], {})[row["topic_id"]] = row["topic"]
-        added: dict[str, dict[str, str]] = {}
-        for cluster, topic_id, topic in told:
-            if topic_id not in names.get(cluster, {}):
-                added.setdefault(cluster, {})[topic_id] = topic
-        return {c: names.get(c, {}) | added.get(c, {}) for c in {*names, *added}}, added
+    def _learn_told(self, names: TopicIds, now: Mapping[Place, Known]) -> None:
+        """Learn the names that the caller gives, of ids that a replay has missed."""
+        for (cluster, _), row in now.items():
+            for topic_id in self._topic_ids.keys() & set(row["unnamed"]):
+                names.learn(cluster, topic_id, *self._topic_ids[topic_id])
 
-    def _replay(self, rows: LakeRows, work: Sequence[Work], run: int, names: Names) -> dict[Place, _Done]:
+    def _derive_names(self, rows: LakeRows, now: Mapping[Place, Known], names: TopicIds) -> list[Work]:
+        """Learn names that the caller or else subscriptions give, and return the partitions to be replayed with them."""
+        self._learn_told(names, now)
+        clusters = {place[0] for place, row in now.items() if set(row["unnamed"]) - set(names.of(place[0]))}
+        if clusters:
+            for named in derived_names(rows.assignments(sorted(clusters)), self._sources, names):
+                names.learn(*named, SUBSCRIPTIONS)
+        return to_name(self._asked, now, names.added)
+
+    def _replay_anew(
+        self, rows: LakeRows, work: Sequence[Work], done: Mapping[Place, _Done], run: int, names: TopicIds
+    ) -> dict[Place, _Done]:
+        """Replay partitions from their first record, in place of what was made of them in this run."""
+        self._discard([done[each.place] for each in work if each.place in done])
+        return self._replay(rows, work, run, names)
+
+    def _replay(self, rows: LakeRows, work: Sequence[Work], run: int, names: TopicIds) -> dict[Place, _Done]:
         """A task each; another from the first record on, where a checkpoint does not read (lost, or of another release)."""
-        job = Job(tuple(work), run, self._root.as_posix(), names)
+        job = Job(tuple(work), run, self._root.as_posix(), names.names)
         schema = from_arrow_schema(arrow_schema(WorkDone))
         told = [
             WorkDone(*row)
@@ -154,11 +179,10 @@ class _Replay:
         }
         return _Done(files, row, work.settled)
 
-    def _commit(self, run: int, done: Mapping[Place, _Done], added: Names) -> Replayed:
+    def _commit(self, run: int, done: Mapping[Place, _Done], names: TopicIds) -> Replayed:
         files = [file for each in done.values() for file in each.files]
-        named = [TopicNameRow(c, id_, topic, run) for c, ids in added.items() for id_, topic in ids.items()]
         rows = [each.row for each in done.values()]
-        files += self._write(TOPIC_NAMES, named)
+        files += self._write(TOPIC_NAMES, names.rows(run))
         files += self._write(REPLAYS, [ReplayRow(**row) for row in rows])
         self._lake.commit(run, files, [Replaced(*place, each.settled) for place, each in done.items()])
         self._forget_checkpoints(latest(self._lake.rows(REPLAYS)))

@@ -92,6 +92,16 @@ def to_replay_again(asked: str, known: Mapping[Place, Known], done: Mapping[Plac
     return [place for place, row in now.items() if place[0] in proved and _is_half_classic(row)]
 
 
+def to_name(asked: str, now: Mapping[Place, Known], named: Mapping[str, Iterable[str]]) -> list[Work]:
+    """Partitions to replay from their first record, as names of ids that they lacked are known now. `named`: ids by cluster."""
+    rules_asked = None if asked == "auto" else Rules(asked)
+    return [
+        Work(*place, 0, rules_asked or (Rules.NEW if row["rules"] == Rules.NEW else None), None, 0, 0)
+        for place, row in now.items()
+        if set(row["unnamed"]).intersection(named.get(place[0], ()))
+    ]
+
+
 def _proved(rows: Mapping[Place, Known]) -> set[str]:
     """The clusters of the new coordinator: where one partition is by its rules, all are."""
     return {cluster for (cluster, _), row in rows.items() if row["rules"] == Rules.NEW}

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.history_events import COLUMNS
 from offsets_tool.log.names import SegmentKind
+from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
 from spark.plan import ARCHIVE
 from spark.replay_plan import New, Work
 from spark.replay_tasks import COPY, UNIT
@@ -56,6 +57,17 @@ class LakeRows:
         each = told.selectExpr("cluster", _EACH_TOLD)
         rows = commits.unionAll(each).where("topic_id IS NOT NULL AND topic IS NOT NULL").distinct()
         return sorted((row[0], row[1], row[2]) for row in rows.collect())
+
+    def assignments(self, clusters: Sequence[str]) -> DataFrame:
+        """The records of these clusters that tell what members subscribe to and are to be assigned, each log partition in one
+        Spark partition and in the order of its offsets."""
+        types = [type_id.to_bytes(2) for type_id in sorted(OBSERVED_TYPES)]
+        log = self._rows(LOG, 0).where(F.col("cluster").isin(list(clusters)))
+        is_data = ~F.coalesce(F.col("is_control"), F.lit(False))
+        told = log.where(is_data & F.substring("key", 1, 2).isin(types))
+        place = ("cluster", "log_partition")
+        kept = told.select(*place, "log_offset", "key", "value").dropDuplicates([*place, "log_offset"])
+        return kept.repartition(*place).sortWithinPartitions(*place, "log_offset")
 
     def for_tasks(self, work: Sequence[Work], *, has_odd: bool = True) -> DataFrame:
         """The rows of each Work in a Spark partition of its own, in the order of offsets, then of ingests.

@@ -4,12 +4,14 @@ Every job commits for itself: killed and run again, the tables are the same. Kno
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
+from offsets_tool.log.discover import find_topics
 from spark.derive import Derived, asked_before, finished
 from spark.ends import EndsRequest
 from spark.expiry import OF_EXPIRY, ExpiryRequest, as_before, expiry
@@ -17,6 +19,7 @@ from spark.ingest import Ingested, Progress, Request, ingest
 from spark.lag import OF_LAG, LagRequest, lag
 from spark.replay import Replayed, replay
 from spark.tables import LAG
+from spark.topic_ids import DIRECTORY, Named
 
 
 class Step(NamedTuple):
@@ -31,12 +34,16 @@ class Step(NamedTuple):
 
 
 def run(
-    request: Request, start: Callable[[], SparkSession], coordinator: str, progress: Progress | None = None
+    request: Request,
+    start: Callable[[], SparkSession],
+    coordinator: str,
+    progress: Progress | None = None,
+    topic_ids: Named = MappingProxyType({}),
 ) -> Iterator[Step]:
     """Every job, a Step as each ends; errors as they have them. Lag at commits and expiry by what the log proves, unless the lake
     was asked otherwise: then as it was last."""
     yield _timed(lambda: _ingested(ingest(request, start, progress)))
-    yield run_replay(request.lake, start, coordinator)
+    yield run_replay(request.lake, start, coordinator, _names_of(request.paths) | dict(topic_ids))
     ends = EndsRequest(paths=request.paths, cluster=request.cluster)
     root = Path(request.lake).absolute()
     notes = finished(root, OF_LAG)
@@ -46,9 +53,20 @@ def run(
     yield _also(notes, run_expiry(request.lake, start, as_before(request.lake)))
 
 
-def run_replay(lake: str, start: Callable[[], SparkSession], coordinator: str) -> Step:
-    """Only that."""
-    return _timed(lambda: _replayed(replay(lake, start, coordinator)))
+def _names_of(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return the topic names that the partition.metadata of data directories say."""
+    found = find_topics(path for path in paths if Path(path).is_dir())
+    return {each.topic_id: (each.topic, DIRECTORY) for each in found if each.topic_id}
+
+
+def run_replay(
+    lake: str,
+    start: Callable[[], SparkSession],
+    coordinator: str,
+    topic_ids: Named = MappingProxyType({}),
+) -> Step:
+    """Replay what is new (spark.replay.replay), as a step."""
+    return _timed(lambda: _replayed(replay(lake, start, coordinator, topic_ids)))
 
 
 def run_lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> Step:

@@ -102,9 +102,12 @@ class TopicCandidates:
 
     def snapshots(self) -> Iterator[Snapshot]:
         """Every different assignment of the partitions that are trusted."""
+        return (snapshot for place, snapshot in self.placed_snapshots() if place not in self._distrusted)
+
+    def placed_snapshots(self) -> Iterator[tuple[int | None, Snapshot]]:
+        """Every different assignment, with its log partition."""
         for place, partition in self._partitions.items():
-            if place not in self._distrusted:
-                yield from partition.snapshots
+            yield from ((place, snapshot) for snapshot in partition.snapshots)
 
 
 def _put(group: _Group, type_id: int, key: Any, value: Any) -> None:
