@@ -26,6 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.decode import decode_batches
 from offsets_tool.errors import SetupError, UsageError
+from offsets_tool.log.archive.delta import delta_rows, open_delta
 from spark.parquet import NewFile
 from spark.replaced import Replaced, Replacement, count_replaced, replace
 from spark.scan import facts_of
@@ -109,7 +110,7 @@ class ArrowLake:
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
         """All rows of a small table."""
-        rows: list[dict[str, Any]] = self._open(table).to_pyarrow_table().to_pylist()
+        rows: list[dict[str, Any]] = delta_rows(self._root / table.name).to_pylist()
         return rows
 
     def next_run(self) -> int:
@@ -198,7 +199,7 @@ class ArrowLake:
         return self._open(table).transaction_version(self._app) or 0
 
     def _open(self, table: Table) -> DeltaTable:
-        return DeltaTable(self._root / table.name)
+        return open_delta(self._root / table.name)
 
 
 class SparkLake:

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import UsageError
+from offsets_tool.log.archive.delta import open_delta
 from spark.commit import locked
 from spark.tables import DERIVED_TABLES, REPLAY_TABLES, TABLES, Table
 
@@ -65,13 +65,13 @@ def _compact(path: Path, table: Table, start: Callable[[], SparkSession], days_k
 
 def _is_compact(path: Path) -> bool:
     """ZORDER would write all files again, also when there is nothing new in them."""
-    done = [version["operation"] for version in DeltaTable(path).history(_LATEST)]
+    done = [version["operation"] for version in open_delta(path).history(_LATEST)]
     return next((name for name in done if name not in _UPKEEP), None) == "OPTIMIZE"
 
 
 def _vacuum(path: Path, days_kept: int) -> int:
     """How many files it deleted. A vacuum is two commits: where there is nothing to delete, none are made."""
-    table = DeltaTable(path)
+    table = open_delta(path)
     hours = days_kept * 24
     old = table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
     there = [path / name for name in old if (path / name).exists()]
@@ -84,5 +84,5 @@ def _vacuum(path: Path, days_kept: int) -> int:
 
 def _files(path: Path) -> tuple[int, int]:
     """How many files the table has, and their bytes."""
-    sizes = DeltaTable(path).get_add_actions(flatten=True).column("size_bytes").to_pylist()
+    sizes = open_delta(path).get_add_actions(flatten=True).column("size_bytes").to_pylist()
     return len(sizes), sum(sizes)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from offsets_tool.log.archive.delta import open_delta
 from spark.parquet import encoded_schema
 from spark.tables import Table
 
@@ -47,7 +48,7 @@ def scan(
 ) -> Iterator[pa.RecordBatch]:
     """What runs after `after` wrote of these clusters, in the table's columns of these names; as `file_rows` has them."""
     names = pa.array(sorted(clusters), pa.string())
-    for file in facts_of(DeltaTable(lake / table.name)):
+    for file in facts_of(open_delta(lake / table.name)):
         greatest = file.get("max.run")
         is_old = greatest is not None and greatest <= after
         if is_old or not any(is_within(file, "cluster", cluster) for cluster in clusters):

@@ -7,12 +7,12 @@ so that all of them show the same. SQL functions only, no Python for any row.
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from deltalake import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offsets_tool.errors import UsageError
+from offsets_tool.log.archive.delta import open_delta
 from spark.commit import run_of
 from spark.tables import (
     DERIVATIONS,
@@ -140,7 +140,7 @@ def _stored(session: SparkSession, lake: str, table: Table, run: int | None = No
 
 def _version(path: str, run: int) -> int:
     """The version of a history to which no later run has contributed. These change what is there: no condition on rows helps."""
-    commits = DeltaTable(path).history(_COMMITS_SEEN)
+    commits = open_delta(path).history(_COMMITS_SEEN)
     later = [commit["version"] for commit in commits if run_of(commit.get("userMetadata")) > run]
     newest: int = commits[0]["version"]
     return min(later) - 1 if later else newest

@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from offsets_tool.events import Event, decode
+from offsets_tool.log.archive.delta import delta_rows
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.names import SegmentKind
 from offsets_tool.log.segment import read_segment
@@ -46,7 +46,7 @@ def histories(lake: Path) -> Rows:
 
 
 def rows(lake: Path, table: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = DeltaTable(lake / table).to_pyarrow_table().to_pylist()
+    found: list[dict[str, Any]] = delta_rows(lake / table).to_pylist()
     return found
 
 

@@ -1,12 +1,12 @@
-"""Lakes for the tests: ingested by the one session of the run, read back through deltalake."""
+"""Lakes for the tests: ingested by the one session of the run, read back without it."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from offsets_tool.log.archive.delta import delta_rows
 from offsets_tool.log.discover import find_segments
 from spark.ingest import Ingested, Request, Writer, ingest
 from tests import plain_rows
@@ -29,8 +29,8 @@ def bring(
 
 def rows(lake: Path, table: str) -> list[Row]:
     """The rows that count, in the order of their key."""
-    found = DeltaTable(lake / table).to_pyarrow_table().to_pylist()
-    runs = {row["run"] for row in DeltaTable(lake / "sources").to_pyarrow_table(columns=["run"]).to_pylist()}
+    found = delta_rows(lake / table).to_pylist()
+    runs = {row["run"] for row in delta_rows(lake / "sources", ["run"]).to_pylist()}
     place = "range_start" if table == "sources" else "log_offset"
     counted = [row for row in found if row["run"] in runs]
     return sorted(

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.dataset as ds
-from deltalake import DeltaTable
 
+from offsets_tool.log.archive.delta import delta_dataset
 from offsets_tool.replay.expiry_rows import expiry_row
 from tests import plain_rows
 from tests.spark.histories import TABLES, told
@@ -47,8 +47,7 @@ def of_lake(lake: Path, cluster: str) -> dict[str, Sum]:
 
 
 def _rows(table: Path, cluster: str) -> Iterator[dict[str, Any]]:
-    rows = DeltaTable(table).to_pyarrow_dataset()
-    for batch in rows.to_batches(filter=ds.field("cluster") == cluster, batch_size=1 << 14):
+    for batch in delta_dataset(table).to_batches(filter=ds.field("cluster") == cluster, batch_size=1 << 14):
         yield from batch.to_pylist()
 
 

@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 from deltalake.table import TableAlterer
 from pyspark.sql import SparkSession
 
+from offsets_tool.log.archive.delta import delta_rows
 from spark.commit import ArrowLake, SparkLake
 from spark.ingest import Writer
 from spark.parquet import NewFile
@@ -118,9 +119,7 @@ def half_done(session: SparkSession, lake: Path) -> None:
 def test_half_a_run_does_not_count(session: SparkSession, tmp_path: Path) -> None:
     bring(session, tmp_path / "whole", OTHER)
     half_done(session, tmp_path / "half")
-    assert len(DeltaTable(tmp_path / "half" / "log").to_pyarrow_table()) > len(
-        rows(tmp_path / "whole", "log")
-    )
+    assert delta_rows(tmp_path / "half" / "log").num_rows > len(rows(tmp_path / "whole", "log"))
     assert content(tmp_path / "half") == content(tmp_path / "whole")
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from offsets_tool.log.archive.delta import delta_rows
 from spark.ingest import Request
 from spark.run import Step, run
 from tests.lag.test_data_log import LAG
@@ -127,8 +127,7 @@ def content(lake: Path) -> dict[str, list[Row]]:
     """All rows of all tables that count, but for what tells runs apart."""
     tables = [path.name for path in lake.iterdir() if (path / "_delta_log").is_dir()]
     found = {
-        name: rows(lake, name) if name in TABLES else DeltaTable(lake / name).to_pyarrow_table().to_pylist()
-        for name in tables
+        name: rows(lake, name) if name in TABLES else delta_rows(lake / name).to_pylist() for name in tables
     }
     return {
         name: sorted(({k: v for k, v in row.items() if k not in PASSING} for row in table), key=repr)

@@ -95,12 +95,12 @@ def test_a_replay_is_seen_as_a_whole(session: SparkSession, tmp_path: Path) -> N
 
 IN_DUCKDB = """
 import json, sys, duckdb
-from deltalake import DeltaTable
+from offsets_tool.log.archive.delta import delta_dataset
 
 lake, query = sys.argv[1:]
 connection = duckdb.connect()
 for table in ("sources", "events", "offset_history"):
-    connection.register(table, DeltaTable(f"{lake}/{table}").to_pyarrow_dataset())
+    connection.register(table, delta_dataset(f"{lake}/{table}"))
 found = connection.sql(query)
 print(json.dumps([dict(zip(found.columns, row)) for row in found.fetchall()]))
 """
