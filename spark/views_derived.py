@@ -37,11 +37,12 @@ _GROUP_LAG: Final = View(
     "group_lag",
     "A group: how far behind it is in all partitions whose offsets hold at the end of the log, each as it was told last.",
     f"""
-    SELECT cluster, `group`, count(*) AS partitions, count_if(lag IS NULL) AS unknown, sum(lag) AS lag, sum(lag_min) AS lag_min,
-           if(count(lag_max) = count(*), sum(lag_max), NULL) AS lag_max, max(time_lag_ms) AS time_lag_ms,
+    SELECT cluster, `group`, count(*) AS partitions, count_if(lag IS NULL) AS unknown,
+           try_sum(lag) AS lag, try_sum(lag_min) AS lag_min,
+           if(count(lag_max) = count(*), try_sum(lag_max), NULL) AS lag_max, max(time_lag_ms) AS time_lag_ms,
            min_by(confidence, {_CONFIDENCE}) AS least_confidence,
            worst.topic AS worst_topic, worst.partition AS worst_partition, worst.lag AS worst_lag,
-           sum(data_lost) AS data_lost, sum(beyond_end) AS beyond_end, min(as_of) AS oldest_at, max(as_of) AS newest_at
+           try_sum(data_lost) AS data_lost, try_sum(beyond_end) AS beyond_end, min(as_of) AS oldest_at, max(as_of) AS newest_at
     FROM (
       SELECT *, max(nvl2(lag, struct(lag, topic, partition), NULL)) OVER (PARTITION BY cluster, `group`) AS worst
       FROM current_lag)
@@ -50,7 +51,7 @@ _GROUP_LAG: Final = View(
     {
         "partitions": "Topic partitions of which the group has an offset.",
         "unknown": "Those of them whose lag cannot be told: no part of the sum.",
-        "lag": "Offsets left to read, in all others together; null if there are none.",
+        "lag": "Offsets left to read, in all others together; null if there are none, as all sums are that 64 bits do not hold.",
         "lag_min": "What that was at least.",
         "lag_max": "What that was at most; null if that is open for one of them.",
         "time_lag_ms": "The longest of their time lags, milliseconds; null if none is known.",

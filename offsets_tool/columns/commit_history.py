@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.commit_facts import FACTS, Surroundings, ended_rows
 from offsets_tool.columns.commit_lives import CommitLives
+from offsets_tool.columns.differences import differences
 from offsets_tool.columns.held_commits import uuid_of
 from offsets_tool.columns.row_subjects import RowSubjects
 from offsets_tool.replay.changes import Change, ChangeKind, CommittedOffset, OffsetOf, TopicPartition
@@ -21,6 +22,7 @@ from offsets_tool.replay.history_rows import OffsetEnd, OffsetHistoryRow
 from offsets_tool.replay.offset_lives import OffsetLives
 from offsets_tool.replay.owners import Owner
 from offsets_tool.replay.state import State
+from offsets_tool.wire.longs import difference
 
 Array = np.ndarray[Any, Any]
 
@@ -68,8 +70,8 @@ class CommitHistory:
         inside = np.flatnonzero(~is_first)
         held, after = self._held[run["subject"][known]], np.concatenate((known, inside))
         committed = run["committed_offset"]
-        run["delta"][known] = committed[known] - held["committed_offset"]
-        run["delta"][inside] = committed[inside] - committed[inside - 1]
+        run["delta"][known] = differences(committed[known], held["committed_offset"])
+        run["delta"][inside] = differences(committed[inside], committed[inside - 1])
         run["has_delta"][after] = True
         before = np.concatenate((held, run[inside - 1]))
         last = np.append(begins[1:], len(run)) - 1
@@ -118,7 +120,7 @@ class CommitHistory:
         before = self._history.take_offset(self._subjects.offsets[facts["subject"]])
         if before is None:
             return None
-        run["delta"][place] = facts["committed_offset"] - before.committed_offset
+        run["delta"][place] = difference(int(facts["committed_offset"]), before.committed_offset)
         run["has_delta"][place] = True
         at, when = int(facts["log_offset"]), int(facts["timestamp"])
         return before._replace(to_offset=at, to_timestamp=when, ended=OffsetEnd.SUPERSEDED)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.differences import differences
 from offsets_tool.columns.held_commits import uuid_of
 from offsets_tool.columns.plain_commits import are_plain, numbers
 from offsets_tool.columns.reading import RowsRead
@@ -138,10 +139,10 @@ def _times(rows: pa.RecordBatch) -> Array:
 
 def _run(log_offsets: Array) -> tuple[int, int, int, int]:
     """First and last offset, how many are missing between them, and the offset after the last that is."""
-    gaps = np.diff(log_offsets) - 1
-    there = np.flatnonzero(gaps > 0)
+    there = np.flatnonzero(log_offsets[1:] - 1 > log_offsets[:-1])
+    gaps = differences(log_offsets[there + 1] - 1, log_offsets[there])
     proven_from = int(log_offsets[there[-1] + 1]) if len(there) else 0
-    return int(log_offsets[0]), int(log_offsets[-1]), int(gaps[there].sum()), proven_from
+    return int(log_offsets[0]), int(log_offsets[-1]), sum(gaps.tolist()), proven_from
 
 
 def _keys(rows: pa.RecordBatch) -> tuple[list[bytes], Array]:

@@ -19,12 +19,13 @@ from offsets_tool.lag.time_lag import TimeMethod, Written
 from offsets_tool.log.checkpoints import read_offset_checkpoint
 from offsets_tool.log.crc import Checksums
 from offsets_tool.log.discover import TopicDirectory, find_topics
-from offsets_tool.log.header import MAX_LONG, read_header
+from offsets_tool.log.header import read_header
 from offsets_tool.log.indexes import read_offset_index, read_producer_snapshot, read_time_index
 from offsets_tool.log.mapping import map_file
 from offsets_tool.log.names import OFFSETS_TOPIC, SegmentKind, partition_directory, segment_name
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import Batch, Codec, TimestampType
+from offsets_tool.wire.longs import MAX_LONG
 
 LOG_START: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARK: Final = "replication-offset-checkpoint"

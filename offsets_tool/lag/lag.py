@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from offsets_tool.lag.ends import EndAt, Ends, Life
 from offsets_tool.lag.samples import CommitAt, EndMethod
+from offsets_tool.wire.longs import difference
 
 
 class LagMethod(StrEnum):
@@ -128,7 +129,7 @@ def _earliest(life: Life, log_start: int | None) -> int | None:
 def _above(end: int | None, base: int | None) -> int | None:
     if end is None or base is None:
         return None
-    return end - base if end > base else 0
+    return difference(end, base) if end > base else 0
 
 
 def _method(end: EndAt) -> LagMethod:

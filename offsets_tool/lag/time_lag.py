@@ -11,6 +11,7 @@ from typing import NamedTuple
 from offsets_tool.lag.ends import Ends, Life
 from offsets_tool.lag.lag import Confidence, Known, known_at
 from offsets_tool.lag.samples import CommitAt
+from offsets_tool.wire.longs import difference
 
 
 class TimeMethod(StrEnum):
@@ -79,7 +80,7 @@ def _between(offset: int, life: Life, first: int, last: int) -> int:
     """On the straight line through two samples."""
     grown = life.ends[last] - life.ends[first]
     took = life.times[last] - life.times[first]
-    return life.times[last] - round((life.ends[last] - offset) * took / grown)
+    return difference(life.times[last], round((life.ends[last] - offset) * took / grown))
 
 
 def _clipped(at: int, low: int | None, high: int | None) -> int:
@@ -104,15 +105,15 @@ def time_lag_of(committed: CommitAt | None, there: Known, at: int, written: Writ
     if end.high is not None and offset >= end.high:
         return _NOTHING_LEFT
     known = written_at(offset, there.life) if written is None else written
-    low = 0 if known.latest is None else max(0, at - known.latest)
-    high = None if known.earliest is None else max(0, at - known.earliest)
+    low = 0 if known.latest is None else max(0, difference(at, known.latest))
+    high = None if known.earliest is None else max(0, difference(at, known.earliest))
     if known.method is TimeMethod.NONE:
         return _UNKNOWN
     may_be_caught_up = end.high is None and end.low is not None and offset >= end.low
     if known.at is None or (may_be_caught_up and known.method is not TimeMethod.RECORD):
         return TimeLag(low, low, high, TimeMethod.BOUND, Confidence.LOW)
     # A record that may have come after the moment, or did, is not behind at all.
-    lag = _clipped(max(0, at - known.at), low, high)
+    lag = _clipped(max(0, difference(at, known.at)), low, high)
     return TimeLag(lag, low, high, known.method, _confidence(known))
 
 

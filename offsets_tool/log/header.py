@@ -12,13 +12,13 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.log.crc import Checksums
 from offsets_tool.log.draft import draft_of
 from offsets_tool.rows import NO_TIMESTAMP, Batch, Codec, TimestampType
+from offsets_tool.wire.longs import MAX_LONG
 
 LOG_OVERHEAD: Final = 12
 MAGIC_AT: Final = 16
 SHORTEST_HEADER: Final = MAGIC_AT + 1
 HEADER_SIZE_V2: Final = 61
 MAX_INT: Final = 2**31 - 1
-MAX_LONG: Final = 2**63 - 1
 
 _V2: Final = struct.Struct(">qiiBIhiqqqhii")
 _LEGACY: Final = struct.Struct(">qiIBB")

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import DecodeError
-from offsets_tool.log.header import LOG_OVERHEAD, MAX_LONG, key_at
+from offsets_tool.log.header import LOG_OVERHEAD, key_at
 from offsets_tool.log.records_v2 import RECORD_LIMIT
 from offsets_tool.rows import NO_TIMESTAMP, Batch, LogRecord, TimestampType
+from offsets_tool.wire.longs import MAX_LONG
 
 _LEGACY: Final = struct.Struct(">qiIBB")
 _LONG: Final = struct.Struct(">q")

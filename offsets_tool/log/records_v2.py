@@ -8,8 +8,9 @@ from typing import Final
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.draft import draft_of
-from offsets_tool.log.header import MAX_LONG, increment_sequence
+from offsets_tool.log.header import increment_sequence
 from offsets_tool.rows import Batch, Header, LogRecord, TimestampType
+from offsets_tool.wire.longs import MAX_LONG
 
 RECORD_LIMIT: Final = 1 << 20
 """Records and headers of one batch: a bound on memory, far above what message.max.bytes lets through."""

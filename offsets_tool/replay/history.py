@@ -37,6 +37,7 @@ from offsets_tool.replay.owners import NameOf, Owner, Owners
 from offsets_tool.replay.state import State
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.json import uuid_text
+from offsets_tool.wire.longs import difference
 
 
 class Turn(NamedTuple):
@@ -175,7 +176,7 @@ class History:
 
     def _offset(self, change: Change, subject: OffsetOf, commit: CommittedOffset) -> OffsetHistoryRow:
         was = change.before
-        delta = commit.committed_offset - was.committed_offset if isinstance(was, CommittedOffset) else None
+        delta = _delta(commit, was) if isinstance(was, CommittedOffset) else None
         pending = self._made.pop(subject, None) if change.kind is ChangeKind.COMMITTED else None
         if pending is None:
             return self._commit(change, subject, commit, delta)
@@ -189,7 +190,7 @@ class History:
         offset = OffsetOf(subject.group, subject.topic, subject.partition)
         was = self._open.get(offset)
         commit = pending.commit
-        delta = commit.committed_offset - was.committed_offset if isinstance(was, OffsetHistoryRow) else None
+        delta = _delta(commit, was) if isinstance(was, OffsetHistoryRow) else None
         return self._commit(change, offset, commit, delta)._replace(
             counted=False,
             began=OffsetBegan.TRANSACTION,
@@ -211,6 +212,10 @@ class History:
         if owner.member_id is None and self._after_gap is not None and commit.log_offset >= self._after_gap:
             owner = owner._replace(is_known=False)
         return offset_row(change, offset, commit, owner, delta)
+
+
+def _delta(commit: CommittedOffset, before: CommittedOffset | OffsetHistoryRow) -> int:
+    return difference(commit.committed_offset, before.committed_offset)
 
 
 def _is_one_write(last: Change, change: Change) -> bool:

@@ -8,7 +8,8 @@ from typing import Final
 from offsets_tool.columns.fast.crc import crc32c
 from offsets_tool.columns.fast.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B, Bit, put
 from offsets_tool.columns.fast.machine import big_i16, big_i32, big_i64, big_u32, compiled, load_u8, step
-from offsets_tool.log.header import HEADER_SIZE_V2, MAX_LONG
+from offsets_tool.log.header import HEADER_SIZE_V2
+from offsets_tool.wire.longs import MAX_LONG
 
 _HIGHEST_CODEC: Final = 4
 

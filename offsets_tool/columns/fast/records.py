@@ -10,6 +10,7 @@ from offsets_tool.columns.fast.commits import read_flexible, read_marker, read_p
 from offsets_tool.columns.fast.interned import key_number
 from offsets_tool.columns.fast.layout import NO_KEY, B, Bit, Kind, R, get, put
 from offsets_tool.columns.fast.machine import big_i16, compiled, load_u8, step
+from offsets_tool.wire.longs import MAX_LONG, MIN_LONG
 
 DONE: Final = 0
 DECLINED: Final = -1
@@ -36,7 +37,6 @@ _TOMBSTONE: Final = int(Kind.TOMBSTONE)
 
 _LOG_APPEND_TIME: Final = int(Bit.LOG_APPEND_TIME)
 _CONTROL: Final = int(Bit.CONTROL)
-_LOWEST: Final = -0x8000000000000000
 
 
 @compiled
@@ -149,18 +149,22 @@ def _read_commit(data: int, value: int, size: int, tables: int, records: int, ro
 def _place(
     batches: int, number: int, timestamp_delta: int, offset_delta: int, records: int, row: int
 ) -> bool:
-    """Batch, offset and time of a record; False where they do not fit 64 bits."""
+    """Batch, offset and time of a record; False where they do not fit 64 bits.
+
+    Compared before adding: a signed sum that overflows has no meaning for LLVM, which drops tests of it.
+    """
     base_offset, base_timestamp = get(batches, _BASE_OFFSET, number), get(batches, _BASE_TIMESTAMP, number)
+    # No base offset is below 0, and no difference of times has more than 56 bits.
+    if offset_delta > MAX_LONG - base_offset:
+        return False
+    if timestamp_delta > 0 and base_timestamp > MAX_LONG - timestamp_delta:
+        return False
+    if timestamp_delta < 0 and base_timestamp < MIN_LONG - timestamp_delta:
+        return False
     offset, timestamp = base_offset + offset_delta, base_timestamp + timestamp_delta
-    if offset_delta > 0 and offset < base_offset:
-        return False
-    if (timestamp_delta > 0 and timestamp < base_timestamp) or (
-        timestamp_delta < 0 and timestamp > base_timestamp
-    ):
-        return False
     if get(batches, _ATTRIBUTES, number) & _LOG_APPEND_TIME:
         timestamp = get(batches, _MAX_TIMESTAMP, number)
-    if timestamp == _LOWEST:
+    if timestamp == MIN_LONG:
         return False
     put(records, _BATCH, row, number)
     put(records, _LOG_OFFSET, row, offset)

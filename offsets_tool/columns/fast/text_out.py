@@ -37,7 +37,7 @@ def write_number(out: int, value: int) -> int:
         store_u8(out, _MINUS)
         out += 1
     # Unsigned, so that the least integer has a magnitude too.
-    left = np.uint64(-value) if value < 0 else np.uint64(value)
+    left = _NONE - np.uint64(value) if value < 0 else np.uint64(value)
     digits, rest = 1, left // _TEN
     while rest > _NONE:
         digits += 1

@@ -1,15 +1,19 @@
 """Both lanes over the same bytes, as tables that can be compared: what the fast lane gives must be what the reference gives."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
 
-from offsets_tool.columns.decode import decode_batches, log_batches
+from offsets_tool.columns.decode import count_outcomes, decode_batches, log_batches
 from offsets_tool.columns.fast.assemble import Assembler
 from offsets_tool.columns.fast.lane import Chunk, Lane
+from offsets_tool.columns.fast.sums import run_of
 from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batch import read_content
+from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.walk import Walker
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
 from offsets_tool.table_rows import EventRow, LogRow
@@ -24,27 +28,46 @@ SEGMENTS = sorted(
 
 
 class Tables:
-    """Rows of `log` and `events`, and what was unreadable."""
+    """Rows of `log` and `events`, what was unreadable, and the ledger of it all."""
 
     def __init__(self) -> None:
         self._log: list[pa.RecordBatch] = []
         self._events: list[pa.RecordBatch] = []
+        self._waiting: list[LogRecord] = []
         self.unreadable: list[Unreadable] = []
+        self.ledger = Ledger("s", 3)
         self.rows_in_lane = 0
         self.declined = 0
 
     def add(self, log: pa.RecordBatch, events: pa.RecordBatch) -> None:
-        self._log.append(log.cast(LOG))
-        self._events.append(events.cast(EVENTS))
+        self.settle()
+        self._add(log, events)
 
-    def add_records(self, records: list[LogRecord]) -> None:
-        log = list(log_batches(records, cluster="c", source="s", run=1))
+    def _add(self, log: pa.RecordBatch, events: pa.RecordBatch) -> None:
+        self._log.append(log)
+        self._events.append(events)
+        count_outcomes(events, self.ledger)
+
+    def add_records(self, records: Iterable[LogRecord]) -> None:
+        """Tables of few rows are costly, so they are made of many records."""
+        self._waiting += records
+
+    def settle(self) -> None:
+        """Rows of the records that wait."""
+        log = list(log_batches(self._waiting, cluster="c", source="s", run=1))
+        self._waiting = []
         for rows, events in zip(log, decode_batches(log), strict=True):
-            self.add(rows, events)
+            self._add(rows, events)
 
     def tables(self) -> tuple[pa.Table, pa.Table, list[Unreadable]]:
-        log = pa.Table.from_batches(self._log, LOG).combine_chunks()
-        return log, pa.Table.from_batches(self._events, EVENTS).combine_chunks(), self.unreadable
+        return _whole(self._log, LOG), _whole(self._events, EVENTS), self.unreadable
+
+
+def _whole(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """One table of them; what a lane encodes as a dictionary the schema does not."""
+    alike = groupby(batches, lambda batch: batch.schema)
+    tables = [pa.Table.from_batches(some).cast(schema) for _, some in alike]
+    return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
 
 
 def by_reference(data: bytes) -> Tables:
@@ -53,6 +76,7 @@ def by_reference(data: bytes) -> Tables:
     for item in Walker(view, "s").walk():
         read = read_content(view, item, "s", 3) if isinstance(item, Batch) else item
         _keep(tables, read)
+    tables.settle()
     return tables
 
 
@@ -62,27 +86,32 @@ def by_lane(data: bytes, lane: Lane | None = None) -> Tables:
     for item in (lane or Lane(memoryview(data), "s", 3)).read():
         if isinstance(item, Chunk):
             tables.rows_in_lane += item.records.shape[1]
+            tables.ledger.add_run(run_of(item, tables.ledger.last_offset))
             log, events = assembler.rows(item, ORIGIN)
             assert log is not None
             tables.add(log, events)
         else:
             tables.declined += isinstance(item, BatchRead)
             _keep(tables, item)
+    tables.settle()
     return tables
 
 
 def _keep(tables: Tables, item: BatchRead | Unreadable) -> None:
+    tables.ledger.add(item)
     if isinstance(item, Unreadable):
         tables.unreadable.append(item)
     elif item.unreadable is not None:
         tables.unreadable.append(item.unreadable)
     else:
-        tables.add_records(list(item.records))
+        tables.add_records(item.records)
 
 
 def assert_same(data: bytes) -> Tables:
     """The lane's tables, after they were found equal to the reference's."""
     reference, lane = by_reference(data), by_lane(data)
+    ours, theirs = (replace(each.ledger.entry(), out_of_order=0) for each in (lane, reference))
+    assert ours == theirs
     for ours, theirs in zip(lane.tables(), reference.tables(), strict=True):
         if isinstance(ours, pa.Table):
             assert ours.num_rows == theirs.num_rows

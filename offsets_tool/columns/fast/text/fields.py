@@ -90,7 +90,7 @@ def columns(chunk: Chunk, key_sizes: Array) -> dict[str, Array]:
     found |= {name: chunk.records[field] for name, field in RECORD_NUMBERS.items()}
     from_base = chunk.records[R.LOG_OFFSET] - found["base_offset"][chunk.records[R.BATCH]]
     found["sequence"] = found["base_sequence"][chunk.records[R.BATCH]] + from_base
-    found["last_sequence"] = found["base_sequence"] + found["last_offset"] - found["base_offset"]
+    found["last_sequence"] = found["base_sequence"] + (found["last_offset"] - found["base_offset"])
     found["key_size"] = key_sizes
     return found
 

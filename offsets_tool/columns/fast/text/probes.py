@@ -13,9 +13,10 @@ from offsets_tool.columns.fast.text.fields import BATCH_NUMBERS, NUMBERS
 from offsets_tool.columns.fast.text.samples import Sample
 from offsets_tool.columns.fast.text.template import Text
 from offsets_tool.events import decode_key, decode_value, encode_value
-from offsets_tool.log.header import MAX_INT, MAX_LONG
+from offsets_tool.log.header import MAX_INT
 from offsets_tool.rows import Batch, LogRecord
 from offsets_tool.wire.json import uuid_text
+from offsets_tool.wire.longs import MAX_LONG
 
 _MAX_SHORT: Final = 2**15 - 1
 _NARROW: Final = {

@@ -1,0 +1,17 @@
+"""Differences of columns of int64, bounded as wire.longs bounds them: numpy's own wrap around without a word."""
+
+from typing import Any
+
+import numpy as np
+
+from offsets_tool.wire.longs import MAX_LONG, MIN_LONG
+
+Array = np.ndarray[Any, Any]
+
+
+def differences(numbers: Array, less: Array) -> Array:
+    """Each of `numbers` without its counterpart in `less`; beyond 64 bits the bound."""
+    wrapped: Array = numbers - less
+    # Only numbers of unlike signs can be so far apart, and then the difference has the sign of the wrong one.
+    beyond = ((numbers ^ less) & (numbers ^ wrapped)) < 0
+    return np.where(beyond, np.where(numbers < 0, MIN_LONG, MAX_LONG), wrapped) if beyond.any() else wrapped
