@@ -13,13 +13,32 @@ import click
 
 from offsets_tool.cli import SETTINGS, LazyGroup, Place
 from offsets_tool.cli.options import format_option
+from offsets_tool.cli.render import ProgressBar, default_format, note, output, write_rows
+from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import OffsetsToolError
 
 if TYPE_CHECKING:
     from spark.ingest import Ingested, Request
 
-_COLUMNS = ("run", "sources", "bytes", "records", "decoded", "kept_raw", "control", "seconds")
-"""What fits a terminal; JSON lines have all sums."""
+_TABLE = Table.of(
+    Column.number("run", 1),
+    Column.number("sources", 3),
+    Column.number("bytes", 7),
+    Column.number("records", 2),
+    Column.number("decoded", 5),
+    Column.number("kept_raw", 4),
+    Column.number("control", 8),
+    Column.number("seconds", 6),
+)
+"""JSON lines have all sums."""
+_COMPACTED = Table.of(
+    Column.name("table", 1),
+    Column.number("files_before", 2),
+    Column.number("files_after", 3),
+    Column.number("bytes_before", 4),
+    Column.number("bytes_after", 5),
+    Column.number("files_deleted", 6),
+)
 _EPILOG = """
 \b
 Examples:
@@ -81,7 +100,9 @@ def main() -> None:
     help="Who writes files: tasks with Arrow, or Spark (slow, for storage that only Spark can write).",
 )
 @format_option
-def ingest_command(*, sources: tuple[str, ...], format_: str | None, **options: Any) -> None:
+def ingest_command(
+    *, sources: tuple[str, ...], format_: str | None, wide: bool, show: tuple[str, ...], **options: Any
+) -> None:
     """Reads SOURCE... into the Delta tables `log` (records as they lay in the log), `events` (decoded) and `sources` (the ledger).
 
     SOURCE is a .log file, a __consumer_offsets-N directory, a broker's data directory, a directory of those, a tar, or a
@@ -89,10 +110,11 @@ def ingest_command(*, sources: tuple[str, ...], format_: str | None, **options: 
     moment and run again, the tables are the same.
     """
     from offsets_tool.cli.evidence import parse_columns  # noqa: PLC0415 - heavy, and not needed for --help
-    from offsets_tool.cli.render import default_format, note, output, write_rows  # noqa: PLC0415
     from spark.ingest import Request, Writer  # noqa: PLC0415
 
     began = time.monotonic()
+    chosen = format_ or default_format()
+    table = _TABLE.chosen(chosen, {"wide": wide, "show": show})
     options["columns"] = parse_columns(options["columns"])
     options["writer"] = Writer(options["writer"])
     done = _ingest(Request(paths=sources, **options))
@@ -101,24 +123,24 @@ def ingest_command(*, sources: tuple[str, ...], format_: str | None, **options: 
     if done.run is None:
         note("nothing new: the tables are as they were")
     with output(None) as out:
-        write_rows(out, [_summary(done, time.monotonic() - began)], format_ or default_format(), _COLUMNS)
+        write_rows(out, [_summary(done, time.monotonic() - began)], chosen, table)
 
 
 @click.command("sql", epilog=_SQL_EPILOG)
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @format_option
-def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None) -> None:
+def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **options: Any) -> None:
     """Answers each QUERY, in Spark's SQL, over the lake's tables and views. `SELECT name, comment FROM contents` names them.
 
     Without QUERY, what is typed or piped in is asked, each query up to a line that ends with a semicolon. All answers are of
     the lake as it was when the command began, of whole runs only.
     """
-    from offsets_tool.cli.render import default_format, note, output, write_rows  # noqa: PLC0415 - heavy
     from spark.session import session  # noqa: PLC0415
     from spark.sql import ask, statements  # noqa: PLC0415
     from spark.views import open_lake  # noqa: PLC0415
 
+    chosen = format_ or default_format()
     running = session("offsets-spark sql")
     shown = open_lake(running, lake)
     is_talk = not queries and sys.stdin.isatty()
@@ -126,7 +148,8 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None) -> 
         for query in queries or statements(_lines(is_talk)):
             try:
                 answer = ask(running, shown, query)
-                write_rows(out, answer.rows, format_ or default_format(), answer.columns)
+                table = Table.of_names(answer.columns).chosen(chosen, options)
+                write_rows(out, answer.rows, chosen, table)
             except OffsetsToolError as error:
                 if not is_talk:
                     raise
@@ -156,19 +179,19 @@ def _lines(is_talk: bool) -> Iterator[str]:
     help="Days for which files of older versions stay, for who reads these; with 0, nothing else may read meanwhile.",
 )
 @format_option
-def compact_command(*, lake: str, days_kept: int, format_: str | None) -> None:
+def compact_command(*, lake: str, days_kept: int, format_: str | None, **options: Any) -> None:
     """Makes few, sorted files of the many small ones that ingests and replays leave, and deletes what no version needs.
 
     The rows stay as they are. A table to which nothing came since is left alone.
     """
-    from offsets_tool.cli.render import default_format, output, write_rows  # noqa: PLC0415 - heavy
-    from spark.compact import Compacted, compact  # noqa: PLC0415
+    from spark.compact import compact  # noqa: PLC0415
     from spark.session import session  # noqa: PLC0415
 
+    chosen = format_ or default_format()
+    table = _COMPACTED.chosen(chosen, options)
     done = compact(lake, lambda: session("offsets-spark compact"), days_kept)
     with output(None) as out:
-        rows = (table._asdict() for table in done)
-        write_rows(out, rows, format_ or default_format(), Compacted._fields)
+        write_rows(out, (one._asdict() for one in done), chosen, table)
 
 
 def _ingest(request: "Request") -> "Ingested":
@@ -212,8 +235,6 @@ class Bar:
             self._bar.close()
 
     def show(self, done: int, total: int) -> None:
-        from offsets_tool.cli.render import ProgressBar  # noqa: PLC0415
-
         self._bar = self._bar or ProgressBar(total, shown=True)
         self._bar.advance(done - self._shown)
         self._shown = done

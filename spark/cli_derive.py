@@ -11,7 +11,7 @@ from offsets_tool.cli.filters import A_TIME, tz_option
 from offsets_tool.cli.moment_texts import Clock, parse_optional_time
 from offsets_tool.cli.options import format_option
 from spark.cli import spark_errors
-from spark.cli_run import show
+from spark.cli_run import show, take_shown
 
 _GRIDS = {"1m": 60_000, "5m": 300_000, "1h": 3_600_000}
 _LAG_EPILOG = """
@@ -39,7 +39,7 @@ Examples:
 @click.option("--until", metavar="TIME", help="Up to a time, without it.")
 @tz_option
 @format_option
-def lag_command(*, lake: str, format_: str | None, **options: Any) -> None:
+def lag_command(*, lake: str, **options: Any) -> None:
     """Tells in the Delta table `lag` how far behind every group was at each of its commits, in offsets and in time.
 
     Ends come from --ends, from the directories of data topics in SOURCE (index files and batch headers, no data), and from
@@ -67,16 +67,17 @@ def lag_command(*, lake: str, format_: str | None, **options: Any) -> None:
         until=parse_optional_time(options["until"], "--until", clock),
         last_stable=options["read_committed"],
     )
+    shown = take_shown(options)
     with spark_errors("lag"):
         step = run_lag(lake, lambda: session("offsets-spark lag"), request)
-    show([step], format_)
+    show([step], shown)
 
 
 @click.command("expiry", epilog=_EXPIRY_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @policy_options
 @format_option
-def expiry_command(*, lake: str, format_: str | None, **options: Any) -> None:
+def expiry_command(*, lake: str, **options: Any) -> None:
     """Tells in the Delta table `expiry` when each committed offset expires, by which rule, and why each went that is gone.
 
     The rows are those of `offsets-tool expiry`, of every cluster. Clusters of which nothing is new are left as they are.
@@ -90,6 +91,7 @@ def expiry_command(*, lake: str, format_: str | None, **options: Any) -> None:
         retentions=[parse_duration(text, "--retention") for text in options["retentions"]],
         check_interval_ms=parse_duration(options["check_interval"], "--check-interval"),
     )
+    shown = take_shown(options)
     with spark_errors("expiry"):
         step = run_expiry(lake, lambda: session("offsets-spark expiry"), request)
-    show([step], format_)
+    show([step], shown)

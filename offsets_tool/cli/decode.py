@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 import click
 
 from offsets_tool.cli.clock_places import note_range, write_caption
-from offsets_tool.cli.dialect_output import dump_log_writer, formatter_writer
+from offsets_tool.cli.dialect_output import DUMP_LOG, dump_log_writer, formatter_writer
 from offsets_tool.cli.event_json import event_json, event_summary
 from offsets_tool.cli.evidence import Evidence, evidence_options
 from offsets_tool.cli.filters import filter_options, parse_filters
@@ -14,13 +14,23 @@ from offsets_tool.cli.moment_texts import Clock
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, json_line, output, write_rows
+from offsets_tool.cli.table import Column, Table
 from offsets_tool.cli.text_lane import TextLane
 from offsets_tool.columns.fast.text.printer import Printer
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
 
-COLUMNS = ("partition", "offset", "time", "type", "group", "about", "value", "problem")
+TABLE = Table.of(
+    Column.number("partition", 1),
+    Column.number("offset", 2),
+    Column.time("time", 8),
+    Column.word("type", 3),
+    Column.name("group", 4),
+    Column.name("about", 7),
+    Column.name("value", 6),
+    Column.name("problem", 5),
+)
 
 _EPILOG = """
 \b
@@ -49,17 +59,7 @@ Write = Callable[[BinaryIO, Reading], None]
 @click.option("--no-records", is_flag=True, help="With --formatter dump-log: batch lines only.")
 @click.option("--raw", is_flag=True, help="Add key and value bytes (base64) to every JSON object.")
 @output_options
-def decode_command(
-    *,
-    formatter: str | None,
-    kafka_version: str | None,
-    no_records: bool,
-    raw: bool,
-    format_: str | None,
-    output_path: str | None,
-    strict: bool,
-    **options: Any,
-) -> None:
+def decode_command(*, output_path: str | None, strict: bool, **options: Any) -> None:
     """Shows every record of LOG..., one JSON object each, or as a Kafka release's own tool prints it.
 
     LOG is a .log file, a __consumer_offsets-N directory, a broker's data directory, a directory of those, a compressed
@@ -68,51 +68,53 @@ def decode_command(
     """
     clock = Clock.of(options)
     filters = parse_filters(options, clock)
-    write = _writer(formatter, kafka_version, no_records, raw=raw, format_=format_, output_path=output_path)
+    write = _writer(options, default_format(output_path))
     to_terminal = default_format(output_path) == "table"
     parts = Evidence.of(options).parts(filters.log_partitions())
     said = note_range(filters, parts, clock)
     reading = Reading(parts, filters, strict=strict, progress=not to_terminal, hashes=False)
-    shown_as = "" if formatter else format_ or default_format(output_path)
+    shown_as = "" if options["formatter"] else options["format_"] or default_format(output_path)
     with reading, output(output_path, reading.files) as out:
         write_caption(out, shown_as, said)
         write(out, reading)
     reading.finish()
 
 
-def _writer(
-    formatter: str | None,
-    kafka_version: str | None,
-    no_records: bool,
-    *,
-    raw: bool,
-    format_: str | None,
-    output_path: str | None,
-) -> Write:
-    if formatter is not None and (format_ or raw):
-        raise UsageError("--formatter prints as Kafka does: drop --format and --raw, or drop --formatter")
-    if no_records and formatter != "dump-log":
+def _writer(options: dict[str, Any], default: str) -> Write:
+    _refuse_what_excludes_another(options)
+    formatter, kafka_version = options["formatter"], options["kafka_version"]
+    if formatter == DUMP_LOG:
+        return dump_log_writer(kafka_version, records=not options["no_records"])
+    if formatter is not None:
+        return formatter_writer(formatter, kafka_version)
+    format_ = options["format_"] or default
+    table = TABLE.chosen(format_, options)
+    return _json_writer(options["raw"]) if format_ == "jsonl" else _table_writer(format_, table)
+
+
+def _refuse_what_excludes_another(options: dict[str, Any]) -> None:
+    formatter = options["formatter"]
+    ours = [
+        f"--{name}"
+        for name in ("format", "raw", "show", "wide")
+        if options.get(name) or options.get(f"{name}_")
+    ]
+    if formatter is not None and ours:
+        raise UsageError(f"--formatter prints as Kafka does: drop {' and '.join(ours)}, or drop --formatter")
+    if options["no_records"] and formatter != DUMP_LOG:
         raise UsageError(
             "--no-records leaves out dump-log's record lines: add --formatter dump-log, or drop it"
         )
-    if formatter is None and kafka_version:
+    if formatter is None and options["kafka_version"]:
         raise UsageError(
             "--kafka-version says whose output --formatter gives: name a --formatter, or drop it"
         )
-    if formatter == "dump-log":
-        return dump_log_writer(kafka_version, records=not no_records)
-    if formatter is not None:
-        return formatter_writer(formatter, kafka_version)
-    return _events_writer(format_ or default_format(output_path), raw)
 
 
-def _events_writer(format_: str, raw: bool) -> Write:
-    if format_ == "jsonl":
-        return _json_writer(raw)
-
+def _table_writer(format_: str, table: Table) -> Write:
     def write(out: BinaryIO, reading: Reading) -> None:
         rows = (event_summary(event) for event in reading.events())
-        write_rows(out, rows, format_, COLUMNS)
+        write_rows(out, rows, format_, table)
 
     return write
 

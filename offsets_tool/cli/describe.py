@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE, Layout
+from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE
 from offsets_tool.cli.ends import KnownEnds, ends_options
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
@@ -15,6 +15,7 @@ from offsets_tool.cli.moment_notes import place
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, moment_options, open_replay
+from offsets_tool.cli.table import Table
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.placement import DEFAULT_PARTITIONS, partition_for
 from offsets_tool.replay.changes import GroupKind
@@ -35,7 +36,7 @@ class View(NamedTuple):
     """What one of --offsets, --members, --state shows."""
 
     rows: Callable[[Moment, Wanted], list[Row]]
-    layout: Layout
+    table: Table
 
 
 _VIEWS = {
@@ -82,6 +83,7 @@ def describe_command(
     LOG-END-OFFSET and LAG come from --ends, or from the data topics' own directories beside LOG; else they are "-".
     """
     chosen = format_ or default_format(output_path)
+    table = _VIEWS[view].table.chosen(chosen, options)
     wanted = parse_wanted(options)
     ends = KnownEnds(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
@@ -89,11 +91,9 @@ def describe_command(
         rows = _VIEWS[view].rows(moment, wanted)
         if view == "offsets":
             add_lag(moment, ends, rows)
-        layout = _VIEWS[view].layout
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
-            shown = rows if chosen == "jsonl" else [layout.row(row) for row in rows]
-            write_rows(out, shown, chosen, layout.columns)
+            write_rows(out, rows, chosen, table)
         _say_what_is_not_shown(moment, wanted, view, rows)
         _refuse_missing(replay, wanted, partitions)
     replay.finish()

@@ -3,30 +3,13 @@
 Headers and the form of assignments ("topic:0,1;other:2") are those of Kafka 4; "-" is what is not there.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from offsets_tool.cli.table import Column, Table
 
 Row = dict[str, Any]
-
-
-class Layout(NamedTuple):
-    """A table: from its headers to what gives the cell."""
-
-    cells: Mapping[str, Callable[[Row], Any]]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(self.cells)
-
-    def row(self, row: Row) -> Row:
-        """The row under the table's headers."""
-        shown = {name: cell(row) for name, cell in self.cells.items()}
-        return {name: "-" if value is None or value == "" else value for name, value in shown.items()}
-
-
-def _field(name: str) -> Callable[[Row], Any]:
-    return lambda row: row[name]
 
 
 def _if_known(name: str) -> Callable[[Row], Any]:
@@ -38,13 +21,13 @@ def _assignment(prefix: str) -> Callable[[Row], Any]:
 
     def cell(row: Row) -> Any:
         if row[f"{prefix}assignment"] is not None:
-            return _by_topic(row[f"{prefix}assignment"], "-", "{}:{}")
+            return _by_topic(row[f"{prefix}assignment"], "-", "{}:{}") or None
         kinds = ("active", "standby", "warmup")
         tasks = [
             (kind, _by_topic(row[f"{prefix if prefix else ''}{kind}_tasks"] or [], "_", "{}:[{}]"))
             for kind in kinds
         ]
-        return " ".join(f"{kind.upper()}: {text}" for kind, text in tasks if text)
+        return " ".join(f"{kind.upper()}: {text}" for kind, text in tasks if text) or None
 
     return cell
 
@@ -62,41 +45,35 @@ def _count(row: Row) -> int | None:
     return None if owned is None else len(owned)
 
 
-OFFSETS: Final = Layout(
-    {
-        "GROUP": _field("group"),
-        "TOPIC": _field("topic"),
-        "PARTITION": _field("partition"),
-        "CURRENT-OFFSET": _if_known("committed_offset"),
-        "LOG-END-OFFSET": _field("log_end_offset"),
-        "LAG": _field("lag"),
-        "CONSUMER-ID": _field("member_id"),
-        "HOST": _field("client_host"),
-        "CLIENT-ID": _field("client_id"),
-    }
+OFFSETS: Final = Table.of(
+    Column.name("GROUP", 1),
+    Column.name("TOPIC", 2),
+    Column.number("PARTITION", 3),
+    Column.number("CURRENT-OFFSET", 4, _if_known("committed_offset")),
+    Column.number("LOG-END-OFFSET", 6),
+    Column.number("LAG", 5),
+    Column.name("CONSUMER-ID", 7, "member_id"),
+    Column.name("HOST", 9, "client_host"),
+    Column.name("CLIENT-ID", 8),
 )
-MEMBERS: Final = Layout(
-    {
-        "GROUP": _field("group"),
-        "CONSUMER-ID": _field("member_id"),
-        "GROUP-INSTANCE-ID": _field("instance_id"),
-        "HOST": _field("client_host"),
-        "CLIENT-ID": _field("client_id"),
-        "#PARTITIONS": _count,
-        "CURRENT-EPOCH": _field("member_epoch"),
-        "CURRENT-ASSIGNMENT": _assignment(""),
-        "TARGET-ASSIGNMENT": _assignment("target_"),
-    }
+MEMBERS: Final = Table.of(
+    Column.name("GROUP", 1),
+    Column.name("CONSUMER-ID", 2, "member_id"),
+    Column.name("GROUP-INSTANCE-ID", 8, "instance_id"),
+    Column.name("HOST", 6, "client_host"),
+    Column.name("CLIENT-ID", 5),
+    Column.number("#PARTITIONS", 3, _count),
+    Column.number("CURRENT-EPOCH", 7, "member_epoch"),
+    Column.name("CURRENT-ASSIGNMENT", 4, _assignment("")),
+    Column.name("TARGET-ASSIGNMENT", 9, _assignment("target_")),
 )
-STATE: Final = Layout(
-    {
-        "GROUP": _field("group"),
-        "ASSIGNMENT-STRATEGY": _field("assignor"),
-        "STATE": _if_known("state"),
-        "GENERATION": _field("generation"),
-        "GROUP-EPOCH": _field("epoch"),
-        "TARGET-ASSIGNMENT-EPOCH": _field("assignment_epoch"),
-        "#MEMBERS": _if_known("members"),
-        "LOG-PARTITION": _field("log_partition"),
-    }
+STATE: Final = Table.of(
+    Column.name("GROUP", 1),
+    Column.name("ASSIGNMENT-STRATEGY", 6, "assignor"),
+    Column.word("STATE", 2, _if_known("state")),
+    Column.number("GENERATION", 4),
+    Column.number("GROUP-EPOCH", 5, "epoch"),
+    Column.number("TARGET-ASSIGNMENT-EPOCH", 8, "assignment_epoch"),
+    Column.number("#MEMBERS", 3, _if_known("members")),
+    Column.number("LOG-PARTITION", 7),
 )

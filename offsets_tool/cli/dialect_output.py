@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.reading import Reading
@@ -17,11 +17,13 @@ from offsets_tool.errors import UsageError
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 Write = Callable[[BinaryIO, Reading], None]
+DUMP_LOG: Final = "dump-log"
+"""The name of kafka-dump-log among the formatters."""
 
 
 def formatter_writer(name: str, kafka_version: str | None) -> Write:
     """The console consumer with one of Kafka's formatters: data records only, part after part."""
-    dialect = formatter(name, kafka_version)
+    dialect = formatter(name, kafka_version, besides=(DUMP_LOG,))
 
     def show(record: LogRecord) -> Output:
         return NOTHING if record.is_control else dialect.format(record)

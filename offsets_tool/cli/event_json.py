@@ -99,7 +99,7 @@ def event_summary(event: Event) -> dict[str, Any]:
         "time": time_text(record.timestamp),
         "type": _type_name(event),
         "group": None if event.group is None else java_text(event.group),
-        "about": "" if event.key is None else _about(to_json(event.key.data, 0)),
+        "about": None if event.key is None else _about(to_json(event.key.data, 0)),
         "value": _value_text(event),
         "problem": event.problem,
     }
@@ -120,18 +120,19 @@ def _type_name(event: Event) -> str:
     return event.key.type.name if event.key else f"type {event.type_id}"
 
 
-def _about(key: dict[str, Any]) -> str:
-    """What a key names beside the group: topic-partition, member, regular expression."""
+def _about(key: dict[str, Any]) -> str | None:
+    """What a key names beside the group: topic-partition, member, regular expression; None for nothing."""
     if "topic" in key:
         return f"{key['topic']}-{key['partition']}"
-    return " ".join(str(value) for name, value in key.items() if name not in ("group", "groupId"))
+    named = [str(value) for name, value in key.items() if name not in ("group", "groupId")]
+    return " ".join(named) if named else None
 
 
-def _value_text(event: Event) -> str:
+def _value_text(event: Event) -> str | None:
     if event.tombstone:
         return "tombstone"
     if event.value is None:
-        return ""
+        return None
     data = to_json(event.value.data, event.value.version)
     return " ".join(f"{name}={_brief(value)}" for name, value in data.items())
 

@@ -13,6 +13,7 @@ from offsets_tool.cli.moment_notes import gaps, orphans
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.cli.table import Column, Table
 from offsets_tool.dialects.versions import name_of, parse_release
 from offsets_tool.replay.causes import Known
 from offsets_tool.replay.expiry import Release
@@ -22,21 +23,6 @@ from offsets_tool.replay.views_expiry import Row, all_losses, explained, gone_ro
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-COLUMNS = (
-    "STATUS",
-    "GROUP",
-    "TOPIC",
-    "PARTITION",
-    "OFFSET",
-    "COMMITTED-AT",
-    "RETENTION",
-    "AT",
-    "IN",
-    "WHY",
-    "CONFIDENCE",
-    "OR",
-    "LOG",
-)
 _TIMES = ("expires_at", "gone_at", "expected_at")
 
 _EPILOG = """
@@ -78,6 +64,38 @@ def policy_options(command: F) -> F:
     return command
 
 
+def _is_live(row: Row) -> bool:
+    return bool(row["status"] == "live")
+
+
+def _is_due(row: Row) -> bool:
+    return _is_live(row) and row["in_ms"] is not None
+
+
+def _at(row: Row) -> str | None:
+    """When it expires or went; the log may not tell."""
+    if _is_live(row):
+        return _moment_text(row["expires_at"]) or "never"
+    return _moment_text(row["gone_at"])
+
+
+TABLE = Table.of(
+    Column.word("STATUS", 1),
+    Column.name("GROUP", 2),
+    Column.name("TOPIC", 3),
+    Column.number("PARTITION", 4),
+    Column.number("OFFSET", 9, "committed_offset"),
+    Column.time("COMMITTED-AT", 12, lambda row: _moment_text(row["commit_timestamp"])),
+    Column.word("RETENTION", 13, lambda row: duration_text(row["retention_ms"])),
+    Column.time("AT", 7, _at),
+    Column.word("IN", 6, lambda row: duration_text(row["in_ms"]) if _is_due(row) else None),
+    Column.word("WHY", 5, lambda row: row["rule"] if _is_live(row) else row["cause"]),
+    Column.word("CONFIDENCE", 8, lambda row: None if _is_live(row) else row["confidence"]),
+    Column.word("OR", 10, lambda row: None if _is_live(row) else " ".join(row["alternatives"]) or None),
+    Column.word("LOG", 11, lambda row: f"{row['log_partition']}:{row['log_offset']}"),
+)
+
+
 @click.command("expiry", epilog=_EPILOG)
 @evidence_options
 @moment_options
@@ -93,6 +111,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
     where `alternatives` leave the same records.
     """
     chosen = format_ or default_format(output_path)
+    table = TABLE.chosen(chosen, options)
     wanted = parse_wanted(options)
     release = parse_family(options["kafka_version"])
     retentions: list[int | None] = [parse_duration(text, "--retention") for text in options["retentions"]]
@@ -112,8 +131,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
         rows += gone_rows(found, bases[0].policy, wanted)
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
-            shown = map(_json_row, rows) if chosen == "jsonl" else map(_table_row, rows)
-            write_rows(out, shown, chosen, COLUMNS)
+            write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
     for text in orphans(moment):
         note(text)
     replay.finish()
@@ -145,23 +163,3 @@ def _json_row(row: Row) -> Row:
 
 def _moment_text(timestamp: int | None) -> str | None:
     return None if timestamp is None else time_text(timestamp)
-
-
-def _table_row(row: Row) -> Row:
-    is_live = row["status"] == "live"
-    at = row["expires_at"] if is_live else row["gone_at"]
-    return {
-        "STATUS": row["status"],
-        "GROUP": row["group"],
-        "TOPIC": row["topic"],
-        "PARTITION": row["partition"],
-        "OFFSET": "-" if row["committed_offset"] is None else row["committed_offset"],
-        "COMMITTED-AT": _moment_text(row["commit_timestamp"]) or "-",
-        "RETENTION": duration_text(row["retention_ms"]),
-        "AT": _moment_text(at) or ("never" if is_live else "-"),
-        "IN": duration_text(row["in_ms"]) if is_live and row["in_ms"] is not None else "-",
-        "WHY": row["rule"] if is_live else row["cause"],
-        "CONFIDENCE": "-" if is_live else row["confidence"],
-        "OR": "" if is_live else " ".join(row["alternatives"]),
-        "LOG": f"{row['log_partition']}:{row['log_offset']}",
-    }

@@ -10,32 +10,35 @@ from offsets_tool.cli.moment_notes import nothing_found
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
-from offsets_tool.replay.views_groups import Row, group_rows
+from offsets_tool.cli.table import Column, Table
+from offsets_tool.replay.views_groups import group_rows
 
-FIELDS = (
-    "group",
-    "kind",
-    "state",
-    "generation",
-    "epoch",
-    "assignment_epoch",
-    "protocol_type",
-    "protocol",
-    "leader",
-    "members",
-    "log_partition",
-    "log_offset",
+TABLE = Table.of(
+    Column.name("GROUP", 1),
+    Column.word("TYPE", 4, "kind"),
+    Column.word("STATE", 2, lambda row: row["state"] if row["known"] else "unknown"),
+    Column.number("#MEMBERS", 3, "members"),
+    Column.number("GENERATION", 5),
+    Column.number("EPOCH", 6),
+    Column.name("PROTOCOL-TYPE", 8),
+    Column.name("PROTOCOL", 7),
+    Column.number("LOG-PARTITION", 9),
 )
-COLUMNS = (
-    "GROUP",
-    "TYPE",
-    "STATE",
-    "#MEMBERS",
-    "GENERATION",
-    "EPOCH",
-    "PROTOCOL-TYPE",
-    "PROTOCOL",
-    "LOG-PARTITION",
+CSV = Table.of_names(
+    (
+        "group",
+        "kind",
+        "state",
+        "generation",
+        "epoch",
+        "assignment_epoch",
+        "protocol_type",
+        "protocol",
+        "leader",
+        "members",
+        "log_partition",
+        "log_offset",
+    )
 )
 
 _EPILOG = """
@@ -58,30 +61,13 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
     others'. States are those that the log can tell: what a rebalance passes through in memory is not in it.
     """
     chosen = format_ or default_format(output_path)
+    table = (CSV if chosen == "csv" else TABLE).chosen(chosen, options)
     wanted = parse_wanted(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         rows = group_rows(replay.run(), wanted)
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
-            if chosen == "table":
-                write_rows(out, map(_table_row, rows), chosen, COLUMNS)
-            else:
-                write_rows(out, rows, chosen, FIELDS)
+            write_rows(out, rows, chosen, table)
     for text in nothing_found(bool(rows), wanted):
         note(text)
     replay.finish()
-
-
-def _table_row(row: Row) -> Row:
-    shown = {
-        "GROUP": row["group"],
-        "TYPE": row["kind"],
-        "STATE": row["state"] if row["known"] else "unknown",
-        "#MEMBERS": row["members"],
-        "GENERATION": row["generation"],
-        "EPOCH": row["epoch"],
-        "PROTOCOL-TYPE": row["protocol_type"],
-        "PROTOCOL": row["protocol"],
-        "LOG-PARTITION": row["log_partition"],
-    }
-    return {name: "-" if value is None else value for name, value in shown.items()}

@@ -14,6 +14,7 @@ from offsets_tool.cli.moment_texts import Clock, parse_bound
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, coordinator_option, open_replay
+from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change
@@ -25,7 +26,17 @@ from offsets_tool.replay.wanted import Wanted
 F = TypeVar("F", bound=Callable[..., Any])
 Row = dict[str, Any]
 
-COLUMNS = ("AT", "LOG", "GROUP", "ABOUT", "WHAT", "BEFORE", "AFTER", "BY", "EPOCH")
+TABLE = Table.of(
+    Column.time("AT", 1),
+    Column.word("LOG", 6),
+    Column.name("GROUP", 2),
+    Column.name("ABOUT", 4),
+    Column.name("WHAT", 3),
+    Column.name("BEFORE", 7),
+    Column.name("AFTER", 5),
+    Column.name("BY", 8),
+    Column.number("EPOCH", 9),
+)
 
 _EPILOG = """
 \b
@@ -120,6 +131,7 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     clock = Clock.of(options)
     asked = _parse_asked(options, clock)
     chosen = format_ or default_format(output_path)
+    table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         said = note_range(asked.range, replay.reading.parts, clock)
         moment = replay.run()
@@ -128,10 +140,7 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
         with output(output_path, replay.reading.files) as out:
             write_caption(out, chosen, said)
             shown = filter(asked.holds, happenings(replay))
-            if chosen == "jsonl":
-                write_rows(out, map(_json_row, shown), chosen, ())
-            else:
-                write_rows(out, map(_table_row, shown), chosen, COLUMNS)
+            write_rows(out, map(_json_row if chosen == "jsonl" else _table_row, shown), chosen, table)
     replay.finish()
 
 
@@ -177,15 +186,15 @@ def _table_row(told: Happening) -> Row:
         or ("unknown" if told.owner_known is False else None)
     )
     return {
-        "AT": time_text(told.timestamp),
-        "LOG": place(told.log_partition, told.log_offset),
-        "GROUP": told.group,
-        "ABOUT": about,
-        "WHAT": told.what + moved if told.note is None else f"anomaly: {told.note}",
-        "BEFORE": _brief(told.before),
-        "AFTER": _brief(told.after),
-        "BY": by,
-        "EPOCH": next(
+        "at": time_text(told.timestamp),
+        "log": place(told.log_partition, told.log_offset),
+        "group": told.group,
+        "about": about,
+        "what": told.what + moved if told.note is None else f"anomaly: {told.note}",
+        "before": _brief(told.before),
+        "after": _brief(told.after),
+        "by": by,
+        "epoch": next(
             (e for e in (told.member_epoch, told.generation, told.group_epoch) if e is not None), None
         ),
     }

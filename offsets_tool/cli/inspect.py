@@ -14,6 +14,7 @@ from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import FAST_FROM, Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.table import Column, Table
 from offsets_tool.columns.fast.availability import why_not
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import BatchRead
@@ -22,23 +23,23 @@ from offsets_tool.survey import Survey
 if TYPE_CHECKING:
     from offsets_tool.columns.survey import Surveyor
 
-COLUMNS = (
-    "source",
-    "log_partition",
-    "bytes",
-    "batches",
-    "records",
-    "decoded",
-    "kept_raw",
-    "control",
-    "unreadable_bytes",
-    "adds_up",
-    "magic",
-    "codec",
-    "offsets",
-    "from",
-    "to",
-    "groups",
+TABLE = Table.of(
+    Column.name("source", 1),
+    Column.number("log_partition", 2),
+    Column.number("bytes", 8),
+    Column.number("batches", 9),
+    Column.number("records", 3),
+    Column.number("decoded", 12),
+    Column.number("kept_raw", 6),
+    Column.number("control", 13),
+    Column.number("unreadable_bytes", 5, "bytes_unreadable"),
+    Column.word("adds_up", 4),
+    Column.word("magic", 16, lambda row: " ".join(map(str, row["magics"])) or None),
+    Column.word("codec", 15, lambda row: " ".join(row["codecs"]) or None),
+    Column.word("offsets", 7, lambda row: _range(row["first_offset"], row["last_offset"])),
+    Column.time("from", 10, lambda row: _time(row["min_timestamp"])),
+    Column.time("to", 11, lambda row: _time(row["max_timestamp"])),
+    Column.number("groups", 14),
 )
 
 _EPILOG = """
@@ -60,6 +61,7 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
     kept raw, or is a control record.
     """
     chosen = format_ or default_format(output_path)
+    table = TABLE.chosen(chosen, options)
     reading = Reading(Evidence.of(options).parts(), Filters(), strict=strict, progress=True)
     with reading, output(output_path, reading.files) as out:
         rows = _rows(reading)
@@ -67,8 +69,8 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
             # A table is shown when all is read: the bar does not run through it.
             rows = iter(list(rows))
             reading.stop_progress()
-            rows = _flat(rows, _folder(reading, chosen))
-        write_rows(out, rows, chosen, COLUMNS)
+            rows = _in_folder(rows, _folder(reading, chosen))
+        write_rows(out, rows, chosen, table)
     _say_totals(reading)
     reading.finish()
 
@@ -152,18 +154,13 @@ def _folder(reading: Reading, format_: str) -> str:
     return f"{folder}/"
 
 
-def _flat(rows: Iterator[dict[str, Any]], folder: str) -> Iterator[dict[str, Any]]:
-    """The rows for a table or CSV: lists and ranges as text."""
+def _in_folder(rows: Iterator[dict[str, Any]], folder: str) -> Iterator[dict[str, Any]]:
     for row in rows:
-        yield row | {
-            "source": row["source"].removeprefix(folder),
-            "unreadable_bytes": row["bytes_unreadable"],
-            "magic": " ".join(map(str, row["magics"])),
-            "codec": " ".join(row["codecs"]),
-            "offsets": "" if row["first_offset"] is None else f"{row['first_offset']}-{row['last_offset']}",
-            "from": _time(row["min_timestamp"]),
-            "to": _time(row["max_timestamp"]),
-        }
+        yield row | {"source": row["source"].removeprefix(folder)}
+
+
+def _range(first: int | None, last: int | None) -> str | None:
+    return None if first is None else f"{first}-{last}"
 
 
 def _time(timestamp: int | None) -> str | None:

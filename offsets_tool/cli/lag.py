@@ -13,23 +13,24 @@ from offsets_tool.cli.moment_notes import orphans
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.cli.table import Column, Table
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.time_lag import TimeMethod
 
 Row = dict[str, Any]
-COLUMNS = (
-    "GROUP",
-    "TOPIC",
-    "PARTITION",
-    "CURRENT-OFFSET",
-    "END-OFFSET",
-    "LAG",
-    "TIME-LAG-MS",
-    "METHOD",
-    "CONFIDENCE",
-    "TIME-METHOD",
-    "LOG-START",
-    "DATA-LOST",
+TABLE = Table.of(
+    Column.name("GROUP", 1),
+    Column.name("TOPIC", 2),
+    Column.number("PARTITION", 3),
+    Column.number("CURRENT-OFFSET", 6, lambda row: row["committed_offset"] if row["known"] else "unknown"),
+    Column.number("END-OFFSET", 7),
+    Column.number("LAG", 4),
+    Column.number("TIME-LAG-MS", 5),
+    Column.word("METHOD", 9),
+    Column.word("CONFIDENCE", 8),
+    Column.word("TIME-METHOD", 12),
+    Column.number("LOG-START", 11),
+    Column.number("DATA-LOST", 10),
 )
 
 _EPILOG = """
@@ -54,6 +55,7 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
     from commits of all groups, which are a lower bound. `lag_min` and `lag_max` bound what `method` estimates.
     """
     chosen = format_ or default_format(output_path)
+    table = TABLE.chosen(chosen, options)
     wanted = parse_wanted(options)
     ends = KnownEnds(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
@@ -61,22 +63,17 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
             rows = lag_rows(moment, ends, wanted)
-            shown = rows if chosen == "jsonl" else (_table_row(row, chosen) for row in rows)
-            write_rows(out, shown, chosen, COLUMNS)
+            write_rows(out, map(_with_signs, rows) if chosen == "table" else rows, chosen, table)
     for text in (*orphans(moment), *_bounds(rows)):
         note(text)
     replay.finish()
 
 
-def _table_row(row: Row, chosen: str) -> Row:
-    """In a table, what is only a lower bound is told by a sign; CSV is for programs, which have the method."""
-    shown = {name: row.get(name.lower().replace("-", "_")) for name in COLUMNS}
-    shown["CURRENT-OFFSET"] = row["committed_offset"] if row["known"] else "unknown"
-    if chosen == "table":
-        bounds = ["LAG", "END-OFFSET"] if row["method"] == LagMethod.LOWER_BOUND else []
-        bounds += ["TIME-LAG-MS"] if row["time_method"] == TimeMethod.BOUND else []
-        shown |= {name: f">={shown[name]}" for name in bounds if shown[name] is not None}
-    return {name: "-" if value is None else value for name, value in shown.items()}
+def _with_signs(row: Row) -> Row:
+    """What is only a lower bound is told by a sign in a table; CSV and JSON are for programs, which have the method."""
+    bounds = ["lag", "end_offset"] if row["method"] == LagMethod.LOWER_BOUND else []
+    bounds += ["time_lag_ms"] if row["time_method"] == TimeMethod.BOUND else []
+    return row | {name: f">={row[name]}" for name in bounds if row[name] is not None}
 
 
 def _bounds(rows: list[Row]) -> Iterator[str]:

@@ -12,20 +12,21 @@ from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.reset_gaps import left_out, refuse_partial
+from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import UsageError
 from offsets_tool.replay.views_offsets import Row, offset_rows
 
-COLUMNS = (
-    "GROUP",
-    "TOPIC",
-    "PARTITION",
-    "CURRENT-OFFSET",
-    "LEADER-EPOCH",
-    "COMMITTED-AT",
-    "METADATA",
-    "PENDING",
+TABLE = Table.of(
+    Column.name("GROUP", 1),
+    Column.name("TOPIC", 2),
+    Column.number("PARTITION", 3),
+    Column.number("CURRENT-OFFSET", 4, lambda row: row["committed_offset"] if row["known"] else "unknown"),
+    Column.number("LEADER-EPOCH", 7, lambda row: None if row["leader_epoch"] == -1 else row["leader_epoch"]),
+    Column.time("COMMITTED-AT", 5, lambda row: _time(row["commit_timestamp"])),
+    Column.name("METADATA", 8),
+    Column.name("PENDING", 6, lambda row: _pending(row["pending"])),
 )
-RESET_COLUMNS = ("group", "topic", "partition", "committed_offset")
+RESET = Table.of_names(("group", "topic", "partition", "committed_offset"))
 
 _EPILOG = """
 \b
@@ -56,6 +57,11 @@ def offsets_command(
     whole partitions of the log, unless --partial.
     """
     chosen = format_ or default_format(output_path)
+    if chosen == "csv" and options["show"]:
+        raise UsageError(
+            "CSV of offsets is a reset file, whose columns Kafka sets: drop --show, or use --format table"
+        )
+    table = TABLE.chosen(chosen, options)
     wanted = parse_wanted(options)
     if partial and chosen != "csv":
         raise UsageError("--partial is about the reset file: add --format csv, or drop it")
@@ -67,10 +73,9 @@ def offsets_command(
             replay.write_caption(out, chosen)
             rows = offset_rows(moment, wanted)
             if chosen == "csv":
-                write_rows(out, _readable_by_kafka(rows), "csv", RESET_COLUMNS, header=False)
+                write_rows(out, _readable_by_kafka(rows), "csv", RESET, header=False)
             else:
-                shown = rows if chosen == "jsonl" else [_table_row(row) for row in rows]
-                write_rows(out, shown, chosen, COLUMNS)
+                write_rows(out, rows, chosen, table)
     lacking = left_out(rows, replay.reading) if chosen == "csv" else ()
     for text in (*orphans(moment), *lacking, *nothing_found(bool(rows), wanted)):
         note(text)
@@ -95,17 +100,9 @@ def _is_refused(row: Row) -> bool:
     return "\n" in row["group"] or row["committed_offset"] < 0
 
 
-def _table_row(row: Row) -> Row:
-    shown = {name: row[name.lower()] for name in ("GROUP", "TOPIC", "PARTITION", "METADATA")}
-    unknown = None if row["known"] else "unknown"
-    epoch, at = row["leader_epoch"], row["commit_timestamp"]
-    return shown | {
-        "CURRENT-OFFSET": _or_dash(row["committed_offset"] if row["known"] else unknown),
-        "LEADER-EPOCH": _or_dash(None if epoch == -1 else epoch),
-        "COMMITTED-AT": _or_dash(None if at is None else time_text(at)),
-        "PENDING": " ".join(f"{p['committed_offset']} (producer {p['producer_id']})" for p in row["pending"]),
-    }
+def _time(timestamp: int | None) -> str | None:
+    return None if timestamp is None else time_text(timestamp)
 
 
-def _or_dash(value: Any) -> Any:
-    return "-" if value is None else value
+def _pending(pending: list[Row]) -> str | None:
+    return " ".join(f"{p['committed_offset']} (producer {p['producer_id']})" for p in pending) or None

@@ -9,17 +9,34 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def format_option(command: F) -> F:
-    """--format"""
-    return click.option(
-        "--format",
-        "format_",
-        type=click.Choice(["table", "jsonl", "csv"]),
-        help="Default: table on a terminal, jsonl in a pipe.",
-    )(command)
+    """--format --wide --show"""
+    for option in reversed(
+        (
+            click.option(
+                "--format",
+                "format_",
+                type=click.Choice(["table", "jsonl", "csv"]),
+                help="Default: table on a terminal, jsonl in a pipe.",
+            ),
+            click.option(
+                "--wide",
+                is_flag=True,
+                help="Tables with all columns and whole names, however wide the terminal is (as in a pipe).",
+            ),
+            click.option(
+                "--show",
+                multiple=True,
+                metavar="COLUMN,...",
+                help="Tables and CSV with these columns, in this order.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
 
 
 def output_options(command: F) -> F:
-    """--format --output --strict"""
+    """--format --wide --show --output --strict"""
     strict = click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read.")
     output = click.option(
         "--output",

@@ -1,10 +1,20 @@
 """`offsets-tool partition`: where a group lives. Needs no evidence."""
 
+from typing import Any
+
 import click
 
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, output, write_rows
+from offsets_tool.cli.table import Column, Table
 from offsets_tool.placement import DEFAULT_PARTITIONS, java_hash, partition_for
+
+TABLE = Table.of(
+    Column.name("group", 1),
+    Column.number("java_hash", 3),
+    Column.number("partitions", 4),
+    Column.number("log_partition", 2),
+)
 
 
 @click.command("partition", epilog="\b\nExample:\n  offsets-tool partition orders payments --partitions 50\n")
@@ -17,14 +27,10 @@ from offsets_tool.placement import DEFAULT_PARTITIONS, java_hash, partition_for
     help="Partition count of __consumer_offsets.",
 )
 @format_option
-def partition_command(groups: tuple[str, ...], partitions: int, format_: str | None) -> None:
+def partition_command(groups: tuple[str, ...], partitions: int, format_: str | None, **options: Any) -> None:
     """Says in which partition of __consumer_offsets a group lives: abs(hashCode) % partitions."""
-    columns = ("group", "java_hash", "partitions", "log_partition")
+    chosen = format_ or default_format()
+    table = TABLE.chosen(chosen, options)
     values = ((group, java_hash(group), partitions, partition_for(group, partitions)) for group in groups)
     with output(None) as out:
-        write_rows(
-            out,
-            (dict(zip(columns, row, strict=True)) for row in values),
-            format_ or default_format(),
-            columns,
-        )
+        write_rows(out, (dict(zip(TABLE.titles, row, strict=True)) for row in values), chosen, table)

@@ -1,12 +1,13 @@
 """What a person sees: tables on a terminal, JSON lines or CSV in a pipe, notes and progress on stderr.
 
-The only module that uses rich. A closed pipe (`| head`) ends the program quietly. Text goes out as UTF-8 whatever the locale.
+A closed pipe (`| head`) ends the program quietly. Text goes out as UTF-8 whatever the locale.
 """
 
 import csv
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,15 +15,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from offsets_tool.cli.layout import ABSENT, cell_width, lay_out
+from offsets_tool.cli.table import Table
 from offsets_tool.errors import SetupError, UsageError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 Row = Mapping[str, Any]
-WIDE = 1_000
-"""Columns of a table that no terminal shows: no line is broken there."""
-
 TABLE_ROWS = 10_000
 """A table is laid out in memory: longer results are shown in tables of this many rows."""
 
@@ -83,15 +83,15 @@ def _is_same_file(path: str, source: str) -> bool:
 
 
 def write_rows(
-    out: BinaryIO, rows: Iterable[Row], format_: str, columns: tuple[str, ...], *, header: bool = True
+    out: BinaryIO, rows: Iterable[Any], format_: str, table: Table, *, header: bool = True
 ) -> None:
-    """Rows as `jsonl` (all fields), or as `table` or `csv` (the named columns); `header` False: CSV without their names."""
+    """Rows as `jsonl` (all fields), or as `table` or `csv` (the table's columns); `header` False: CSV without their names."""
     if format_ == "jsonl":
         _write_jsonl(out, rows)
     elif format_ == "csv":
-        _write_csv(out, rows, columns, header=header)
+        _write_csv(out, rows, table, header=header)
     else:
-        _write_tables(out, rows, columns)
+        _write_tables(out, rows, table)
 
 
 def json_line(row: Row) -> bytes:
@@ -104,12 +104,12 @@ def _write_jsonl(out: BinaryIO, rows: Iterable[Row]) -> None:
         out.write(json_line(row))
 
 
-def _write_csv(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...], *, header: bool) -> None:
+def _write_csv(out: BinaryIO, rows: Iterable[Any], table: Table, *, header: bool) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline="", write_through=True)
     writer = csv.writer(_LineFeeds(text), lineterminator="\r\n")
     if header:
-        writer.writerow(columns)
-    writer.writerows([_plain(row.get(column)) for column in columns] for row in rows)
+        writer.writerow(table.titles)
+    writer.writerows(map(_plain, table.cells(row)) for row in rows)
     text.flush()
     text.detach()
 
@@ -128,34 +128,41 @@ def _plain(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
 
 
-def _write_tables(out: BinaryIO, rows: Iterable[Row], columns: tuple[str, ...]) -> None:
-    from rich.console import Console  # noqa: PLC0415 - slow to load, and for people only
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+def _write_tables(out: BinaryIO, rows: Iterable[Any], table: Table) -> None:
+    is_terminal = out is sys.stdout.buffer and sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if is_terminal else None
+    bold = ("\x1b[1m", "\x1b[0m") if is_terminal and os.environ.get("TERM") != "dumb" else ("", "")
+    left, shown = iter(rows), table
+    while some := list(islice(left, TABLE_ROWS)):
+        page = lay_out(shown, [list(map(_cell, shown.cells(row))) for row in some], width)
+        lines = [page.heading.join(bold), *page.lines, ""]
+        out.write("\n".join(lines).encode("utf-8", "replace"))
+        # What one page has no room for does not come back in the next.
+        shown = shown._replace(columns=tuple(c for c in shown.columns if c.title in page.shown))
+    if len(shown.columns) < len(table.columns):
+        out.flush()
+        _say_left_out([title for title in table.titles if title not in shown.titles])
 
-    width = None if out is sys.stdout.buffer and sys.stdout.isatty() else WIDE
-    # Not straight to `out`: rich would answer a closed pipe itself, with exit code 1.
-    text = io.StringIO()
-    console = Console(file=text, width=width, force_terminal=width is None, soft_wrap=False)
-    left = iter(rows)
-    while page := list(islice(left, TABLE_ROWS)):
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in page:
-            table.add_row(*(Text(_cell(row.get(column))) for column in columns))
-        console.print(table)
-        out.write(text.getvalue().encode("utf-8", "replace"))
-        text.seek(0)
-        text.truncate()
+
+def _say_left_out(titles: list[str]) -> None:
+    many = f"{len(titles)} columns" if len(titles) > 1 else "1 column"
+    note(f"{many} left out: {', '.join(titles)}; --wide shows all, --show a,b chooses")
 
 
 def _cell(value: Any) -> str:
+    """One line of text that shows what is there: control characters escaped, nothing and an empty text told apart."""
     if value is None:
-        return ""
-    # A table cell is one line: control characters in names and metadata are shown escaped.
+        return ABSENT
     text = str(_plain(value))
-    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+    return _quoted(text if text.isprintable() else text.encode("unicode_escape").decode("ascii"))
+
+
+def _quoted(text: str) -> str:
+    """In quotes where it would be blank, look like a value that is absent, or like one in quotes: no two texts are shown alike."""
+    is_plain = (
+        cell_width(text) and text != ABSENT and not text.startswith(("'", " ")) and not text.endswith(" ")
+    )
+    return text if is_plain else f"'{text}'"
 
 
 def note(text: str) -> None:

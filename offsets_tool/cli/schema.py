@@ -7,24 +7,41 @@ import click
 
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, output, write_rows
+from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import UsageError
 from offsets_tool.records import RECORD_TYPES, RecordType, embedded
 from offsets_tool.wire.json import camel
 from offsets_tool.wire.schema import OPEN_END, FieldSpec, Shape, Versions, schema_of
 
-_TYPE_COLUMNS: tuple[str, ...] = ("type", "name", "since", "until", "layouts", "about")
-_FIELD_COLUMNS: tuple[str, ...] = ("message", "field", "kind", "versions", "tag", "default", "release")
+_TYPES = Table.of(
+    Column.number("type", 1),
+    Column.word("name", 2),
+    Column.word("since", 4),
+    Column.word("until", 5),
+    Column.word("layouts", 6),
+    Column.name("about", 3),
+)
+_FIELDS = Table.of(
+    Column.word("message", 4),
+    Column.word("field", 1),
+    Column.word("kind", 2),
+    Column.word("versions", 3),
+    Column.number("tag", 5),
+    Column.word("default", 6),
+    Column.word("release", 7),
+)
 
 
 @click.command("schema", epilog="\b\nExamples:\n  offsets-tool schema\n  offsets-tool schema OffsetCommit\n")
 @click.argument("record_type", required=False, metavar="[TYPE]")
 @format_option
-def schema_command(record_type: str | None, format_: str | None) -> None:
+def schema_command(record_type: str | None, format_: str | None, **options: Any) -> None:
     """Lists the record types, or the fields of one (by number or name) or of a client's blob (by name), in all versions."""
     rows = _all_types() if record_type is None else _fields(record_type)
-    columns = _TYPE_COLUMNS if record_type is None else _FIELD_COLUMNS
+    chosen = format_ or default_format()
+    table = (_TYPES if record_type is None else _FIELDS).chosen(chosen, options)
     with output(None) as out:
-        write_rows(out, rows, format_ or default_format(), columns)
+        write_rows(out, rows, chosen, table)
 
 
 def _all_types() -> Iterator[dict[str, Any]]:

@@ -13,23 +13,24 @@ from offsets_tool.cli.moment_notes import nothing_found, number_text
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.cli.table import Column, Table
 from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.transactions import Row, blocked, ended_rows, open_rows
 from offsets_tool.replay.wanted import Wanted
 
-COLUMNS = (
-    "PRODUCER-ID",
-    "PRODUCER-EPOCH",
-    "OUTCOME",
-    "LOG-PARTITION",
-    "FIRST-OFFSET",
-    "LAST-OFFSET",
-    "MARKER-OFFSET",
-    "FIRST-AT",
-    "AGE-MS",
-    "AGE-TO",
-    "COMMITS",
-    "GROUPS",
+TABLE = Table.of(
+    Column.number("PRODUCER-ID", 1),
+    Column.number("PRODUCER-EPOCH", 9),
+    Column.word("OUTCOME", 2),
+    Column.number("LOG-PARTITION", 3),
+    Column.number("FIRST-OFFSET", 7),
+    Column.number("LAST-OFFSET", 10),
+    Column.number("MARKER-OFFSET", 11),
+    Column.time("FIRST-AT", 6, lambda row: _time(row["first_timestamp"])),
+    Column.number("AGE-MS", 5),
+    Column.word("AGE-TO", 12),
+    Column.number("COMMITS", 8),
+    Column.name("GROUPS", 4, lambda row: " ".join(row["groups"]) or None),
 )
 
 _EPILOG = """
@@ -56,6 +57,7 @@ def transactions_command(
     itself (timed out, fenced); with transaction version 2 (4.x) every marker has it.
     """
     chosen = format_ or default_format(output_path)
+    table = TABLE.chosen(chosen, options)
     wanted = parse_wanted(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay.run()
@@ -63,7 +65,7 @@ def transactions_command(
         rows = _seen(chain(open_rows(moment, wanted), ended_rows(replay.once_more(), wanted)), shown)
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
-            write_rows(out, rows if chosen == "jsonl" else map(_table_row, rows), chosen, COLUMNS)
+            write_rows(out, rows, chosen, table)
     for text in (*nothing_found(bool(shown), wanted), *_ages(moment, wanted)):
         note(text)
     for held in (held for held in blocked(moment) if held.log_partition in shown):
@@ -92,10 +94,5 @@ def _seen(rows: Iterable[Row], log_partitions: set[int | None]) -> Iterator[Row]
         yield row
 
 
-def _table_row(row: Row) -> Row:
-    first = row["first_timestamp"]
-    shown = {name: row.get(name.lower().replace("-", "_")) for name in COLUMNS} | {
-        "FIRST-AT": None if first is None else time_text(first),
-        "GROUPS": " ".join(row["groups"]),
-    }
-    return {name: "-" if value is None or value == "" else value for name, value in shown.items()}
+def _time(timestamp: int | None) -> str | None:
+    return None if timestamp is None else time_text(timestamp)

@@ -4,7 +4,7 @@
 record with an Output: what Kafka writes, and what its exception says. Nothing here stops at an exception; the caller decides.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.dialects.json_formatters import JsonFormatter
@@ -62,12 +62,13 @@ _FAMILIES: Final = (
 )
 
 
-def formatter(name: str, kafka_version: str | None = None) -> Formatter:
+def formatter(name: str, kafka_version: str | None = None, besides: Sequence[str] = ()) -> Formatter:
     """The formatter `name` (`offsets`, `group-metadata`, `share-group` or Kafka's class name) of a Kafka release.
 
-    Without a release, the newest one that ships it. Raises UsageError for a name, a release or a pair of them that cannot be.
+    Without a release, the newest one that ships it. Raises UsageError for a name, a release or a pair of them that cannot be;
+    it lists all names, and those that the caller knows `besides`.
     """
-    families = _named(name.replace("\\", ""))
+    families = _named(name.replace("\\", ""), besides)
     if kafka_version is None:
         return families[0].make(families[0].last)
     release = parse_release(kafka_version)
@@ -79,11 +80,12 @@ def formatter(name: str, kafka_version: str | None = None) -> Formatter:
     )
 
 
-def _named(name: str) -> list[_Family]:
+def _named(name: str, besides: Sequence[str]) -> list[_Family]:
     families = [family for family in _FAMILIES if name in (family.kind, family.class_name)]
     if not families:
-        names = ", ".join(dict.fromkeys(family.kind for family in _FAMILIES))
-        raise UsageError(f"no formatter is called {name!r}: give {names}, or the full name of Kafka's class")
+        kinds = ", ".join(dict.fromkeys([*(family.kind for family in _FAMILIES), *besides]))
+        classes = ", ".join(family.class_name for family in _FAMILIES)
+        raise UsageError(f"no formatter is called {name!r}: give {kinds}, or Kafka's class: {classes}")
     return families
 
 

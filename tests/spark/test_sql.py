@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 from offsets_tool.cli.render import write_rows
+from offsets_tool.cli.table import Table
 from spark.cli import main
 from spark.ends import EndsRequest
 from spark.expiry import ExpiryRequest, expiry
@@ -129,7 +130,7 @@ def test_the_readme_s_questions(session: SparkSession, tmp_path: Path) -> None:
     for question, query, printed in QUESTIONS:
         answer = ask(own, shown, query)
         out = BytesIO()
-        write_rows(out, answer.rows, "table", answer.columns)
+        write_rows(out, answer.rows, "table", Table.of_names(answer.columns))
         assert _words(out.getvalue().decode()) == _words(printed), question
 
 

@@ -1,0 +1,178 @@
+"""Lines of a table for a terminal of so many columns: one line a row, never longer than the terminal is wide.
+
+Numbers, times and words are shown whole, names are shortened in the middle; what does not fit then is left out, the least
+important columns first. Knows nothing of rows and of where lines go. The only module that asks how wide a character is.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from offsets_tool.cli.table import Column, Kind, Table
+
+GAP: Final = "  "
+LEAST: Final = 12
+"""Cells that a shortened name keeps at least, if it has them."""
+LEGIBLE: Final = 24
+"""Cells that it keeps before columns of less importance are shown."""
+ESSENTIAL: Final = 6
+"""How many columns names make room for, down to `LEAST`."""
+CUT: Final = "…"
+ABSENT: Final = "-"
+"""How a cell shows that there is nothing."""
+
+_NUMBER: Final = re.compile(r">?=?-?\d[\d.]*(e[+-]?\d+)?")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d([T ][\d:.]+Z?)?")
+_WORD: Final = re.compile(rf"[A-Za-z_ ]{{1,{LEGIBLE}}}")
+
+
+class Page(NamedTuple):
+    """Lines as text, the heading first, and the titles of the columns that are in them."""
+
+    heading: str
+    lines: list[str]
+    shown: tuple[str, ...]
+
+
+class _Measured(NamedTuple):
+    """A column of a page, and how wide its title and its cells are."""
+
+    column: Column
+    kind: Kind
+    cells: Sequence[str]
+    title_width: int
+    content_width: int
+
+    @property
+    def order(self) -> tuple[bool, int]:
+        """The first in this order is the last to be left out: a column without a value says nothing."""
+        return all(cell == ABSENT for cell in self.cells), self.column.importance
+
+    @property
+    def width(self) -> int:
+        """How wide it is when nothing is shortened."""
+        return max(self.title_width, self.content_width)
+
+    def shortened(self, least: int) -> int:
+        """How wide it is when its names keep so many cells."""
+        content = min(self.content_width, least) if self.kind is Kind.NAME else self.content_width
+        return max(self.title_width, content)
+
+
+def lay_out(table: Table, rows: Sequence[Sequence[str]], width: int | None) -> Page:
+    """The rows' cells as lines; `width` None where nothing limits them."""
+    measured = list(map(_measure, table.columns, zip(*rows, strict=True)))
+    widths = {m.column.title: m.width for m in measured}
+    if width is not None and not table.is_whole:
+        widths = _fitted(measured, width)
+    shown = [m for m in measured if m.column.title in widths]
+    columns = [_drawn(m, widths[m.column.title]) for m in shown]
+    heading, *lines = (GAP.join(cells).rstrip() for cells in zip(*columns, strict=True))
+    return Page(heading, lines, tuple(m.column.title for m in shown))
+
+
+def _measure(column: Column, cells: Sequence[str]) -> _Measured:
+    kind = _kind_of(cells) if column.kind is Kind.UNKNOWN else column.kind
+    return _Measured(column, kind, cells, cell_width(column.title), max(map(cell_width, cells)))
+
+
+def _kind_of(cells: Iterable[str]) -> Kind:
+    there = [cell for cell in cells if cell != ABSENT]
+    for kind, form in ((Kind.NUMBER, _NUMBER), (Kind.TIME, _TIME), (Kind.WORD, _WORD)):
+        if there and all(map(form.fullmatch, there)):
+            return kind
+    return Kind.NAME
+
+
+def _fitted(measured: Sequence[_Measured], width: int) -> dict[str, int]:
+    """The columns that fit, with their widths: each that there is room for, the most important ones first."""
+    ordered = sorted(measured, key=lambda m: m.order)
+    kept = _first_to_fit([], ordered[:ESSENTIAL], LEAST, width)
+    kept = _first_to_fit(kept, ordered[ESSENTIAL:], LEGIBLE, width)
+    return _widened(kept, width)
+
+
+def _first_to_fit(
+    kept: list[_Measured], more: Sequence[_Measured], least: int, width: int
+) -> list[_Measured]:
+    """Those kept, and of the others those that there is room for where names keep `least` cells; the very first stays."""
+    left = width + len(GAP) - sum(m.shortened(least) + len(GAP) for m in kept)
+    for m in more:
+        needed = m.shortened(least) + len(GAP)
+        if not kept or needed <= left:
+            kept = [*kept, m]
+            left -= needed
+    return kept
+
+
+def _widened(kept: Sequence[_Measured], width: int) -> dict[str, int]:
+    """What is left is shared out among names: the shortest are whole first."""
+    widths = {m.column.title: m.shortened(LEAST) for m in kept}
+    left = width - sum(widths.values()) - len(GAP) * (len(kept) - 1)
+    if left < 0 and kept[0].kind is Kind.NAME:
+        return {kept[0].column.title: width}
+    short = sorted((m for m in kept if m.width > widths[m.column.title]), key=lambda m: m.width)
+    for number, m in enumerate(short):
+        more = min(m.width - widths[m.column.title], left // (len(short) - number))
+        widths[m.column.title] += more
+        left -= more
+    return widths
+
+
+def _drawn(m: _Measured, width: int) -> list[str]:
+    """The heading and the cells, as wide as the column."""
+    texts = [m.column.title, *m.cells]
+    if m.width > width:
+        texts = [shorten(text, width) for text in texts]
+    return list(_padded(texts, width, is_right=m.kind is Kind.NUMBER))
+
+
+def _padded(texts: Iterable[str], width: int, *, is_right: bool) -> Iterator[str]:
+    for text in texts:
+        if text.isascii():
+            yield text.rjust(width) if is_right else text.ljust(width)
+        else:
+            space = " " * (width - cell_width(text))
+            yield space + text if is_right else text + space
+
+
+def shorten(text: str, width: int) -> str:
+    """The text, or its beginning and its end with `…` between them, in no more than `width` cells."""
+    if cell_width(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    head = max(width - 1 - tail, 0)
+    return f"{_beginning(text, head)}{CUT}{_end(text, tail)}"[:width]
+
+
+def _beginning(text: str, width: int) -> str:
+    """As many characters as have room, with all that is drawn onto the last one."""
+    if text.isascii():
+        return text[:width]
+    for place, character in enumerate(text):
+        width -= cell_width(character)
+        if width < 0:
+            return text[:place]
+    return text
+
+
+def _end(text: str, width: int) -> str:
+    if text.isascii():
+        return text[len(text) - width :]
+    place = len(text)
+    while place and (size := cell_width(text[place - 1])) <= width:
+        width -= size
+        place -= 1
+    # An accent alone would be drawn onto the sign of the cut.
+    while place < len(text) and not cell_width(text[place]):
+        place += 1
+    return text[place:]
+
+
+def cell_width(text: str) -> int:
+    """How many cells of a terminal the text takes: two for wide characters, none for accents."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415 - for such texts only
+
+    return cell_len(text)
