@@ -141,8 +141,8 @@ def shorten(text: str, width: int) -> str:
     if cell_width(text) <= width:
         return text
     tail = (width - 1) // 2
-    head = max(width - 1 - tail, 0)
-    return f"{_beginning(text, head)}{CUT}{_end(text, tail)}"[:width]
+    head = width - 1 - tail
+    return f"{_beginning(text, head)}{CUT}{_end(text, tail)}"
 
 
 def _beginning(text: str, width: int) -> str:

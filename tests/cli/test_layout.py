@@ -1,0 +1,113 @@
+"""Lines of a table: never wider than the terminal, one a row, what matters whole; and which columns a person may choose."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.cli.layout import ABSENT, cell_width, lay_out, shorten
+from offsets_tool.cli.render import _cell
+from offsets_tool.cli.table import Column, Table
+from offsets_tool.errors import UsageError
+
+TABLE = Table.of(
+    Column.name("GROUP", 1),
+    Column.time("AT", 4),
+    Column.number("LAG", 2),
+    Column.word("STATE", 3),
+    Column.name("METADATA", 5, "note"),
+)
+AT = "2026-11-21T12:22:55.362Z"
+TEXTS = st.text(
+    st.characters(categories=("L", "M", "N", "P", "S")), min_size=1, max_size=300
+) | st.sampled_from(["g" * 249, "注文" * 120, "🦊" * 80, "e\u0301" * 90, "🇩🇪" * 40, "👍🏽" * 40])
+
+
+@given(
+    st.lists(st.tuples(TEXTS, st.integers(-(2**63), 2**63), TEXTS), min_size=1, max_size=4),
+    st.integers(20, 250),
+)
+def test_no_line_is_wider_than_the_terminal(rows: list[tuple[str, int, str]], width: int) -> None:
+    """Numbers, times and words are whole, or their column is not there; every row has its line."""
+    cells = [[group, AT, str(lag), "Stable", note] for group, lag, note in rows]
+    page = lay_out(TABLE, cells, width)
+    assert len(page.lines) == len(rows)
+    assert all(cell_width(line) <= width for line in (page.heading, *page.lines))
+    assert page.shown[0] == "GROUP"
+    for line, (_, lag, _) in zip(page.lines, rows, strict=True):
+        assert "LAG" not in page.shown or str(lag) in line
+        assert ("AT" in page.shown) == (AT in line) and ("STATE" in page.shown) == ("Stable" in line)
+
+
+@given(TEXTS, st.integers(1, 60))
+def test_what_is_shortened_keeps_its_ends(text: str, width: int) -> None:
+    shown = shorten(text, width)
+    assert cell_width(shown) <= width
+    if shown != text:
+        beginning, _, end = shown.partition("…")
+        assert text.startswith(beginning) and text.endswith(end)
+        assert width < 8 or cell_width(shown) >= width - 4
+
+
+def test_the_least_important_columns_go_first_and_those_without_a_value_before_them() -> None:
+    rows = [["orders", AT, "7", "Stable", "x" * 30]]
+    assert lay_out(TABLE, rows, 80).shown == ("GROUP", "AT", "LAG", "STATE", "METADATA")
+    assert lay_out(TABLE, rows, 50).shown == ("GROUP", "AT", "LAG", "STATE")
+    assert lay_out(TABLE, rows, 24).shown == ("GROUP", "LAG", "STATE")
+    without_state = [["orders", AT, "7", ABSENT, "x" * 30]]
+    assert lay_out(TABLE, without_state, 41).shown == ("GROUP", "AT", "LAG")
+
+
+def test_without_a_width_everything_is_whole() -> None:
+    long = "g" * 2_000
+    rows = [[long, AT, "7", "Stable", "注文" * 900]]
+    assert long in lay_out(TABLE, rows, None).lines[0]
+    assert lay_out(TABLE._replace(is_whole=True), rows, 80) == lay_out(TABLE, rows, None)
+
+
+def test_numbers_are_flush_right_and_wide_characters_keep_columns_straight() -> None:
+    rows = [["注文", AT, "7", "Empty", "a"], ["orders", AT, "1234", "Stable", "b"]]
+    page = lay_out(TABLE, rows, 80)
+    assert page.lines[0].startswith(f"注文    {AT}     7  Empty   a")
+    assert page.lines[1].startswith(f"orders  {AT}  1234  Stable  b")
+
+
+NAMES = ["", "-", "''", "'-'", "'", " a", "a ", "a", "\u0301", "'a'"]
+
+
+def test_no_two_values_are_shown_alike_and_none_is_blank() -> None:
+    shown = [_cell(value) for value in (None, *NAMES)]
+    assert len(set(shown)) == len(shown)
+    assert shown[:4] == ["-", "''", "'-'", "''''"]
+    assert all(cell_width(cell) and cell == cell.strip() for cell in shown)
+
+
+def chosen(*show: str, format_: str = "table", wide: bool = False) -> Table:
+    return TABLE.chosen(format_, {"show": show, "wide": wide})
+
+
+def test_show_takes_titles_and_fields_in_any_case_and_in_that_order() -> None:
+    assert chosen("lag,Group", "NOTE", format_="csv").titles == ("LAG", "GROUP", "METADATA")
+    assert chosen().titles == TABLE.titles and chosen(wide=True).is_whole
+    rows = [["1", "g" * 80]]
+    assert lay_out(chosen("lag,group"), rows, 40).shown == ("LAG", "GROUP")
+
+
+@pytest.mark.parametrize(
+    ("show", "format_", "said"),
+    [
+        ("lag,nothing", "table", "'nothing': choose among GROUP, AT, LAG, STATE, METADATA"),
+        ("", "csv", "'': choose among GROUP"),
+        ("lag", "jsonl", "--format table"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(show: str, format_: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        chosen(show, format_=format_)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_right"), [(["1", "-", "2.5"], True), (["1", "x"], False), ([AT, "2026-11-21"], False)]
+)
+def test_the_values_decide_how_an_answer_in_sql_is_laid_out(values: list[str], is_right: bool) -> None:
+    page = lay_out(Table.of_names(["total"]), [[value] for value in values], 40)
+    assert page.lines[0].startswith(" ") == (is_right and len(values[0]) < 5)

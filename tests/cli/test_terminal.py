@@ -1,0 +1,149 @@
+"""Every table of every command as it is on a terminal: a real one (a pseudo-terminal), of several widths.
+
+No line is wider than the terminal, every row has one line, times are whole, and what is left out is named.
+"""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from offsets_tool.cli import main
+from offsets_tool.cli.layout import cell_width
+from tests.cases import FIXTURES
+from tests.replay.placed import in_order, write_log
+from tests.replay.story import commit, group_metadata, member
+
+CORPORA = FIXTURES / "corpora"
+NAMES = ["", "-", "g" * 249, "注文" * 60, "🦊🦊", "two\nlines", "e\u0301" * 40]
+WIDTHS = (40, 80, 120, 200)
+VIEWS = ("--offsets", "--members", "--state")
+OF_EVIDENCE = ("inspect", "decode", "groups", "offsets", "history", "expiry", "transactions", "lag")
+
+_ALL = """
+import contextlib, fcntl, io, json, struct, sys, termios
+from offsets_tool.cli import main
+for width, command in json.load(sys.stdin):
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.suppress(SystemExit):
+        main(command)
+    sys.stdout.flush()
+    print("\\x1e" + json.dumps(said.getvalue()) + "\\x1f", end="", flush=True)
+"""
+
+
+class Screen(NamedTuple):
+    """What a command put on the terminal, and what it said besides."""
+
+    lines: list[str]
+    said: str
+
+
+def commands(log: Path) -> list[list[str]]:
+    """A command line for each table that there is, of names as they are used, and of such as are hard to show."""
+    kip848, mix, transactions = (
+        str(CORPORA / name / "segments") for name in ("4.3.1-kip848", "2.4.1-mix", "3.9.2-txn")
+    )
+    groups = [word for name in NAMES for word in ("--group", name)]
+    found = [["describe", kip848, "--group", "search-cons-f689", view] for view in VIEWS]
+    found += [["describe", str(log), *groups, view] for view in VIEWS]
+    found += [[name, str(log)] for name in OF_EVIDENCE]
+    found += [
+        ["decode", kip848],
+        ["groups", kip848],
+        ["history", mix, "--group", "iris_pricing"],
+        ["expiry", mix],
+    ]
+    found += [
+        ["inspect", transactions],
+        ["transactions", transactions],
+        ["lag", str(FIXTURES / "lag/broker")],
+    ]
+    return [*found, ["partition", *NAMES], ["schema"], ["schema", "StreamsGroupTopology"]]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of names that are hard to show."""
+    folder = tmp_path_factory.mktemp("names")
+    story = [commit(name, name or "t", 2**31 - 1, 2**62, metadata=name) for name in NAMES]
+    story += [group_metadata(name, 2**31 - 1, member(name or "m")) for name in NAMES]
+    story += [commit(name, "t", 0, 1, producer_id=place, attributes=16) for place, name in enumerate(NAMES)]
+    write_log(folder, in_order(*story))
+    return folder
+
+
+def on_terminal(asked: Sequence[tuple[int, list[str]]]) -> list[Screen]:
+    """What commands show, each on a terminal of so many columns; one after the other, in one process."""
+    ours, theirs = pty.openpty()
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    code = [sys.executable, "-c", _ALL]
+    running = subprocess.Popen(code, stdin=subprocess.PIPE, stdout=theirs, stderr=subprocess.PIPE, env=env)
+    os.close(theirs)
+    assert running.stdin and running.stderr
+    with running, running.stdin as stdin, running.stderr as stderr, os.fdopen(ours, "rb", 0) as screen:
+        stdin.write(json.dumps(asked).encode())
+        stdin.close()
+        text = _drained(screen.fileno())
+        assert running.wait() == 0, stderr.read()
+    return [_screen(part) for part in text.split("\x1f") if part.strip()]
+
+
+def _drained(terminal: int) -> str:
+    read = b""
+    while True:
+        try:
+            read += os.read(terminal, 1 << 16)
+        except OSError:  # so a terminal ends whose last user is gone
+            return read.decode()
+
+
+def _screen(part: str) -> Screen:
+    shown, _, said = part.partition("\x1e")
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown.replace("\r\n", "\n")).splitlines()
+    return Screen(lines, json.loads(said.replace("\r\n", "")))
+
+
+def test_every_table_fits_its_terminal(log: Path) -> None:
+    asked = [(width, command) for command in commands(log) for width in WIDTHS]
+    for (width, command), (lines, said) in zip(asked, on_terminal(asked), strict=True):
+        assert lines, (command, said)
+        assert [line for line in lines if cell_width(line) > width] == [], command
+        times = re.findall(r"\b20\d\d-\S*", "\n".join(lines))
+        assert [time for time in times if not re.fullmatch(r".{10}T.{12}Z", time)] == [], command
+        assert re.search(r"\b(GROUP|OUTCOME|STATUS|group|source|type|field|offset)\b", lines[0]), command
+
+
+def test_each_row_has_one_line_also_where_names_are_endless(log: Path) -> None:
+    """As many lines as rows; nothing, an empty name and a dash are told apart; --wide has all there is."""
+    asked = [[name, str(log), *more] for more in ([], ["--wide"]) for name in ("groups", "offsets")]
+    screens = on_terminal([(40, command) for command in asked])
+    for screen, whole in zip(screens[:2], screens[2:], strict=True):
+        assert len(screen.lines) == len(whole.lines) >= len(NAMES) + 1
+        assert screen.lines[0].startswith("GROUP") and "left out" in screen.said
+        assert "left out" not in whole.said and any("g" * 249 in line for line in whole.lines)
+        assert any(re.match(r"g+…g+ ", line) for line in screen.lines)
+        assert {line.split()[0] for line in whole.lines} >= {"''", "'-'"}
+
+
+def test_columns_are_chosen_by_name(log: Path) -> None:
+    asked = [["offsets", str(log), "--show", show] for show in ("partition,group", "nothing")]
+    shown, unknown = on_terminal([(60, command) for command in asked])
+    assert shown.lines[0].split() == ["PARTITION", "GROUP"] and "left out" not in shown.said
+    assert unknown.lines == [] and "choose among GROUP, TOPIC" in unknown.said
+
+
+def test_every_command_with_a_table_can_show_it_wide() -> None:
+    for name in main.list_commands(None):  # type: ignore[arg-type]
+        command = main.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        options = {option.name for option in command.params}
+        assert {"wide", "show"} <= options, name
