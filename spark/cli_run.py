@@ -86,8 +86,6 @@ def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any)
         show(run(request, lambda: session("offsets-spark run"), coordinator, bar.show, named), shown)
 
 
-
-
 class Shown(NamedTuple):
     """How rows of jobs are to be given."""
 

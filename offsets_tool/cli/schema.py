@@ -22,12 +22,12 @@ _TYPES = Table.of(
     Column.name("about", 3),
 )
 _FIELDS = Table.of(
-    Column.word("message", 4),
-    Column.word("field", 1),
-    Column.word("kind", 2),
+    Column.name("message", 4),
+    Column.name("field", 1),
+    Column.name("kind", 2),
     Column.word("versions", 3),
     Column.number("tag", 5),
-    Column.word("default", 6),
+    Column.name("default", 6),
     Column.word("release", 7),
 )
 
