@@ -7,20 +7,23 @@ import hashlib
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from offsets_tool.log.mapping import map_file
+from offsets_tool.errors import SourceError
+from offsets_tool.log.open_file import open_file
 
-_AT_ONCE: Final = 1 << 20
+NO_BYTES: Final = hashlib.sha256().hexdigest()
+"""What `sources` has in place of the digest of bytes that cannot all be read: read again, they differ from it."""
 
 
 class RangeDigest:
     """The bytes of a plain file from `start` on. SourceError if it cannot be opened."""
 
     def __init__(self, path: str, start: int) -> None:
-        self._mapped = map_file(path)
+        self._file = open_file(path)
         self._sum = hashlib.sha256()
         self._reached = start
         self._beside = ThreadPoolExecutor(1, "sha256")
         self._last: Future[None] | None = None
+        self._is_broken = False
 
     def reach(self, position: int) -> None:
         """Takes what comes before `position` too, soon."""
@@ -29,13 +32,16 @@ class RangeDigest:
             self._reached = position
 
     def upto(self, position: int) -> str:
-        """Hexadecimal, of the bytes before `position`, which may not lie before one that was reached."""
+        """Hexadecimal, of the bytes before `position`, which may not lie before one that was reached; NO_BYTES if one is lost."""
         self.reach(position)
         if self._last is not None:
             self._last.result()
-        return self._sum.hexdigest()
+        return NO_BYTES if self._is_broken else self._sum.hexdigest()
 
     def _update(self, start: int, end: int) -> None:
-        for position in range(start, end, _AT_ONCE):
-            self._sum.update(self._mapped.data[position : min(position + _AT_ONCE, end)])
-            self._mapped.release(position)
+        try:
+            for piece in () if self._is_broken else self._file.pieces(start, end - start):
+                self._sum.update(piece)
+        except SourceError:
+            # The ledger says what cannot be read, and why.
+            self._is_broken = True

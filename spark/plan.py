@@ -7,9 +7,8 @@ under the same name) and is read as a new generation, kept apart from the old on
 A file that is gone changes nothing. Compressed copies, members of tars and archives are whole or new, never continued.
 """
 
-import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -18,8 +17,10 @@ from typing import Any, Final, NamedTuple
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.discover import find_segments
-from offsets_tool.log.mapping import map_file, sha256
+from offsets_tool.log.mapping import sha256, sha256_of
 from offsets_tool.log.names import Packing, Segment, SegmentKind, member_source, segment_name
+from offsets_tool.log.open_file import open_file
+from spark.digest import NO_BYTES
 
 PIECE: Final = 64 << 20
 """Bytes of a long file that one task reads. A file of Kafka's default size (100 MiB) is still read, and hashed, whole."""
@@ -27,9 +28,7 @@ SMALLEST_UNIT: Final = 1 << 20
 UNITS_WANTED: Final = 8
 """Even a small ingest is shared by this many tasks, if each has something to do."""
 ARCHIVE: Final = "archive"
-_HASHED_AT_ONCE: Final = 1 << 20
 _DELTA_LOG: Final = "_delta_log"
-_NO_BYTES: Final = hashlib.sha256().hexdigest()
 
 Known = Mapping[str, Any]
 """A row of `sources`."""
@@ -153,7 +152,7 @@ def _segment(segment: Segment, cluster: str | None, given: str) -> File:
         segment.kind.value,
         _time(stat),
         continues=not packed and not segment.unreadable,
-        must_open=path == given and not segment.member,
+        must_open=path == given and not segment.member and not segment.is_rest,
     )
 
 
@@ -189,38 +188,31 @@ def _time(stat: os.stat_result) -> datetime:
 def digest(file: File, start: int = 0, end: int | None = None) -> str:
     """SHA-256 of the bytes that `sources` vouches for: a plain file's range, or all of it on disk (of a Delta table: its log).
 
-    Of what cannot be opened, though it was found, no bytes.
+    Of what cannot be opened, though it was found, or not be read to its end, no bytes.
     """
     path = file.segment.path
     if file.continues:
-        return _digest(_mapped_pieces(path, start, end))
+        return _range_digest(path, start, end)
     if file.archive and file.archive.kind is ArchiveKind.DELTA:
-        return _digest(part.read_bytes() for part in _delta_log(Path(path)))
+        return sha256_of(part.read_bytes() for part in _delta_log(Path(path)))
     try:
         return sha256(path, file.segment.member)
     except SourceError:
         if file.must_open or not os.path.lexists(path):
             raise
-        return _NO_BYTES
+        return NO_BYTES
 
 
 def _delta_log(table: Path) -> list[Path]:
     return sorted(part for part in (table / _DELTA_LOG).iterdir() if part.suffix == ".json")
 
 
-def _mapped_pieces(path: str, start: int, end: int | None) -> Iterator[memoryview]:
-    mapped = map_file(path)
-    data = mapped.data[start:end]
-    for position in range(0, len(data), _HASHED_AT_ONCE):
-        yield data[position : position + _HASHED_AT_ONCE]
-        mapped.release(start + position)
-
-
-def _digest(pieces: Iterable[bytes | memoryview]) -> str:
-    sum_ = hashlib.sha256()
-    for piece in pieces:
-        sum_.update(piece)
-    return sum_.hexdigest()
+def _range_digest(path: str, start: int, end: int | None) -> str:
+    file = open_file(path)
+    try:
+        return sha256_of(file.pieces(start, (file.size if end is None else end) - start))
+    except SourceError:
+        return NO_BYTES
 
 
 def _pieces(file: File, known: list[Known]) -> list[Piece]:
@@ -229,7 +221,7 @@ def _pieces(file: File, known: list[Known]) -> list[Piece]:
     last = known[-1]
     unchanged = (last["file_size"], last["file_modified_at"]) == (file.segment.size, file.modified_at)
     # A file of which nothing was read may be one that could not be opened then.
-    if unchanged and last["sha256"] != _NO_BYTES:
+    if unchanged and last["sha256"] != NO_BYTES:
         return []
     if any(digest(file, row["range_start"], row["range_end"]) != row["sha256"] for row in known):
         return _split(file, last["generation"] + 1)

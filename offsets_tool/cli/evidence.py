@@ -170,7 +170,7 @@ def _segment_part(segment: Segment, *, named: bool) -> Part:
         segment,
         set_aside=aside,
         # A tar is opened by its name; its members are not named.
-        must_open=named and not segment.member,
+        must_open=named and not segment.member and not segment.is_rest,
     )
     return part
 

@@ -73,7 +73,6 @@ class RowReader:
                 if isinstance(item, Unreadable)
                 else self._rows(item, origin, ledger)
             )
-            reading.reached(_end(item))
         yield from waiting.rest()
         reading.finish()
 
@@ -86,7 +85,7 @@ class RowReader:
         from offsets_tool.columns.fast.lane import Lane  # noqa: PLC0415 - Numba
 
         place = reading.segment
-        lane = Lane(reading.data, place.source, place.log_partition, self._interned)
+        lane = Lane(reading.data, place.source, place.log_partition, self._interned, fetch=reading.fetch)
         yield from lane.read(reading.first, reading.last)
         self._interned = lane.interned
 
@@ -146,10 +145,6 @@ def _by_reference(reading: SegmentReading) -> "Iterator[BatchRead | Unreadable]"
         if item.position >= reading.last:
             break
         yield read_content(reading.data, item, source, partition) if isinstance(item, Batch) else item
-
-
-def _end(item: "Chunk | Unreadable") -> int:
-    return item.position + item.size if isinstance(item, Unreadable) else item.end
 
 
 def _assembler() -> "Assembler":

@@ -6,7 +6,7 @@ lies in other brokers' directories. Source: LogSegment, TimeIndex, ProducerState
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
@@ -19,10 +19,12 @@ from offsets_tool.lag.time_lag import TimeMethod, Written
 from offsets_tool.log.checkpoints import read_offset_checkpoint
 from offsets_tool.log.crc import Checksums
 from offsets_tool.log.discover import TopicDirectory, find_topics
-from offsets_tool.log.header import read_header
+from offsets_tool.log.header import HEADER_SIZE_V2, read_header
+from offsets_tool.log.holes import Hole, reason_of
 from offsets_tool.log.indexes import read_offset_index, read_producer_snapshot, read_time_index
 from offsets_tool.log.mapping import map_file
 from offsets_tool.log.names import OFFSETS_TOPIC, SegmentKind, partition_directory, segment_name
+from offsets_tool.log.on_demand import PAGE, BytesOnDemand
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import Batch, Codec, TimestampType
 from offsets_tool.wire.longs import MAX_LONG
@@ -227,13 +229,19 @@ def _position(path: Path, base: int, offset: int) -> int:
 
 def _headers(path: Path, position: int) -> Iterator[Batch]:
     """One after another, to the first bytes that are none: zeros, a torn batch, damage."""
-    data = map_file(path.as_posix()).data
-    unverified = _Unverified(data)
+    log = map_file(path.as_posix(), block=PAGE)
+    unverified = _Unverified(log.data)
     with suppress(DecodeError):
-        while position < len(data):
-            batch = read_header(data, position, unverified)
+        while position < len(log.data):
+            _check(path, log.fetch(position, position + HEADER_SIZE_V2))
+            batch = read_header(log.data, position, unverified)
             yield batch
             position += batch.size
+
+
+def _check(path: Path, holes: Sequence[Hole]) -> None:
+    if holes:
+        raise SourceError(path.as_posix(), f"{reason_of(holes)}; copy it again")
 
 
 def _batch_with(path: Path, base: int, offset: int) -> Batch | None:
@@ -251,14 +259,19 @@ def _batch_with(path: Path, base: int, offset: int) -> Batch | None:
 def _sound(path: Path, position: int) -> tuple[Batch, ...]:
     """Headers to the end, without a last batch whose checksum is wrong."""
     batches = list(_headers(path, position))
-    data = map_file(path.as_posix()).data
-    while batches and not read_header(data, batches[-1].position).crc_valid:
+    log = map_file(path.as_posix(), block=PAGE)
+    while batches and not _is_sound(path, log, batches[-1]):
         batches.pop()
     if any(
         before.last_offset >= after.base_offset for before, after in pairwise(batches) if after.magic == 2
     ):
         raise SourceError(path.as_posix(), "its batches are not in the order of their offsets; copy it again")
     return tuple(batches)
+
+
+def _is_sound(path: Path, log: BytesOnDemand, batch: Batch) -> bool:
+    _check(path, log.fetch(batch.position, batch.position + batch.size))
+    return read_header(log.data, batch.position).crc_valid
 
 
 def _first_unstable(since: int, open_: dict[int, int], batches: tuple[Batch, ...], end: int) -> int:

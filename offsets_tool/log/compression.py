@@ -7,12 +7,13 @@ Knows nothing about batches; every failure is a DecodeError.
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
 import cramjam
 
 from offsets_tool.errors import DecodeError
+from offsets_tool.log.holes import Fetch, all_there
 from offsets_tool.rows import Codec
 
 INFLATE_LIMIT: Final = 128 << 20
@@ -124,6 +125,9 @@ _LZ4_VERSION: Final = 0x40
 _LZ4_INDEPENDENT: Final = 0x20
 _LZ4_BLOCK_CHECKSUM: Final = 0x10
 _LZ4_CONTENT_SIZE: Final = 0x08
+_LZ4_CONTENT_CHECKSUM: Final = 0x04
+_LZ4_DICTIONARY: Final = 0x01
+_LZ4_HEADER: Final = 19
 _LZ4_STORED: Final = 0x80000000
 
 
@@ -182,42 +186,82 @@ def _unzstd(data: memoryview, limit: int) -> bytes:
 
 
 _ZSTD_MAGIC: Final = 0xFD2FB528
-_ZSTD_SKIPPABLE: Final = 0x184D2A50
+_ZSTD_HEADER: Final = 18
+_SKIPPABLE: Final = 0x184D2A50
 _ZSTD_BLOCK: Final = 128 << 10
 
 
 def zstd_bound(data: memoryview) -> int:
-    """At most how many bytes these zstd frames inflate to, from their block headers alone (RFC 8878, 3.1.1)."""
-    at = bound = 0
+    """At most how many bytes these zstd frames inflate to, from their block headers alone; DecodeError if they are none."""
+    return sum(zstd_sizes(data, all_there))
+
+
+def zstd_sizes(data: memoryview, fetch: Fetch) -> Iterator[int]:
+    """Of each block of these zstd frames, at most how many bytes it inflates to (RFC 8878, 3.1.1); DecodeError at its end."""
+    at = 0
     while at < len(data):
+        fetch(at, at + _ZSTD_HEADER)
         if len(data) - at < 8:
             raise DecodeError("zstd: the stream ends inside a frame's header")
         magic: int = _INT_LE.unpack_from(data, at)[0]
-        if magic & 0xFFFFFFF0 == _ZSTD_SKIPPABLE:
+        if magic & 0xFFFFFFF0 == _SKIPPABLE:
             at += 8 + int(_INT_LE.unpack_from(data, at + 4)[0])
         elif magic == _ZSTD_MAGIC:
-            at, size = _zstd_frame(data, at + 4)
-            bound += size
+            at = yield from _zstd_frame(data, at + 4, fetch)
         else:
             raise DecodeError("zstd: a frame does not begin with its magic number")
-    return bound
 
 
-def _zstd_frame(data: memoryview, at: int) -> tuple[int, int]:
-    """Where the frame ends, and its bound."""
+def _zstd_frame(data: memoryview, at: int, fetch: Fetch) -> Generator[int, None, int]:
+    """The bounds of its blocks; returns where the frame ends."""
     descriptor = data[at]
     single_segment = descriptor >> 5 & 1
     content_size = (single_segment, 2, 4, 8)[descriptor >> 6]
     at += 1 + (1 - single_segment) + (0, 1, 2, 4)[descriptor & 3] + content_size
-    bound, last = 0, False
+    last = False
     while not last:
+        fetch(at, at + 3)
         if len(data) - at < 3:
             raise DecodeError("zstd: the stream ends inside a frame")
         word = int.from_bytes(data[at : at + 3], "little")
         last, kind, size = bool(word & 1), word >> 1 & 3, word >> 3
-        bound += _ZSTD_BLOCK if kind == 2 else size
+        yield _ZSTD_BLOCK if kind == 2 else size
         at += 3 + (1 if kind == 1 else size)
-    return at + (4 if descriptor & 4 else 0), bound
+    return at + (4 if descriptor & 4 else 0)
+
+
+def lz4_sizes(data: memoryview, fetch: Fetch) -> Iterator[int]:
+    """Of each block of these LZ4 frames, at most how many bytes it inflates to; DecodeError at the end of what are none."""
+    at = 0
+    while at < len(data):
+        fetch(at, at + _LZ4_HEADER)
+        if len(data) - at < 8:
+            raise DecodeError("lz4: the stream ends inside a frame's header")
+        magic: int = _INT_LE.unpack_from(data, at)[0]
+        if magic & 0xFFFFFFF0 == _SKIPPABLE:
+            at += 8 + int(_INT_LE.unpack_from(data, at + 4)[0])
+        elif magic == _LZ4_MAGIC:
+            at = yield from _lz4_frame(data, at, fetch)
+        else:
+            raise DecodeError("lz4: a frame does not begin with its magic number")
+
+
+def _lz4_frame(data: memoryview, at: int, fetch: Fetch) -> Generator[int, None, int]:
+    """The bounds of its blocks; returns where the frame ends."""
+    flags, largest = data[at + 4], 1 << (8 + 2 * (data[at + 5] >> 4 & 7))
+    checksum = 4 if flags & _LZ4_BLOCK_CHECKSUM else 0
+    at += 7 + (8 if flags & _LZ4_CONTENT_SIZE else 0) + (4 if flags & _LZ4_DICTIONARY else 0)
+    while True:
+        fetch(at, at + 4)
+        if len(data) - at < 4:
+            raise DecodeError("lz4: the stream ends inside a frame")
+        word: int = _INT_LE.unpack_from(data, at)[0]
+        if word == 0:
+            return at + 4 + (4 if flags & _LZ4_CONTENT_CHECKSUM else 0)
+        size = word & ~_LZ4_STORED
+        # No element of LZ4 yields more than 255 times its size.
+        yield size if word & _LZ4_STORED else min(largest, 255 * size)
+        at += 4 + size + checksum
 
 
 _READERS: Final[dict[Codec, Callable[[memoryview, int], bytes]]] = {

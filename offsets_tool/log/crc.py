@@ -12,6 +12,8 @@ from typing import Final
 
 import crc32c
 
+from offsets_tool.log.holes import Fetch, all_there
+
 CRC32: Final = 0xEDB88320
 CRC32C: Final = 0x82F63B78
 STRIDE: Final = 1 << 16
@@ -60,8 +62,9 @@ def _extend_crc32c(data: memoryview, crc: int) -> int:
 class RunningChecksum:
     """One kind of checksum of any part: running ones from the first long part's start, one kept every STRIDE bytes."""
 
-    def __init__(self, data: memoryview, extend: Function, polynomial: int) -> None:
+    def __init__(self, data: memoryview, extend: Function, polynomial: int, fetch: Fetch = all_there) -> None:
         self._data = data
+        self._fetch = fetch
         self._extend = extend
         self._polynomial = polynomial
         self._origin = 0
@@ -79,26 +82,34 @@ class RunningChecksum:
         mark = (position - self._origin) // STRIDE
         while len(self._marks) <= mark:
             at = self._origin + (len(self._marks) - 1) * STRIDE
-            self._marks.append(self._extend(self._data[at : at + STRIDE], self._marks[-1]))
-        return self._extend(self._data[self._origin + mark * STRIDE : position], self._marks[mark])
+            self._marks.append(self._extended(at, at + STRIDE, self._marks[-1]))
+        return self._extended(self._origin + mark * STRIDE, position, self._marks[mark])
+
+    def _extended(self, start: int, end: int, crc: int) -> int:
+        self._fetch(start, end)
+        return self._extend(self._data[start:end], crc)
 
 
 class Checksums:
     """CRC-32 and CRC-32C of parts of one buffer."""
 
-    def __init__(self, data: memoryview) -> None:
+    def __init__(self, data: memoryview, fetch: Fetch = all_there) -> None:
+        """`fetch` is asked for what is not in memory anyway."""
         self._data = data
-        self._crc32 = RunningChecksum(data, _extend_crc32, CRC32)
-        self._crc32c = RunningChecksum(data, _extend_crc32c, CRC32C)
+        self._fetch = fetch
+        self._crc32 = RunningChecksum(data, _extend_crc32, CRC32, fetch)
+        self._crc32c = RunningChecksum(data, _extend_crc32c, CRC32C, fetch)
 
     def crc32(self, start: int, end: int) -> int:
         """The checksum of magic 0 and 1."""
         if end - start <= STRIDE:
+            self._fetch(start, end)
             return zlib.crc32(self._data[start:end])
         return self._crc32.part(start, end)
 
     def crc32c(self, start: int, end: int) -> int:
         """The checksum of magic 2."""
         if end - start <= STRIDE:
+            self._fetch(start, end)
             return int(crc32c.crc32c(self._data[start:end]))
         return self._crc32c.part(start, end)

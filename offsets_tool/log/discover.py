@@ -126,8 +126,8 @@ def _find(path: Path) -> Iterator[Segment]:
 def _find_file(path: Path) -> Iterator[Segment]:
     if tar_name(path.name):
         segments = find_in_tar(path)
-        named = [segment for segment in segments if segment.log_partition is not None]
-        yield from named or segments
+        named = [segment for segment in segments if segment.log_partition is not None or segment.is_rest]
+        yield from segments if all(segment.is_rest for segment in named) else named
     elif segment_name(path.name):
         yield _segment(path, offsets_directory(path.resolve().parent.name), _meta_near(path.parent))
     else:
@@ -176,7 +176,11 @@ def _find_in_entry(entry: Path, meta: MetaProperties | None, above: frozenset[st
         if os.path.realpath(entry) not in above and not _is_other_topic(entry):
             yield from _find_in_folder(entry, meta, above)
     elif tar_name(entry.name) and entry.is_file():
-        yield from (segment for segment in find_in_tar(entry) if segment.log_partition is not None)
+        yield from (
+            segment
+            for segment in find_in_tar(entry)
+            if segment.log_partition is not None or segment.unreadable
+        )
 
 
 def _listing(folder: Path) -> list[Path]:

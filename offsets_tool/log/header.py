@@ -11,6 +11,7 @@ from typing import Final
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.crc import Checksums
 from offsets_tool.log.draft import draft_of
+from offsets_tool.log.holes import Fetch, all_there
 from offsets_tool.rows import NO_TIMESTAMP, Batch, Codec, TimestampType
 from offsets_tool.wire.longs import MAX_LONG
 
@@ -65,7 +66,7 @@ def key_at(magic: int) -> int:
     return 18 if magic == 0 else 26
 
 
-def lengths_fill(data: memoryview, position: int) -> bool:
+def lengths_fill(data: memoryview, position: int, fetch: Fetch = all_there) -> bool:
     """Whether a legacy message's key and value fill it exactly: cheaper to ask than its checksum."""
     at = position + key_at(data[position + MAGIC_AT])
     end = position + LOG_OVERHEAD + int(_INT.unpack_from(data, position + 8)[0])
@@ -74,6 +75,7 @@ def lengths_fill(data: memoryview, position: int) -> bool:
     for _ in ("key", "value"):
         if at + 4 > end:
             return False
+        fetch(at, at + 4)
         at += 4 + max(0, _INT.unpack_from(data, at)[0])
     return at == end
 

@@ -161,9 +161,11 @@ class Ledger:
         """Rows of an archive that are of another topic or partition."""
         self._elsewhere += rows
 
-    def lost(self, size: int, reason: str) -> Unreadable:
-        """A whole file of so many bytes on disk that cannot be read, counted."""
+    def lost(self, size: int, reason: str, *, is_rest: bool = False) -> Unreadable:
+        """A whole file of so many bytes on disk that cannot be read, or the rest of one, counted."""
         found = whole_file(self.source, size, reason)
+        if is_rest:
+            found = found._replace(reason=reason)
         self.size(size)
         self.add(found)
         return found

@@ -13,13 +13,17 @@ NO_FILE: Final = "is neither a file nor a folder; copy what it gives into a file
 """Of a pipe, a device, a socket: evidence is looked at more than once."""
 
 _PARTITION_DIRECTORY: Final = re.compile(
-    r"(?P<topic>.+?)-(?P<partition>\d+)(?:(?:\.[^/]*)?-(?P<fate>delete|future|stray))?"
+    r"(?P<topic>.+?)-(?P<partition>[0-9]{1,10})(?:(?:\.[^/]*)?-(?P<fate>delete|future|stray))?"
 )
 _SEGMENT_FILE: Final = re.compile(
-    r"(?P<stem>.+)\.log(?:\.(?P<fate>deleted|cleaned|swap))?(?:\.(?P<packing>gz|zst))?"
+    r"(?P<stem>.+)\.log(?:\.(?P<fate>deleted|cleaned|swap))?(?:\.(?P<packing>gz|zst|bz2|xz|lz4))?", re.DOTALL
 )
-_TAR_FILE: Final = re.compile(r"(?P<stem>.+?)(?:\.tar(?:\.(?P<packing>gz|zst))?|\.(?P<short>tgz))")
-_BASE_OFFSET: Final = re.compile(r"\d{20}")
+_TAR_FILE: Final = re.compile(
+    r"(?P<stem>.+?)\.(?:tar(?:\.(?P<packing>gz|zst|bz2|xz|lz4))?|(?P<short>tgz|tzst|tbz2?|txz))", re.DOTALL
+)
+_SHORT: Final = {"tgz": "gz", "tzst": "zst", "tbz": "bz2", "tbz2": "bz2", "txz": "xz"}
+_BASE_OFFSET: Final = re.compile(r"[0-9]{20}")
+_HIGHEST_PARTITION: Final = (1 << 31) - 1
 
 
 class SegmentKind(StrEnum):
@@ -37,6 +41,9 @@ class Packing(StrEnum):
     NONE = ""
     GZIP = "gz"
     ZSTD = "zst"
+    BZIP2 = "bz2"
+    XZ = "xz"
+    LZ4 = "lz4"
 
 
 class PartitionDirectory(NamedTuple):
@@ -80,6 +87,8 @@ class Segment(NamedTuple):
     broker_id: int | None = None
     unreadable: str = ""
     """Why nothing of it can be read (a broken tar, a closed folder, a link to nowhere), of what was found beside other files."""
+    is_rest: bool = False
+    """Whether it stands for what of a tar cannot be listed, beside the members that can."""
 
     @property
     def source(self) -> str:
@@ -93,9 +102,9 @@ def member_source(path: str, member: str) -> str:
 
 
 def partition_directory(name: str) -> PartitionDirectory | None:
-    """`topic-N`, also with `.uuid-delete`, `-future` or `-stray`; None if it is not such a name."""
+    """`topic-N`, also with `.uuid-delete`, `-future` or `-stray`; None if it is not such a name, or no partition has the number."""
     match = _PARTITION_DIRECTORY.fullmatch(name)
-    if match is None:
+    if match is None or int(match["partition"]) > _HIGHEST_PARTITION:
         return None
     return PartitionDirectory(match["topic"], int(match["partition"]), match["fate"] or "")
 
@@ -107,7 +116,7 @@ def offsets_directory(name: str) -> PartitionDirectory | None:
 
 
 def segment_name(name: str) -> SegmentName | None:
-    """`<base offset>.log` with any of Kafka's suffixes and .gz or .zst; None if it is not a log."""
+    """`<base offset>.log` with any of Kafka's suffixes, perhaps compressed; None if it is not a log."""
     match = _SEGMENT_FILE.fullmatch(name)
     if match is None:
         return None
@@ -120,4 +129,4 @@ def tar_name(name: str) -> TarName | None:
     match = _TAR_FILE.fullmatch(name)
     if match is None:
         return None
-    return TarName(match["stem"], Packing.GZIP if match["short"] else Packing(match["packing"] or ""))
+    return TarName(match["stem"], Packing(_SHORT.get(match["short"], match["packing"] or "")))

@@ -14,7 +14,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.log.batch import read_content
 from offsets_tool.log.compression import INFLATE_LIMIT
 from offsets_tool.log.ledger import Ledger
-from offsets_tool.log.mapping import map_file, sha256
+from offsets_tool.log.mapping import map_file, raw_pieces, sha256, sha256_of
 from offsets_tool.log.names import Segment
 from offsets_tool.log.walk import Walker
 from offsets_tool.rows import BatchRead, Unreadable
@@ -73,7 +73,6 @@ def read_segment(
         if ledger is not None:
             ledger.add(read)
         yield read
-        reading.reached(item.position + item.size)
     reading.finish()
 
 
@@ -87,7 +86,7 @@ def or_lost(items: Iterator[T], segment: Segment, ledger: Ledger) -> Iterator[T 
     except StopIteration:
         return
     except SourceError as error:
-        yield ledger.lost(segment.size, error.reason)
+        yield ledger.lost(segment.size, error.reason, is_rest=segment.is_rest)
         # What cannot be opened at all has no hash.
         with suppress(SourceError):
             ledger.hashed(sha256(segment.path, segment.member))
@@ -99,8 +98,8 @@ def or_lost(items: Iterator[T], segment: Segment, ledger: Ledger) -> Iterator[T 
 class SegmentReading:
     """One pass over a file or a range of it, for whoever reads its batches: the bytes, and where the range begins and ends.
 
-    A whole file is hashed for the ledger meanwhile, and the memory of bytes that have passed is given back. Parameters are
-    those of `read_segment`.
+    Before bytes are looked at they are fetched; the walker does that itself. A whole file is hashed for the ledger meanwhile.
+    Parameters are those of `read_segment`.
     """
 
     def __init__(
@@ -119,25 +118,21 @@ class SegmentReading:
             raise SourceError(self.segment.source, self.segment.unreadable)
         mapped = map_file(self.segment.path, self.segment.member)
         self.data: Final = mapped.data
-        self.walker: Final = Walker(mapped.data, self.segment.source, verify=verify)
+        self.fetch: Final = mapped.fetch
+        self.walker: Final = Walker(mapped.data, self.segment.source, verify=verify, fetch=mapped.fetch)
         self.first: Final = start if resume else self.walker.boundary(start)
         self.last: Final = len(mapped.data) if end is None else self.walker.boundary(end)
         whole = self.first == 0 and self.last == len(mapped.data)
-        self._mapped = mapped
         self._ledger = ledger
         hashed = whole and ledger is not None and ledger.hashes
         self._hashing = _Hashing(self.segment, len(mapped.data)) if hashed else None
         if ledger is not None:
             ledger.size(max(0, self.last - self.first))
 
-    def reached(self, position: int) -> None:
-        """Everything before `position` has been used."""
-        self._mapped.release(position)
-
     def finish(self) -> None:
-        """The range has been read to its end: the ledger gets the hash of a whole file."""
-        if self._hashing is not None and self._ledger is not None:
-            self._ledger.hashed(self._hashing.result())
+        """The range has been read to its end: the ledger gets the hash of a whole file, if all of it could be read."""
+        if self._hashing is not None and self._ledger is not None and (digest := self._hashing.result()):
+            self._ledger.hashed(digest)
 
 
 def _as_segment(segment: Segment | str | Path, log_partition: int | None) -> Segment:
@@ -150,7 +145,8 @@ class _Hashing:
     """SHA-256 of a whole file, in a thread beside the reading of it; small files are hashed when it is wanted."""
 
     def __init__(self, segment: Segment, size: int) -> None:
-        self._segment = segment
+        # Opened at once: a file that shrinks from now on has no hash.
+        self._pieces = raw_pieces(segment.path, segment.member)
         self._digest: str | None = None
         self._thread: threading.Thread | None = None
         if size >= _HASH_BESIDE:
@@ -159,10 +155,14 @@ class _Hashing:
             self._thread.start()
 
     def _run(self) -> None:
-        self._digest = sha256(self._segment.path, self._segment.member)
+        # What cannot be read is in the ledger by then; a hash of less than the file is none of it.
+        with suppress(SourceError):
+            self._digest = sha256_of(self._pieces)
 
-    def result(self) -> str:
-        """The digest; SourceError if the file cannot be read any more."""
-        if self._thread is not None:
+    def result(self) -> str | None:
+        """The digest; None if not all of the file could be read."""
+        if self._thread is None:
+            self._run()
+        else:
             self._thread.join()
-        return self._digest or sha256(self._segment.path, self._segment.member)
+        return self._digest

@@ -11,7 +11,15 @@ from typing import Final
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.crc import Checksums
-from offsets_tool.log.header import MAGIC_AT, SHORTEST_HEADER, TornBatch, lengths_fill, read_header
+from offsets_tool.log.header import (
+    HEADER_SIZE_V2,
+    MAGIC_AT,
+    SHORTEST_HEADER,
+    TornBatch,
+    lengths_fill,
+    read_header,
+)
+from offsets_tool.log.holes import Fetch, Hole, all_there, reason_of
 from offsets_tool.rows import Batch, Unreadable, UnreadableKind
 
 SYNC_WINDOW: Final = 4 << 20
@@ -29,17 +37,21 @@ _CANDIDATE: Final = re.compile(
     re.DOTALL,
 )
 _LONGEST_PATTERN: Final = 61
-_ZEROS_AT_ONCE: Final = 1 << 20
+_AT_ONCE: Final = 1 << 20
 
 
 class Walker:
     """The batches of one buffer."""
 
-    def __init__(self, data: memoryview, source: str, *, verify: bool = True) -> None:
+    def __init__(
+        self, data: memoryview, source: str, *, verify: bool = True, fetch: Fetch = all_there
+    ) -> None:
+        """`fetch` is asked for what is not in memory anyway. A batch with a hole in it proves nothing, whatever its checksum."""
         self._data = data
+        self._fetch = fetch
         self._source = source
         self._verify = verify
-        self._checksums = Checksums(data)
+        self._checksums = Checksums(data, fetch)
         self._zeros_from: int | None = None
 
     def walk(self, start: int = 0) -> Iterator[Batch | Unreadable]:
@@ -56,7 +68,7 @@ class Walker:
                 position += batch.size
             else:
                 end = self.next_proven(position + 1)
-                yield from self._gap(position, end)
+                yield from map(self._present, self._gap(position, end))
                 position = end
 
     def boundary(self, position: int, window: int = SYNC_WINDOW) -> int:
@@ -73,22 +85,52 @@ class Walker:
         return len(self._data)
 
     def _header(self, position: int) -> Batch | None:
+        """The header that stands there, if the batch can be read or proves nothing anyway."""
         try:
-            return read_header(self._data, position, self._checksums)
+            batch = self._read_header(position)
         except DecodeError:
             return None
+        proves = batch.crc_valid or not self._verify
+        return None if proves and self._fetch(position, position + batch.size) else batch
+
+    def _read_header(self, position: int) -> Batch:
+        self._fetch(position, position + HEADER_SIZE_V2)
+        return read_header(self._data, position, self._checksums)
+
+    def _present(self, item: Batch | Unreadable) -> Batch | Unreadable:
+        """An item that was found some while ago: other bytes may have been fetched since."""
+        if isinstance(item, Unreadable) or not (
+            holes := self._fetch(item.position, item.position + item.size)
+        ):
+            return item
+        return self._unreadable(
+            item.position, item.position + item.size, UnreadableKind.DAMAGE, reason_of(holes)
+        )
+
+    def _holes(self, start: int, end: int) -> list[Hole]:
+        found: dict[Hole, None] = {}
+        for at in range(start, end, _AT_ONCE):
+            found |= dict.fromkeys(self._fetch(at, min(at + _AT_ONCE, end)))
+        return list(found)
 
     def next_proven(self, start: int) -> int:
         """The first position from `start` on where a batch as brokers write it proves itself; the file's end if none."""
         last = min(len(self._data), self._trailing_zeros() + _LONGEST_PATTERN)
-        while match := _CANDIDATE.search(self._data, start, last):
-            if self._proves(match.start()):
+        while start < last:
+            end = start + _AT_ONCE
+            upto = min(end + _LONGEST_PATTERN, last)
+            self._fetch(start, upto)
+            match = _CANDIDATE.search(self._data, start, upto)
+            if match is None or match.start() >= end:
+                start = end
+            elif self._proves(match.start()):
                 return match.start()
-            start = match.start() + 1
+            else:
+                start = match.start() + 1
         return len(self._data)
 
     def _proves(self, position: int) -> bool:
-        if self._data[position + MAGIC_AT] < 2 and not lengths_fill(self._data, position):
+        if self._data[position + MAGIC_AT] < 2 and not lengths_fill(self._data, position, self._fetch):
             return False
         batch = self._header(position)
         return batch is not None and batch.crc_valid
@@ -108,7 +150,7 @@ class Walker:
         zeros = max(start, self._trailing_zeros()) if end == len(self._data) else end
         if end - zeros < SHORTEST_HEADER:
             zeros = end
-        yield self._unreadable(start, zeros, UnreadableKind.DAMAGE, self._why(start))
+        yield self._unreadable(start, zeros, UnreadableKind.DAMAGE, self._why(start, zeros))
         if zeros < end:
             yield self._zero_tail(zeros)
 
@@ -116,7 +158,7 @@ class Walker:
         """Headers that follow each other from `start`, none of them past `end`."""
         while start < end:
             batch = self._header(start)
-            if batch is None or start + batch.size > end:
+            if batch is None or start + batch.size > end or self._holes(start, start + batch.size):
                 return
             yield batch
             start += batch.size
@@ -125,8 +167,10 @@ class Walker:
         """What ends the file at `start`, if it is what a crash or a live log leaves there."""
         if start >= self._trailing_zeros() and len(self._data) - start >= SHORTEST_HEADER:
             return self._zero_tail(start)
+        if self._holes(start, len(self._data)):
+            return None
         try:
-            read_header(self._data, start, self._checksums)
+            self._read_header(start)
         except TornBatch as torn:
             return self._unreadable(
                 start, len(self._data), UnreadableKind.TORN_TAIL, f"torn tail: {torn.reason}"
@@ -139,9 +183,11 @@ class Walker:
         size = len(self._data) - start
         return self._unreadable(start, len(self._data), UnreadableKind.ZERO_TAIL, f"zero tail: {size} bytes")
 
-    def _why(self, start: int) -> str:
+    def _why(self, start: int, end: int) -> str:
+        if holes := self._holes(start, end):
+            return reason_of(holes)
         try:
-            batch = read_header(self._data, start, self._checksums)
+            batch = self._read_header(start)
         except DecodeError as error:
             return f"no batch can be proved here: {error.reason}"
         return (
@@ -152,12 +198,15 @@ class Walker:
         return Unreadable(self._source, start, end - start, reason, kind)
 
     def _trailing_zeros(self) -> int:
-        """Where the zeros begin that end the file; its length if it does not end in zeros."""
+        """Where the zeros begin that end the file; its length if it does not end in zeros. What cannot be read is not zeros."""
         if self._zeros_from is None:
             end = len(self._data)
             while end:
-                start = max(0, end - _ZEROS_AT_ONCE)
+                start = max(0, end - _AT_ONCE)
+                holes = self._fetch(start, end)
                 kept = len(bytes(self._data[start:end]).rstrip(b"\0"))
+                if holes:
+                    kept = max(kept, min(holes[-1].end, end) - start)
                 end = start + kept
                 if kept:
                     break

@@ -125,9 +125,6 @@ BAD = (
     cut_parquet,
     foreign_parquet,
     cut_archive,
-    tar_cut_between_members,
-    tar_with_a_damaged_header,
-    two_tars_in_one,
     no_tar,
     link_to_nothing,
     archive_link_to_nothing,
@@ -160,6 +157,23 @@ def test_named_itself_it_is_an_error_in_one_sentence(data: Path, make: Callable[
     result = invoke("inspect", make(data))
     assert result.exit_code == 1 and result.stdout == ""
     assert result.stderr.startswith("Error: ") and "the whole file" not in result.stderr
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+@pytest.mark.parametrize("make", [tar_cut_between_members, tar_with_a_damaged_header, two_tars_in_one])
+def test_of_a_tar_that_is_broken_off_the_members_before_are_read(
+    data: Path, make: Callable[[Path], Path], is_named: bool
+) -> None:
+    path = make(data)
+    given = path if is_named else data
+    decoded = invoke("decode", given)
+    assert decoded.exit_code == 0 and {row["partition"] for row in lines(decoded)} >= {0}
+    assert path.as_posix() in decoded.stderr and "members after the " in decoded.stderr
+    rows = {row["source"]: row for row in lines(invoke("inspect", given))}
+    assert rows[f"{path.as_posix()}!/__consumer_offsets-0/{LOG.name}"]["records"] > 0
+    (rest,) = rows[path.as_posix()]["unreadable"]
+    assert "the whole file" not in rest["reason"] and rows[path.as_posix()]["adds_up"]
+    assert invoke("decode", given, "--strict").exit_code == 3
 
 
 def test_a_bad_member_does_not_hide_the_tars_others(data: Path) -> None:

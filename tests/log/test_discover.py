@@ -11,6 +11,7 @@ import pytest
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.discover import find_segments, find_topics
+from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import (
     Packing,
     PartitionDirectory,
@@ -311,14 +312,29 @@ def test_names() -> None:
     assert tar_name("a.tar.zst") == ("a", Packing.ZSTD)
     assert tar_name("a.tgz") == ("a", Packing.GZIP)
     assert tar_name("a.log") is None
+    assert [tar_name(f"a.{end}") for end in ("tar.bz2", "txz", "tar.lz4")] == [
+        ("a", Packing.BZIP2),
+        ("a", Packing.XZ),
+        ("a", Packing.LZ4),
+    ]
+    assert partition_directory("t-" + "9" * 5000) is partition_directory("t-2147483648") is None
 
 
 def test_a_tar_that_is_cut_off_inside_a_member(broker: Path, tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole.tar", tmp_path / "cut.tar"
     with tarfile.open(whole, "w") as tar:
-        tar.add(broker, "broker")
-        log = next(info for info in tar.getmembers() if info.name.endswith(".log") and info.size > 1)
+        tar.add(broker / "meta.properties", "broker/meta.properties")
+        for name in ("__consumer_offsets-2", "__consumer_offsets-10"):
+            tar.add(broker / name, f"broker/{name}")
+    with tarfile.open(whole) as tar:
+        log = [info for info in tar.getmembers() if info.name.endswith(".log")][-1]
         end = log.offset_data + log.size // 2
     cut.write_bytes(whole.read_bytes()[:end])
-    with pytest.raises(SourceError, match=r"not a tar that can be read.*copy it again"):
-        find_segments([cut])
+    *_, member, rest = sorted(find_segments([cut]), key=lambda segment: segment.is_rest)
+    ledger = Ledger(member.source)
+    assert list(read_segment(member, ledger=ledger))
+    entry = ledger.entry()
+    assert entry.bytes == member.size == log.size and entry.bytes_in_batches <= log.size // 2
+    assert entry.bytes_in_batches + entry.bytes_unreadable == entry.bytes and entry.sha256 is None
+    assert f"the file ends at byte {end}" in entry.unreadable[-1].reason
+    assert rest.is_rest and "copy it again" in rest.unreadable

@@ -17,11 +17,15 @@ from offsets_tool.columns.fast.records import TABLES_FULL, read_records
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.batch import read_content
 from offsets_tool.log.compression import INFLATE_LIMIT, inflate
-from offsets_tool.log.header import CODECS, MAGIC_AT
+from offsets_tool.log.header import CODECS, LOG_OVERHEAD, MAGIC_AT, SHORTEST_HEADER
+from offsets_tool.log.holes import Fetch, all_there
 from offsets_tool.log.walk import Walker
 from offsets_tool.rows import Batch, BatchRead, Unreadable
 
 Array = np.ndarray[Any, Any]
+
+_AHEAD: Final = CHUNK_BYTES + (1 << 20)
+"""Bytes that are fetched at once: no chunk goes further, but for batches larger than brokers write."""
 
 _KEYS_KEPT: Final = (1 << 20) - CAPACITY
 """Distinct keys after which the tables begin anew: what keeps memory flat when every key is new."""
@@ -67,15 +71,20 @@ class Lane:
         inflate_limit: int = INFLATE_LIMIT,
         *,
         verify: bool = True,
+        fetch: Fetch = all_there,
     ) -> None:
-        """`verify=False` also reads the records of batches whose checksum is wrong; they are the reference's."""
+        """`fetch` is asked for what is not in memory anyway.
+
+        `verify=False` also reads the records of batches whose checksum is wrong; they are the reference's.
+        """
         self._view = data
         self._data: Array = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
         self._source = source
         self._log_partition = log_partition
         self._limit = inflate_limit
         self._verify = verify
-        self._walker = Walker(data, source, verify=verify)
+        self._fetch = fetch
+        self._walker = Walker(data, source, verify=verify, fetch=fetch)
         self._batches = new_table(B)
         self._records = new_table(R)
         self.interned = interned or Interned()
@@ -86,7 +95,10 @@ class Lane:
         while position < end:
             if self._know_too_much():
                 self.interned = Interned()
-            count = read_headers(address(self._data), len(self._data), position, end, address(self._batches))
+            there = self._fetched(position)
+            count = read_headers(
+                address(self._data), there, position, min(end, there), address(self._batches)
+            )
             if count:
                 count = self._of_one_kind(count)
                 position = int(self._batches[B.POSITION, count - 1] + self._batches[B.SIZE, count - 1])
@@ -100,6 +112,15 @@ class Lane:
                     if self._may_be_ours(position):
                         break
 
+    def _fetched(self, position: int) -> int:
+        """Up to where the bytes from a position on are in memory, for what is read at once: the next batches, at least one."""
+        holes = self._fetch(position, position + LOG_OVERHEAD)
+        claimed = int.from_bytes(self._view[position + 8 : position + LOG_OVERHEAD], "big") + LOG_OVERHEAD
+        reach = max(_AHEAD, claimed if claimed <= LONGEST_BATCH else 0)
+        there = min(position + reach, len(self._view))
+        holes = holes or self._fetch(position, there)
+        return holes[0].start if holes else there
+
     def _know_too_much(self) -> bool:
         known = self.interned
         return (
@@ -109,6 +130,7 @@ class Lane:
         )
 
     def _may_be_ours(self, position: int) -> bool:
+        self._fetch(position, position + SHORTEST_HEADER)
         return position + MAGIC_AT < len(self._view) and self._view[position + MAGIC_AT] == 2
 
     def _by_reference(self, item: Batch | Unreadable) -> BatchRead | Unreadable:

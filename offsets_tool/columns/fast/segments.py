@@ -37,17 +37,21 @@ class SegmentReader:
     ) -> Iterator[ChunkRead | BatchRead | Unreadable]:
         """The whole segment that `reading` is of; outcomes of records are the caller's to count."""
         segment = reading.segment
-        lane = Lane(reading.data, segment.source, segment.log_partition, self._interned, verify=verify)
+        lane = Lane(
+            reading.data,
+            segment.source,
+            segment.log_partition,
+            self._interned,
+            verify=verify,
+            fetch=reading.fetch,
+        )
         for item in lane.read():
             if isinstance(item, Chunk):
                 run = run_of(item, ledger.last_offset)
                 ledger.add_run(run)
                 yield ChunkRead(item, run)
-                reading.reached(item.end)
                 continue
             ledger.add(item)
             yield item
-            place = item if isinstance(item, Unreadable) else item.batch
-            reading.reached(place.position + place.size)
         self._interned = lane.interned
         reading.finish()

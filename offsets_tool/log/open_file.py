@@ -1,0 +1,90 @@
+"""Opens files of evidence and reads them at a position; what fails is a sentence, whatever the operating system calls it.
+
+Only regular files are opened: a pipe or a device would never end. Nothing is mapped: a mapped file ends the process when it shrinks
+or its disk fails. Knows nothing of what files hold.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from offsets_tool.errors import SourceError
+from offsets_tool.log.names import NO_FILE
+
+PIECE: Final = 1 << 20
+SMALL_FILE: Final = 64 << 20
+"""Bytes up to which a file that is wanted whole is read: no list, index or checkpoint comes near."""
+
+
+def why(error: Exception) -> str:
+    """Say why the operating system refused, without the path, which is said beside it."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+
+
+class OpenFile:
+    """A file that is open for reading; it is closed when nobody uses it any more."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        """Take the descriptor over. `path` is for messages only."""
+        self.path: Final = path
+        self.size: int = os.fstat(descriptor).st_size
+        self._descriptor = descriptor
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+    def size_now(self) -> int:
+        """How many bytes it has by now, or says that it has."""
+        return os.fstat(self._descriptor).st_size
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill a buffer from a position on, as far as one read goes; return how many bytes, 0 at the end. Raises OSError."""
+        return os.preadv(self._descriptor, [buffer], position)
+
+    def read(self, position: int, size: int) -> bytes:
+        """At most so many bytes from a position on, none at the end. SourceError if they cannot be read."""
+        try:
+            return os.pread(self._descriptor, size, position)
+        except OSError as error:
+            raise SourceError(
+                self.path, f"cannot be read at byte {position}: {why(error)}; copy it again"
+            ) from error
+
+    def pieces(self, start: int, size: int) -> Iterator[bytes]:
+        """The bytes of a range, piece by piece. SourceError if they cannot be read, or are not all there."""
+        position, end = start, start + size
+        while position < end:
+            piece = self.read(position, min(PIECE, end - position))
+            if not piece:
+                raise SourceError(self.path, f"ends at byte {position} of {end}; copy it again")
+            yield piece
+            position += len(piece)
+
+
+def open_file(path: str) -> OpenFile:
+    """Open a regular file. SourceError for anything else, and for what cannot be opened."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            path, f"cannot be opened ({why(error)}); check the path and its permissions"
+        ) from error
+    opened = OpenFile(path, descriptor)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise SourceError(path, NO_FILE)
+    return opened
+
+
+def read_whole(path: str | Path, limit: int = SMALL_FILE) -> bytes:
+    """The content of a file that is small by nature. SourceError if it cannot be read, or is longer than `limit` bytes."""
+    opened = open_file(str(path))
+    content = bytearray()
+    while piece := opened.read(len(content), PIECE):
+        content += piece
+        if len(content) > limit:
+            raise SourceError(
+                str(path), f"is longer than {limit} bytes, which no such file is; check the path"
+            )
+    return bytes(content)
