@@ -54,16 +54,24 @@ Examples:
 """
 
 
+_ALL = "How does evidence become tables that answer questions?"
+_STEPS = "How does it, step by step?"
+_LAKE = "What does a lake say, and how is it kept small?"
+
 _COMMANDS = {
-    "ingest": Place("spark.cli", "Reads files and archives into the Delta tables log, events and sources."),
+    "run": Place("spark.cli_run", _ALL, "Ingests, replays what is new, tells lag and expiry."),
+    "ingest": Place("spark.cli", _STEPS, "Files and archives into the tables log, events and sources."),
     "replay": Place(
-        "spark.cli_run", "Tells what ingests have brought as histories of offsets, groups and members."
+        "spark.cli_run",
+        _STEPS,
+        "What ingests brought, as histories of offsets, groups, members.",
     ),
-    "lag": Place("spark.cli_derive", "How far behind groups were, at each commit or on a grid of times."),
-    "expiry": Place("spark.cli_derive", "When committed offsets expire, and why those that are gone went."),
-    "run": Place("spark.cli_run", "All of it: ingests, replays what is new, tells lag and expiry."),
-    "sql": Place("spark.cli", "Answers questions in SQL, over the lake's tables and views."),
-    "compact": Place("spark.cli", "Makes few, sorted files of the many small ones that ingests leave."),
+    "lag": Place(
+        "spark.cli_derive", _STEPS, "How far behind groups were, at each commit or on a grid of times."
+    ),
+    "expiry": Place("spark.cli_derive", _STEPS, "When offsets expire, and why those that are gone went."),
+    "sql": Place("spark.cli", _LAKE, "Answers in SQL, over the lake's tables and views."),
+    "compact": Place("spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."),
 }
 
 

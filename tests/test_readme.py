@@ -65,7 +65,19 @@ def test_the_tour_gives_what_it_shows(command: str, shown: list[str], tmp_path: 
         )
 
 
+def commands() -> list[str]:
+    """Every command of both programs, as it is typed."""
+    programs = {"offsets-tool": tool, "offsets-spark": spark}
+    return [
+        f"{name} {command}" for name, program in programs.items() for command in program.list_commands(None)
+    ]  # type: ignore[arg-type]
+
+
 def test_every_command_is_in_the_readme() -> None:
-    commands = [f"offsets-tool {name}" for name in tool.list_commands(None)]  # type: ignore[arg-type]
-    commands += [f"offsets-spark {name}" for name in spark.commands]
-    assert [command for command in commands if f"`{command}" not in TEXT] == []
+    assert [command for command in commands() if f"| `{command} " not in TEXT] == []
+
+
+def test_every_command_answers_a_question_of_the_readme() -> None:
+    questions = re.findall(r"^\| question \| command \|\n((?:\|.*\n)+)", TEXT, re.MULTILINE)
+    assert len(questions) == 1
+    assert [command for command in commands() if f"`{command}`" not in questions[0]] == []

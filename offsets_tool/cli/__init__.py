@@ -5,6 +5,8 @@ Exit codes: 0, 1 our error, 2 usage, 3 `--strict` met a problem. Commands are lo
 
 import importlib
 from collections.abc import Mapping
+from difflib import get_close_matches
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import click
@@ -13,39 +15,65 @@ from offsets_tool.errors import OffsetsToolError, UsageError
 
 
 class Place(NamedTuple):
-    """Where a command is, and what the list of commands says of it without importing it."""
+    """Where a command is, and what the list of commands says of it without importing it: the question it answers, and how."""
 
     module: str
+    question: str
     summary: str
 
 
+_EVIDENCE = "What is this evidence, is it whole, and what does it say?"
+_MOMENT = "What held, at the end or at a moment?"
+_PAST = "What happened, and why?"
+_REFERENCE = "Where is a group's log, and how are records written? (no evidence needed)"
+
 _COMMANDS = {
-    "decode": Place(
-        "offsets_tool.cli.decode", "Every record, as JSON or as a Kafka release's own tool prints it."
-    ),
     "inspect": Place(
-        "offsets_tool.cli.inspect", "What the evidence is and covers, and whether the ledger adds up."
+        "offsets_tool.cli.inspect",
+        _EVIDENCE,
+        "Files, times, formats, gaps, and whether the ledger adds up.",
     ),
-    "describe": Place(
-        "offsets_tool.cli.describe", "A group at a moment, as kafka-consumer-groups --describe lays it out."
+    "decode": Place(
+        "offsets_tool.cli.decode",
+        _EVIDENCE,
+        "Every record, as JSON or byte for byte as Kafka's tools print.",
     ),
     "groups": Place(
-        "offsets_tool.cli.groups", "The groups at a moment: kind, state, generation or epoch, members."
+        "offsets_tool.cli.groups",
+        _MOMENT,
+        "The groups: kind, state, generation or epoch, members.",
     ),
-    "offsets": Place("offsets_tool.cli.offsets", "Committed offsets at a moment, and those pending."),
-    "expiry": Place(
-        "offsets_tool.cli.expiry", "When committed offsets expire, and why those that are gone went."
+    "describe": Place(
+        "offsets_tool.cli.describe",
+        _MOMENT,
+        "One group or all, as kafka-consumer-groups --describe.",
     ),
+    "offsets": Place(
+        "offsets_tool.cli.offsets", _MOMENT, "Committed offsets, and those pending; files to reset from."
+    ),
+    "lag": Place("offsets_tool.cli.lag", _MOMENT, "How far behind groups were, in offsets and in time."),
     "history": Place(
-        "offsets_tool.cli.history", "Every change of groups, members and offsets, with who and when."
+        "offsets_tool.cli.history",
+        _PAST,
+        "Every change of groups, members and offsets: who and when.",
     ),
-    "lag": Place("offsets_tool.cli.lag", "How far behind groups were at a moment, in offsets and in time."),
-    "partition": Place(
-        "offsets_tool.cli.partition", "In which partition of __consumer_offsets a group lives."
+    "expiry": Place(
+        "offsets_tool.cli.expiry",
+        _PAST,
+        "When offsets expire, and why those that are gone went.",
     ),
-    "schema": Place("offsets_tool.cli.schema", "Record types, and the fields of one in all its versions."),
     "transactions": Place(
-        "offsets_tool.cli.transactions", "What is open, what it blocks, and how the others ended."
+        "offsets_tool.cli.transactions",
+        _PAST,
+        "What is open, what it blocks, and how the others ended.",
+    ),
+    "partition": Place(
+        "offsets_tool.cli.partition",
+        _REFERENCE,
+        "In which partition of __consumer_offsets a group lives.",
+    ),
+    "schema": Place(
+        "offsets_tool.cli.schema", _REFERENCE, "Record types, and the fields of one in all its versions."
     ),
 }
 
@@ -70,9 +98,26 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; a command that is not there is told with those that look like it."""
+        name = args[0]
+        if name in self._places or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        near = [known for known in self._places if known.startswith(name.lower())]
+        near = near or get_close_matches(name.lower(), self._places, n=2)
+        meant = f" Did you mean {' or '.join(near)}?" if near else f" See {ctx.command_path} --help."
+        raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, place.summary) for name, place in self._places.items()])
+        """The commands, by the question that they answer."""
+        longest = max(map(len, self._places))
+        for question, named in groupby(self._places.items(), key=lambda item: item[1].question):
+            formatter.write(f"\n{question}\n")
+            formatter.indent()
+            formatter.write_dl([(name.ljust(longest), place.summary) for name, place in named])
+            formatter.dedent()
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -16,7 +16,7 @@ from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, moment_options, open_replay
 from offsets_tool.cli.table import Table
-from offsets_tool.errors import OffsetsToolError
+from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.placement import DEFAULT_PARTITIONS, partition_for
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.replay.moment import Moment
@@ -30,6 +30,9 @@ from offsets_tool.replay.views_describe import (
 from offsets_tool.replay.views_groups import Row, group_rows
 from offsets_tool.replay.views_members import member_rows
 from offsets_tool.replay.wanted import Wanted
+
+_NAMED = 3
+"""Groups of which a note speaks one by one where all are asked for."""
 
 
 class View(NamedTuple):
@@ -49,6 +52,7 @@ _EPILOG = """
 \b
 Examples:
   offsets-tool describe /var/lib/kafka/data --group orders
+  offsets-tool describe /var/lib/kafka/data --all-groups --state
   offsets-tool describe __consumer_offsets-12 --group orders --members --as-of 2026-11-20T22:00:00Z
   offsets-tool describe backup.tar.gz --group orders --members | jq -c '[.member_id, .assignment]'
 """
@@ -57,9 +61,8 @@ Examples:
 @click.command("describe", epilog=_EPILOG)
 @evidence_options
 @moment_options
-@click.option(
-    "--group", "groups", multiple=True, required=True, metavar="GROUP", help="The group (repeatable)."
-)
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help="The group (repeatable).")
+@click.option("--all-groups", is_flag=True, help="Every group that is there.")
 @click.option(
     "--offsets", "view", flag_value="offsets", default="offsets", help="Its committed offsets (default)."
 )
@@ -77,13 +80,15 @@ Examples:
 def describe_command(
     *, view: str, partitions: int, format_: str | None, output_path: str | None, strict: bool, **options: Any
 ) -> None:
-    """Shows a group of LOG... as the coordinator had it at the end, or --as-of a moment.
+    """Shows a group of LOG..., or --all-groups, as the coordinator had them at the end, or --as-of a moment.
 
     Table and CSV have the columns of kafka-consumer-groups --describe; JSON lines have everything that the records say.
     LOG-END-OFFSET and LAG come from --ends, or from the data topics' own directories beside LOG; else they are "-".
     """
     chosen = format_ or default_format(output_path)
     table = _VIEWS[view].table.chosen(chosen, options)
+    if bool(options["groups"]) == options.pop("all_groups"):
+        raise UsageError("say which groups to describe: --group GROUP (repeatable), or --all-groups")
     wanted = parse_wanted(options)
     ends = KnownEnds(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
@@ -101,16 +106,28 @@ def describe_command(
 
 def _say_what_is_not_shown(moment: Moment, wanted: Wanted, view: str, rows: list[Row]) -> None:
     shown = {row["group"] for row in rows}
+    lacks = f"no {'members' if view == 'members' else 'committed offsets'}"
+    found: dict[str, list[str]] = {}
     for row in group_rows(moment, wanted):
-        group = row["group"]
+        group = f"group {row['group']!r}"
         if not row["known"]:
-            note(
-                f"group {group!r}: what it was at this moment is unknown; the log speaks of it from {row['known_from']} on"
-            )
+            since = f"the log speaks of it from {row['known_from']} on"
+            found.setdefault("unknown", []).append(f"{group}: what it was at this moment is unknown; {since}")
         elif view == "offsets" and row["kind"] == GroupKind.SHARE:
-            note(f"group {group!r} is a share group: its offsets are in __share_group_state, not in this log")
-        elif view != "state" and group not in shown:
-            note(f"group {group!r} has no {'members' if view == 'members' else 'committed offsets'}")
+            where = "its offsets are in __share_group_state, not in this log"
+            found.setdefault("share groups", []).append(f"{group} is a share group: {where}")
+        elif view != "state" and row["group"] not in shown:
+            found.setdefault(lacks, []).append(f"{group} has {lacks}")
+    for reason, texts in found.items():
+        _say_some(reason, texts, len(texts) if wanted.groups else _NAMED)
+
+
+def _say_some(reason: str, texts: list[str], most: int) -> None:
+    """Of groups that were not named, thousands may have the same to be said of them."""
+    for text in texts[:most]:
+        note(text)
+    if len(texts) > most:
+        note(f"{len(texts) - most:,} more group(s) likewise: {reason}")
 
 
 def _refuse_missing(replay: Replaying, wanted: Wanted, partitions: int) -> None:

@@ -167,3 +167,30 @@ def test_a_group_that_is_unknown_is_not_called_absent(tmp_path: Path) -> None:
 def test_a_group_has_to_be_named(tmp_path: Path) -> None:
     result = invoke(tmp_path)
     assert result.exit_code == 2 and "--group" in result.stderr
+
+
+@pytest.mark.parametrize("view", ["--offsets", "--members", "--state"])
+def test_all_groups_are_those_that_groups_lists(view: str) -> None:
+    """Each as if it were named; in JSON lines and CSV too."""
+    listed = CliRunner().invoke(main, ["groups", str(NEWGROUPS)]).stdout.splitlines()
+    names = [json.loads(line)["group"] for line in listed]
+    shown = rows(NEWGROUPS, "--all-groups", view)
+    assert shown == rows(NEWGROUPS, *(word for name in names for word in ("--group", name)), view)
+    assert view != "--state" or sorted(row["group"] for row in shown) == sorted(names)
+    csv = invoke(NEWGROUPS, "--all-groups", view, "--format", "csv").stdout.splitlines()
+    assert len(csv) == len(shown) + 1 and csv[0].startswith("GROUP,")
+
+
+def test_of_many_groups_without_members_a_few_are_named(tmp_path: Path) -> None:
+    write_log(tmp_path, in_order(*(commit(f"g{number}", "t", 0, 1) for number in range(9))))
+    said = invoke(tmp_path, "--all-groups", "--members").stderr.splitlines()
+    assert said == [
+        *(f"group 'g{number}' has no members" for number in range(3)),
+        "6 more group(s) likewise: no members",
+    ]
+
+
+@pytest.mark.parametrize("asked", [[], ["--all-groups", "--group", "g"]])
+def test_groups_are_named_or_all_are_asked_for(asked: list[str]) -> None:
+    result = invoke(NEWGROUPS, *asked)
+    assert result.exit_code == 2 and "--group GROUP (repeatable), or --all-groups" in result.stderr

@@ -1,6 +1,7 @@
 """`partition` against Kafka's own answers, `schema` against the declarations, and the help of every command."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from offsets_tool.cli import main
 from offsets_tool.errors import UsageError
 from offsets_tool.placement import java_hash, partition_for
 from offsets_tool.records import RECORD_TYPES
+from spark.cli import main as spark
 from tests.cases import VECTORS
 
 PLACES = [json.loads(line) for line in (VECTORS / "partition_for.jsonl").read_text().splitlines()]
@@ -87,3 +89,33 @@ def test_every_command_explains_itself_with_an_example(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"])
     assert result.exit_code == 0
     assert "Example" in result.output and f"offsets-tool {command}" in result.output
+
+
+PROGRAMS = {"offsets-tool": main, "offsets-spark": spark}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_lists_every_command_once_under_the_question_that_it_answers(program: str) -> None:
+    given = CliRunner().invoke(PROGRAMS[program], ["--help"], terminal_width=80).output
+    listed = re.findall(r"^  ([a-z]+) +\S.*$", given.partition("--help  ")[2], re.MULTILINE)
+    assert sorted(listed) == sorted(PROGRAMS[program].list_commands(None))  # type: ignore[arg-type]
+    headings = re.findall(r"\n\n(\S.*)\n(?=  [a-z])", given)
+    assert len(headings) >= 3 and all("?" in heading for heading in headings)
+    assert max(map(len, given.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("program", "typed", "said"),
+    [
+        ("offsets-tool", ["descirbe"], "Did you mean describe?"),
+        ("offsets-tool", ["trans"], "Did you mean transactions?"),
+        ("offsets-tool", ["LAGS", "x"], "Did you mean lag?"),
+        ("offsets-tool", ["xyzzy"], "See offsets-tool --help."),
+        ("offsets-tool", ["lag", "--gruop", "g"], "Did you mean '--group'?"),
+        ("offsets-spark", ["reply"], "Did you mean replay?"),
+        ("offsets-spark", ["sql", "--lak", "x"], "Did you mean '--lake'?"),
+    ],
+)
+def test_what_is_mistyped_is_told_with_what_looks_like_it(program: str, typed: list[str], said: str) -> None:
+    given = CliRunner().invoke(PROGRAMS[program], typed, prog_name=program)
+    assert given.exit_code == 2 and said in given.stderr and given.stdout == ""
