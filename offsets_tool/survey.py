@@ -5,12 +5,29 @@ Counts what it is shown, batch by batch and event by event; reads nothing and ju
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.log.ledger import BatchRun
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import Batch, BatchRead
+
+PROBLEMS: Final = 1_000
+"""How many different problems of a part are told apart; records with others are counted."""
+
+
+class Problem(NamedTuple):
+    """Records of which the same could not be read: how many, and where the first and the last of them are.
+
+    `kept_raw` says in few words why key or value stay undecoded; None where both are decoded in spite of it.
+    """
+
+    problem: str
+    kept_raw: str | None
+    log_partition: int | None
+    records: int
+    first_offset: int
+    last_offset: int
 
 
 @dataclass(slots=True)
@@ -28,6 +45,9 @@ class Survey:
     """Batches whose tombstones a cleaner has already marked for removal (KIP-534)."""
     transactional_batches: int = 0
     leader_epochs: set[int] = field(default_factory=set)
+    problems: dict[tuple[str, str | None, int | None], Problem] = field(default_factory=dict)
+    other_problems: int = 0
+    """Records whose problem is none of `problems`, which are as many as are told apart."""
     _next_offset: int | None = None
 
     def see_batch(self, read: BatchRead) -> None:
@@ -59,6 +79,19 @@ class Survey:
         self.kinds[kind_of(event)] += 1
         if event.group is not None:
             self.groups.add(event.group)
+        if event.problem is not None:
+            self._see_problem(event.problem, event)
+
+    def _see_problem(self, problem: str, event: Event) -> None:
+        at = event.record.log_offset
+        kind = (problem, event.kept_raw, event.record.log_partition)
+        if kind in self.problems:
+            found = self.problems[kind]
+            self.problems[kind] = found._replace(records=found.records + 1, last_offset=at)
+        elif len(self.problems) < PROBLEMS:
+            self.problems[kind] = Problem(*kind, 1, at, at)
+        else:
+            self.other_problems += 1
 
     def json(self) -> dict[str, Any]:
         """The sums as JSON values."""
@@ -69,6 +102,8 @@ class Survey:
             "delete_horizons": self.delete_horizons,
             "transactional_batches": self.transactional_batches,
             "leader_epochs": sorted(self.leader_epochs),
+            "problems": [found._asdict() for found in self.problems.values()],
+            "other_problems": self.other_problems,
         }
 
 

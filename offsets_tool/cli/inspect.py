@@ -2,15 +2,16 @@
 
 import os
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import Evidence, Item, Part, evidence_options
 from offsets_tool.cli.filters import Filters
+from offsets_tool.cli.inspect_notes import problem_count, problem_notes, total
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import FAST_FROM, Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
@@ -30,9 +31,10 @@ TABLE = Table.of(
     Column.number("batches", 9),
     Column.number("records", 3),
     Column.number("decoded", 12),
-    Column.number("kept_raw", 6),
+    Column.number("kept_raw", 17),
     Column.number("control", 13),
     Column.number("unreadable_bytes", 5, "bytes_unreadable"),
+    Column.number("problems", 6, problem_count),
     Column.word("adds_up", 4),
     Column.word("magic", 16, lambda row: " ".join(map(str, row["magics"])) or None),
     Column.word("codec", 15, lambda row: " ".join(row["codecs"]) or None),
@@ -47,7 +49,7 @@ _EPILOG = """
 Examples:
   offsets-tool inspect /var/lib/kafka/data
   offsets-tool inspect backup.tar.gz | jq '{source, sha256, adds_up, unreadable}'
-  offsets-tool inspect __consumer_offsets-12 | jq .kinds
+  offsets-tool inspect __consumer_offsets-12 | jq '.unreadable[], .problems[]'
 """
 
 
@@ -58,21 +60,31 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
     """Says what LOG... is: files and hashes, offsets and times, formats and codecs, record kinds, gaps, and the ledger.
 
     The ledger of a file adds up when every byte is in a batch or an unreadable range, and every record was decoded,
-    kept raw, or is a control record.
+    kept raw, or is a control record. What could not be read is named with its place: `unreadable` are ranges of bytes,
+    `problems` are records.
     """
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     reading = Reading(Evidence.of(options).parts(), Filters(), strict=strict, progress=True)
     with reading, output(output_path, reading.files) as out:
         rows = _rows(reading)
-        if chosen != "jsonl":
-            # A table is shown when all is read: the bar does not run through it.
-            rows = iter(list(rows))
-            reading.stop_progress()
-            rows = _in_folder(rows, _folder(reading, chosen))
-        write_rows(out, rows, chosen, table)
-    _say_totals(reading)
-    reading.finish()
+        if chosen == "jsonl":
+            write_rows(out, rows, chosen, table)
+        else:
+            _write_when_read(out, list(rows), chosen, table, reading)
+    note(total(reading.ledgers))
+    reading.finish("`unreadable` and `problems` of the rows name them" if chosen == "jsonl" else "see above")
+
+
+def _write_when_read(
+    out: BinaryIO, rows: list[dict[str, Any]], format_: str, table: Table, reading: Reading
+) -> None:
+    """A table is shown when all is read: the bar does not run through it. What its cells cannot say follows it."""
+    reading.stop_progress()
+    write_rows(out, _in_folder(rows, _folder(reading, format_)), format_, table)
+    out.flush()
+    for text in problem_notes(rows):
+        note(text)
 
 
 def _rows(reading: Reading) -> Iterator[dict[str, Any]]:
@@ -154,7 +166,7 @@ def _folder(reading: Reading, format_: str) -> str:
     return f"{folder}/"
 
 
-def _in_folder(rows: Iterator[dict[str, Any]], folder: str) -> Iterator[dict[str, Any]]:
+def _in_folder(rows: Iterable[dict[str, Any]], folder: str) -> Iterator[dict[str, Any]]:
     for row in rows:
         yield row | {"source": row["source"].removeprefix(folder)}
 
@@ -165,16 +177,3 @@ def _range(first: int | None, last: int | None) -> str | None:
 
 def _time(timestamp: int | None) -> str | None:
     return None if timestamp is None else time_text(timestamp)
-
-
-def _say_totals(reading: Reading) -> None:
-    entries = reading.ledgers
-    sums = {name: sum(getattr(e, name) for e in entries) for name in ("bytes", "batches", "records")}
-    kept = sum(entry.kept_raw for entry in entries)
-    verdict = (
-        "the ledger adds up" if all(entry.adds_up for entry in entries) else "THE LEDGER DOES NOT ADD UP"
-    )
-    note(
-        f"{len(entries)} file(s), {sums['bytes']:,} bytes, {sums['batches']:,} batches, {sums['records']:,} records, "
-        f"{kept:,} kept raw, {sum(e.bytes_unreadable for e in entries):,} bytes unreadable: {verdict}"
-    )

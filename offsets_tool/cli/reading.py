@@ -165,13 +165,10 @@ class Reading:
             place = f"{found.size} byte(s) at {found.position} unreadable" if found.size else "unreadable"
             note(f"{found.source}: {place}: {found.reason}")
 
-    def finish(self) -> None:
-        """Says what could not be read; `--strict` ends the program with 3 if there was anything."""
+    def finish(self, where: str = "`offsets-tool inspect` names them") -> None:
+        """Says that something could not be read and where it is named; `--strict` ends the program with 3 if there was."""
         if self._unreadable or self.problems:
-            note(
-                f"{self.problems} record(s) with a problem, {self._unreadable} unreadable range(s); "
-                "`offsets-tool inspect` names them"
-            )
+            note(f"{self.problems} record(s) with a problem, {self._unreadable} unreadable range(s); {where}")
         if self._strict and (self._unreadable or self.problems):
             raise SystemExit(STRICT_EXIT)
 

@@ -63,11 +63,13 @@ class Surveyor:
                 yield item
                 continue
             survey.see_run(item.run, *offsets_of(item.chunk))
-            yield ChunkSurveyed(item.size, self._survey(item.chunk, ledger, survey))
+            yield ChunkSurveyed(item.size, self._survey(item.chunk, segment.log_partition, ledger, survey))
         if self._keys is not None:
             survey.groups |= self._keys.groups()
 
-    def _survey(self, chunk: Chunk, ledger: Ledger, survey: Survey) -> Iterator[LogRecord]:
+    def _survey(
+        self, chunk: Chunk, log_partition: int | None, ledger: Ledger, survey: Survey
+    ) -> Iterator[LogRecord]:
         if self._keys is None or not self._keys.belong_to(chunk.interned):
             if self._keys is not None:
                 survey.groups |= self._keys.groups()
@@ -79,7 +81,7 @@ class Surveyor:
         many = count_kinds(address(chunk.records), rows, types, seen, address(counts), address(left))
         _add_counts(counts, ledger, survey)
         rest = self._by_program(chunk, left[:many], ledger, survey)
-        yield from (_record(chunk, row) for row in rest.tolist())
+        yield from (_record(chunk, row, log_partition) for row in rest.tolist())
 
     def _by_program(self, chunk: Chunk, left: Array, ledger: Ledger, survey: Survey) -> Array:
         """Counts the values that programs can print, which are those without a problem; returns the other rows."""
@@ -118,13 +120,13 @@ def _kind(place: int) -> str:
     return value_kind(type_id, version, RECORD_TYPES[type_id].layouts[0].since)
 
 
-def _record(chunk: Chunk, row: int) -> LogRecord:
-    """All of a record that decoding looks at."""
+def _record(chunk: Chunk, row: int, log_partition: int | None) -> LogRecord:
+    """All of a record that decoding looks at, and where it stands."""
     records = chunk.records
     key, start, size = (int(records[field, row]) for field in (R.KEY, R.VALUE_START, R.VALUE_SIZE))
     return LogRecord(
         source="",
-        log_partition=None,
+        log_partition=log_partition,
         log_offset=int(records[R.LOG_OFFSET, row]),
         timestamp=int(records[R.TIMESTAMP, row]),
         key=None if key < 0 else chunk.interned.key(key),

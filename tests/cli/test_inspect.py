@@ -1,5 +1,6 @@
 """`inspect`: the ledger adds up on sound, damaged and archived evidence, and says what `decode` shows."""
 
+import base64
 import csv
 import hashlib
 import io
@@ -77,3 +78,60 @@ def test_csv_has_one_line_a_file() -> None:
     table = list(csv.DictReader(io.StringIO(result.stdout)))
     assert len(table) == len(rows("inspect", FIXTURES / "corpora/4.3.1-txn/segments"))
     assert all(row["adds_up"] == "True" and row["magic"] == "2" for row in table)
+
+
+def archive_of(tmp_path: Path, *keys: bytes | None) -> Path:
+    archive = tmp_path / "archive.jsonl"
+    coded = (None if key is None else base64.b64encode(key).decode() for key in keys)
+    lines = [
+        {"partition": 7, "offset": offset, "timestamp": 5, "key": key, "value": None}
+        for offset, key in enumerate(coded)
+    ]
+    archive.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return archive
+
+
+@pytest.mark.parametrize("format_", ["table", "csv", "jsonl"])
+def test_inspect_names_the_problems_itself(tmp_path: Path, format_: str) -> None:
+    """Why, how many and where: in the rows of JSON lines, below a table; and nobody is sent to another command, or to this one."""
+    archive = archive_of(tmp_path, b"\0\2\0\1g", b"\0\x63", b"\0\x63a", None, b"\0\2\0\1gtail")
+    result = invoke("inspect", archive, "--format", format_)
+    said = result.stderr
+    if format_ == "jsonl":
+        (row,) = (json.loads(line) for line in result.stdout.splitlines())
+        assert [
+            (p["records"], p["log_partition"], p["first_offset"], p["last_offset"]) for p in row["problems"]
+        ] == [
+            (2, 7, 1, 2),
+            (1, 7, 3, 3),
+            (1, 7, 4, 4),
+        ]
+        assert row["problems"][0]["kept_raw"] == "unknown record type 99" and row["other_problems"] == 0
+    else:
+        assert "2 records, 7:1 to 2, kept raw: key: unknown record type 99" in said
+        assert "the record at 7:3 kept raw: the record has no key" in said
+        assert "the record at 7:4 read, but: key: 4 trailing byte(s)" in said
+    assert "4 record(s) with a problem" in said and "offsets-tool inspect" not in said
+
+
+def test_of_many_problems_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    archive = archive_of(tmp_path, *(b"\0\2\0\1g" + b"x" * size for size in range(1_100)))
+    (row,) = rows("inspect", archive)
+    assert len(row["problems"]) == 1_000 and row["other_problems"] == 99
+    said = invoke("inspect", archive, "--format", "table").stderr.splitlines()
+    assert sum(": the record at 7:" in line for line in said) == 10
+    assert any(line.startswith("1,089 more record(s) have other problems") for line in said)
+
+
+@pytest.mark.parametrize("name", ["nothing", "offset", ""])
+def test_a_formatter_that_is_not_there_is_told_with_all_that_are(name: str) -> None:
+    result = invoke("decode", CORPORA[0] / "segments", "--formatter", name)
+    assert result.exit_code == 2
+    for known in (
+        "offsets",
+        "group-metadata",
+        "share-group",
+        "dump-log",
+        "kafka.server.OffsetManager$Offsets",
+    ):
+        assert known in result.stderr
