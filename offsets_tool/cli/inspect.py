@@ -17,6 +17,7 @@ from offsets_tool.cli.reading import FAST_FROM, Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.columns.fast.availability import why_not
+from offsets_tool.columns.fast.kept import why_not_kept
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import BatchRead
 from offsets_tool.survey import Survey
@@ -73,6 +74,8 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
         else:
             _write_when_read(out, list(rows), chosen, table, reading)
     note(total(reading.ledgers))
+    if (reason := why_not_kept()) is not None:
+        note(reason)
     reading.finish("`unreadable` and `problems` of the rows name them" if chosen == "jsonl" else "see above")
 
 

@@ -20,7 +20,7 @@ def why_not() -> str | None:
 
         if cast(Compiled, read_headers).kept() is None:
             import numba  # noqa: PLC0415, F401 - is it whole?
-    except (ImportError, OSError, RuntimeError) as error:
-        # OSError: a library of its own cannot be loaded. RuntimeError: there is no folder to keep compiled code in.
-        return f"the fast lane cannot be compiled here ({error}), so reading is slow: set NUMBA_CACHE_DIR to a folder you may write"
+    except (ImportError, OSError) as error:
+        # OSError: a library of its own cannot be loaded.
+        return f"the fast lane cannot be compiled here ({error}), so reading is slow: pip install 'offsets-tool[fast]' again"
     return None

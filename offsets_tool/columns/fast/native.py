@@ -7,19 +7,17 @@ code, to all that it calls, and to the CPU; whatever does not match is compiled 
 import ctypes
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache, cached_property, update_wrapper
-from pathlib import Path
-from threading import get_ident
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
 import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
+
+from offsets_tool.columns.fast.kept import keep, read_kept
 
 _FORMAT: Final = 2
 """To be raised when compiling.py makes other code of the same functions."""
@@ -55,10 +53,13 @@ class Compiled:
 
     def kept(self) -> Code | None:
         """What was kept of this very function; None if there is nothing."""
+        kept = read_kept(self._name())
+        if kept is None:
+            return None
+        head, _, content = kept.partition(b"\n")
         try:
-            head, _, content = self._path().read_bytes().partition(b"\n")
             said = json.loads(head)
-        except (OSError, ValueError):
+        except ValueError:
             return None
         if not isinstance(said, dict) or said.get("key") != self._key():
             return None
@@ -72,17 +73,11 @@ class Compiled:
 
         code = compile_function(self)
         said = {"key": self._key(), "sha256": code.digest(), "code": code[:-1]}
-        path = self._path()
-        staged = path.with_suffix(f".{os.getpid()}-{get_ident()}")
-        # Where it cannot be kept, on a full disk say, it still runs.
-        with suppress(OSError):
-            staged.write_bytes(json.dumps(said).encode() + b"\n" + code.content)
-            staged.replace(path)
+        keep(self._name(), json.dumps(said).encode() + b"\n" + code.content)
         return code
 
-    def _path(self) -> Path:
-        name = f"{self.function.__module__}.{self.function.__name__}"
-        return cache_folder() / f"{name}-{_machine()}.native"
+    def _name(self) -> str:
+        return f"{self.function.__module__}.{self.function.__name__}-{_machine()}.native"
 
     def _key(self) -> str:
         return hashlib.sha256(b"\0".join(self._parts(set()))).hexdigest()
@@ -127,31 +122,6 @@ def _machine() -> str:
         features,
     )
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
-
-
-@cache
-def cache_folder() -> Path:
-    """Where compiled code is kept: NUMBA_CACHE_DIR, beside this module, or among the user's caches.
-
-    RuntimeError where none of them may be written to.
-    """
-    for folder in _cache_folders():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK | os.X_OK):
-            return folder
-    raise RuntimeError("there is no folder to keep compiled code in")
-
-
-def _cache_folders() -> Iterator[Path]:
-    if said := os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(said)
-        return
-    yield Path(__file__).parent / "__pycache__"
-    # Not everybody has a home: RuntimeError then.
-    yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "offsets-tool"
 
 
 @cache

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from offsets_tool.columns.fast import native
+from tests.cases import FIXTURES
 
 _MODULE = """
 from offsets_tool.columns.fast.machine import compiled, load_u8, step
@@ -42,7 +42,12 @@ def run(folder: Path, factor: int = 2) -> str:
     done = subprocess.run(
         [sys.executable, "-c", _CALLS],
         cwd=folder,
-        env={"PATH": "", "NUMBA_CACHE_DIR": str(folder / "kept"), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            "PATH": "",
+            "PYTHONPATH": str(FIXTURES.parent),
+            "NUMBA_CACHE_DIR": str(folder / "kept"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         capture_output=True,
         text=True,
         check=True,
@@ -79,8 +84,13 @@ def test_what_is_said_of_the_code_may_be_damaged_too(tmp_path: Path) -> None:
     assert run(tmp_path) == f"(200, {-(2**41)}) False True None True"
 
 
-def test_a_folder_that_cannot_be_had_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "below"))
-    with pytest.raises(RuntimeError, match="no folder"):
-        native.cache_folder.__wrapped__()
+def test_a_planted_file_is_not_loaded(tmp_path: Path) -> None:
+    """Whole, and with the right digest: but others may write it."""
+    run(tmp_path)
+    for path in (tmp_path / "kept").iterdir():
+        path.chmod(0o666)
+    assert run(tmp_path).endswith("True")
+    assert run(tmp_path).endswith("False"), "made anew in its place, and kept"
+    (tmp_path / "kept").chmod(0o777)
+    assert run(tmp_path).endswith("True")
+    assert run(tmp_path).endswith("True")

@@ -1,0 +1,169 @@
+"""Files of machine code in a folder that nobody but this user, or root, may change: who can write there decides what runs here.
+
+A folder is walked to from the root, link by link resolved beforehand: on all of the way nobody else may put another in its place.
+A file is looked at through the descriptor that it is read by, and made under a name that was not there. Where code cannot be kept,
+or may not be loaded, `why_not_kept` says why. Knows nothing about what is in a file.
+"""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A pipe in a file's place would be waited for.
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_NOT_KEPT: Final = "machine code is compiled in each run and not kept; let NUMBA_CACHE_DIR name a folder that only you may write"
+_NOT_LOADED: Final = "its machine code was not loaded, but compiled anew; nobody else should write there"
+
+
+class NotTrustedError(Exception):
+    """A folder or file that somebody else may change, or have made; the message says which and who."""
+
+
+_refused: Final[list[str]] = []
+
+
+def why_not_kept() -> str | None:
+    """Why machine code was not loaded or kept so far, as one sentence with a remedy; None if all was."""
+    return _refused[0] if _refused else None
+
+
+def read_kept(name: str) -> bytes | None:
+    """The content of a kept file; None if there is none, or one that others may have written."""
+    try:
+        folder, place = _kept_folder()
+    except NotTrustedError as error:
+        _refuse(f"{error}: {_NOT_KEPT}")
+        return None
+    try:
+        with _opened(name, _FILE, folder) as file:
+            _check_file(file, place / name)
+            with open(file, "rb", closefd=False) as content:
+                return content.read()
+    except FileNotFoundError:
+        return None
+    except (NotTrustedError, OSError) as error:
+        said = f"{place / name}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        _refuse(f"{said}: {_NOT_LOADED}")
+        return None
+
+
+def keep(name: str, content: bytes) -> None:
+    """Keeps a file whole or not at all; where this cannot be, on a full disk say, it is not kept."""
+    try:
+        folder, place = _kept_folder()
+    except NotTrustedError as error:
+        _refuse(f"{error}: {_NOT_KEPT}")
+        return
+    staged = f".{name}.{secrets.token_hex(8)}"
+    try:
+        with _opened(staged, _NEW, folder) as file, open(file, "wb", closefd=False) as written:
+            written.write(content)
+        os.rename(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError as error:
+        _refuse(f"{place} cannot be written ({error.strerror}): {_NOT_KEPT}")
+        with suppress(OSError):
+            os.unlink(staged, dir_fd=folder)
+
+
+def _refuse(sentence: str) -> None:
+    if sentence not in _refused:
+        _refused.append(sentence)
+
+
+@cache
+def _kept_folder() -> tuple[int, Path]:
+    """The first folder that will do, open for as long as the process lives: NUMBA_CACHE_DIR alone where it is set, else beside this
+    module, or among the user's caches. NotTrustedError says what is wrong with the last one where none will do.
+    """
+    reason = NotTrustedError("there is no folder of yours to keep it in")
+    for folder in _folders():
+        try:
+            return trusted_folder(folder), folder
+        except NotTrustedError as error:
+            reason = error
+        except OSError as error:
+            reason = NotTrustedError(f"{folder} cannot be used ({error.strerror})")
+    raise reason
+
+
+def _folders() -> Iterator[Path]:
+    if said := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(said)
+        return
+    yield Path(__file__).parent / "__pycache__"
+    # Not everybody has a home: RuntimeError then.
+    with suppress(RuntimeError):
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "offsets-tool"
+
+
+def trusted_folder(folder: Path) -> int:
+    """A descriptor of a folder (made where it is not there) that this user may write and nobody else may change or replace.
+
+    NotTrustedError, or OSError where it cannot be opened or made.
+    """
+    real = Path(os.path.realpath(folder))
+    at = os.open(real.anchor, _FOLDER)
+    try:
+        place = Path(real.anchor)
+        for name in real.parts[1:]:
+            _check_folder(at, place, is_last=False)
+            at, above = _below(name, at), at
+            os.close(above)
+            place /= name
+        _check_folder(at, place, is_last=True)
+    except BaseException:
+        os.close(at)
+        raise
+    return at
+
+
+def _below(name: str, folder: int) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except FileNotFoundError:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=folder)
+        return os.open(name, _FOLDER, dir_fd=folder)
+
+
+def _check_folder(at: int, place: Path, *, is_last: bool) -> None:
+    """On the way it is enough that others move nothing of ours (/tmp is sticky); in the last one nobody else may make a file."""
+    found = os.fstat(at)
+    _check_owner(found, place)
+    if found.st_mode & _OTHERS_WRITE and (is_last or not found.st_mode & stat.S_ISVTX):
+        raise NotTrustedError(f"{place} may be written by others (mode {stat.S_IMODE(found.st_mode):o})")
+    if is_last and not os.access(".", os.W_OK | os.X_OK, dir_fd=at):
+        raise NotTrustedError(f"{place} cannot be written")
+
+
+def _check_file(file: int, place: Path) -> None:
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode):
+        raise NotTrustedError(f"{place} is not a file")
+    _check_owner(found, place)
+    if found.st_mode & _OTHERS_WRITE:
+        raise NotTrustedError(f"{place} may be written by others (mode {stat.S_IMODE(found.st_mode):o})")
+    if found.st_nlink != 1:
+        raise NotTrustedError(f"{place} has {found.st_nlink} names (hard links)")
+
+
+def _check_owner(found: os.stat_result, place: Path) -> None:
+    if found.st_uid not in (0, os.geteuid()):
+        raise NotTrustedError(f"{place} belongs to another user ({found.st_uid})")
+
+
+@contextmanager
+def _opened(name: str, flags: int, folder: int) -> Iterator[int]:
+    file = os.open(name, flags, 0o600, dir_fd=folder)
+    try:
+        yield file
+    finally:
+        os.close(file)
