@@ -1,15 +1,25 @@
-"""Which partition of `__consumer_offsets` a group lives in (GroupCoordinatorService.partitionFor).
+"""Which partition of `__consumer_offsets` a group lives in (GroupCoordinatorService.partitionFor), and of how many partitions.
 
 abs(String.hashCode) % partitions, with abs(Integer.MIN_VALUE) = 0; the hash runs over UTF-16 code units. The sign bit
 is not masked away: that would place every group with a negative hash elsewhere.
 """
 
 import struct
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Final, NamedTuple
 
 from offsets_tool.errors import UsageError
 
 DEFAULT_PARTITIONS = 50
 """offsets.topic.num.partitions, unless the cluster says otherwise."""
+
+MOST_PARTITIONS: Final = 1_000
+"""Numbers of partitions up to this one are tried."""
+_NAMED: Final = 3
+"""Numbers that are named where several are as likely."""
+_ENOUGH: Final = 1_000
+"""Groups that leave no doubt; an own hash for each of a million would take long."""
 
 
 def java_hash(text: str) -> int:
@@ -25,5 +35,52 @@ def partition_for(group: str, partitions: int = DEFAULT_PARTITIONS) -> int:
     """The log partition of a group in a topic of `partitions` partitions; UsageError when that is not a positive number."""
     if partitions < 1:
         raise UsageError(f"a topic cannot have {partitions} partitions: give --partitions a positive number")
-    value = java_hash(group)
+    return _place_of(java_hash(group), partitions)
+
+
+def _place_of(value: int, partitions: int) -> int:
     return 0 if value == -0x80000000 else abs(value) % partitions
+
+
+class Homes(NamedTuple):
+    """Where a group lives: by each number of partitions that is likely, its log partition."""
+
+    of: Mapping[int, int]
+    shown_by: str
+    """How the numbers are known, as a clause."""
+
+
+def find_homes(group: str, fitting: tuple[int, ...]) -> Homes:
+    """Return where a group lives in a topic of one of the numbers of partitions that infer_partitions found to fit."""
+    counts, shown_by = _told(fitting)
+    return Homes({count: partition_for(group, count) for count in counts}, shown_by)
+
+
+def _told(fitting: tuple[int, ...]) -> tuple[tuple[int, ...], str]:
+    likely, usual = likely_counts(fitting), DEFAULT_PARTITIONS
+    if len(likely) == 1:
+        return likely, "the groups here show the number"
+    if not fitting:
+        return (usual,), f"{usual} is the default; the groups here fit no number"
+    if usual in fitting:
+        return (usual,), f"{usual} is the default, which the groups here fit, as they do other numbers"
+    return likely[:_NAMED], "the groups here do not tell these numbers apart"
+
+
+def likely_counts(fitting: tuple[int, ...]) -> tuple[int, ...]:
+    """Return those numbers that divide no greater one: where that fits, they fit too, and say nothing by it."""
+    return tuple(count for count in fitting if not any(more % count == 0 for more in fitting if more > count))
+
+
+def infer_partitions(places: Iterable[tuple[str, int]], highest: int = 0) -> tuple[int, ...]:
+    """Return each number of partitions, in order, under which every group lives in the log partition where it was seen.
+
+    `places` are groups with their log partitions, of which a thousand are looked at; `highest` is the highest log partition that
+    was seen at all. Nothing fits where files lie under a number that is not theirs, or the topic was given more partitions.
+    """
+    most = min(max(MOST_PARTITIONS, 2 * highest), MOST_PARTITIONS * 10)
+    fitting: Iterable[int] = range(highest + 1, most + 1)
+    for group, place in islice(places, _ENOUGH):
+        value = java_hash(group)
+        fitting = [count for count in fitting if place < count and _place_of(value, count) == place]
+    return tuple(fitting)

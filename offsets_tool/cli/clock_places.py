@@ -36,8 +36,20 @@ def note_moment(bound: Bound, option: str, parts: list[Part], clock: Clock) -> s
 
 
 def note_range(filters: Filters, parts: list[Part], clock: Clock) -> list[str]:
-    """As note_moment, of --since and --until."""
+    """As note_moment, of --since and --until. Files without a number may be of any partition: of them nothing is refused."""
     bounds = (("--since", filters.since), ("--until", filters.until))
+    here = {part.log_partition for part in parts}
+    for option, place in ((option, place) for option, bound in bounds for place in bound.places):
+        number = place.log_partition
+        if number not in here:
+            unnumbered = (
+                "; --log-partition tells the number of files that do not say it" if None in here else ""
+            )
+            note(
+                f"{option} {number}:{place.log_offset}: partition {number} is not in this evidence{unnumbered}"
+            )
+    if any(part.log_partition is None and not part.archive for part in parts):
+        return []
     said = (note_moment(bound, option, parts, clock) for option, bound in bounds)
     return [text for text in said if text is not None]
 

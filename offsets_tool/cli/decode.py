@@ -5,6 +5,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from offsets_tool.cli.absent_names import AbsentNames, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.dialect_output import DUMP_LOG, dump_log_writer, formatter_writer
 from offsets_tool.cli.event_json import event_json, event_summary
@@ -13,7 +14,7 @@ from offsets_tool.cli.filters import filter_options, parse_filters
 from offsets_tool.cli.moment_texts import Clock
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import Reading
-from offsets_tool.cli.render import default_format, json_line, output, write_rows
+from offsets_tool.cli.render import default_format, json_line, note, output, write_rows
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.cli.text_lane import TextLane
 from offsets_tool.columns.fast.text.printer import Printer
@@ -77,6 +78,8 @@ def decode_command(*, output_path: str | None, strict: bool, **options: Any) -> 
     with reading, output(output_path, reading.files) as out:
         write_caption(out, shown_as, said)
         write(out, reading)
+    for text in AbsentNames(filters.wanted, parts, "", passed_over).notes(reading.has_shown):
+        note(text)
     reading.finish()
 
 

@@ -5,28 +5,20 @@ from typing import Any, NamedTuple
 
 import click
 
+from offsets_tool.cli.absent_names import AbsentNames, then, why_not_then
 from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE
 from offsets_tool.cli.ends import KnownEnds, ends_options
-from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
-from offsets_tool.cli.filters import parse_wanted
+from offsets_tool.cli.filters import A_NAME, parse_wanted
 from offsets_tool.cli.lagging import add_lag
-from offsets_tool.cli.moment_notes import place
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, moment_options, open_replay
 from offsets_tool.cli.table import Table
 from offsets_tool.errors import OffsetsToolError, UsageError
-from offsets_tool.placement import DEFAULT_PARTITIONS, partition_for
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.views_describe import (
-    Deletion,
-    appears_later,
-    described_offsets,
-    described_states,
-    find_deletions,
-)
+from offsets_tool.replay.views_describe import described_offsets, described_states
 from offsets_tool.replay.views_groups import Row, group_rows
 from offsets_tool.replay.views_members import member_rows
 from offsets_tool.replay.wanted import Wanted
@@ -61,7 +53,7 @@ Examples:
 @click.command("describe", epilog=_EPILOG)
 @evidence_options
 @moment_options
-@click.option("--group", "groups", multiple=True, metavar="GROUP", help="The group (repeatable).")
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help=f"The group (repeatable): {A_NAME}.")
 @click.option("--all-groups", is_flag=True, help="Every group that is there.")
 @click.option(
     "--offsets", "view", flag_value="offsets", default="offsets", help="Its committed offsets (default)."
@@ -71,14 +63,19 @@ Examples:
 @click.option(
     "--partitions",
     type=click.IntRange(min=1),
-    default=DEFAULT_PARTITIONS,
-    show_default=True,
-    help="Partition count of __consumer_offsets, to say where a group that is not there would be.",
+    help="Partition count of __consumer_offsets, to say where a group that is not there would be. Default: what the groups "
+    "that are there show.",
 )
 @ends_options
 @output_options
 def describe_command(
-    *, view: str, partitions: int, format_: str | None, output_path: str | None, strict: bool, **options: Any
+    *,
+    view: str,
+    partitions: int | None,
+    format_: str | None,
+    output_path: str | None,
+    strict: bool,
+    **options: Any,
 ) -> None:
     """Shows a group of LOG..., or --all-groups, as the coordinator had them at the end, or --as-of a moment.
 
@@ -119,7 +116,7 @@ def _say_what_is_not_shown(moment: Moment, wanted: Wanted, view: str, rows: list
         elif view != "state" and row["group"] not in shown:
             found.setdefault(lacks, []).append(f"{group} has {lacks}")
     for reason, texts in found.items():
-        _say_some(reason, texts, len(texts) if wanted.groups else _NAMED)
+        _say_some(reason, texts, _NAMED if wanted.is_open else len(texts))
 
 
 def _say_some(reason: str, texts: list[str], most: int) -> None:
@@ -130,31 +127,7 @@ def _say_some(reason: str, texts: list[str], most: int) -> None:
         note(f"{len(texts) - most:,} more group(s) likewise: {reason}")
 
 
-def _refuse_missing(replay: Replaying, wanted: Wanted, partitions: int) -> None:
-    there = {row["group"] for row in group_rows(replay.moment, wanted)}
-    missing = sorted(wanted.groups - there)
-    if not missing:
-        return
-    changes = (change for _, told in replay.once_more() for _, made in told for change in made)
-    deletions = find_deletions(changes, Wanted(frozenset(missing)))
-    raise OffsetsToolError(
-        "; ".join(_why(replay.moment, group, deletions.get(group), partitions) for group in missing)
-    )
-
-
-def _why(moment: Moment, group: str, gone: Deletion | None, partitions: int) -> str:
-    """What the log knows of a group that is not there."""
-    when = "at the end of this log" if moment.as_of.is_end else "at that moment"
-    absent = f"group {group!r} is not there {when}"
-    later = appears_later(moment, group)
-    if gone is not None:
-        at = time_text(gone.timestamp) or "no timestamp"
-        return f"{absent}: it was deleted at {place(gone.log_partition, gone.log_offset)} ({at}); choose an earlier --as-of"
-    if later is not None:
-        return f"{absent}: its first record is {place(*later)}; choose a later --as-of"
-    home = partition_for(group, partitions)
-    here = any(p.log_partition == home for p in moment)
-    return (
-        f"{absent}, and no record of it is before: of {partitions} partitions it lives in {home}, "
-        f"which is {'' if here else 'not '}in this evidence (--partitions if there are more or fewer)"
-    )
+def _refuse_missing(replay: Replaying, wanted: Wanted, partitions: int | None) -> None:
+    absent = AbsentNames(wanted, replay.reading.parts, then(replay.moment), why_not_then(replay), partitions)
+    if texts := list(absent.groups()):
+        raise OffsetsToolError("; ".join(texts))

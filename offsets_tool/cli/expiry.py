@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
+from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.durations import duration_text, parse_duration
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
@@ -132,7 +133,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
-    for text in orphans(moment):
+    for text in (*orphans(moment), *absent_then(replay, wanted, is_shown=bool(rows))):
         note(text)
     replay.finish()
 

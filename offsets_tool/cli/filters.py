@@ -15,12 +15,14 @@ from offsets_tool.columns.fast.text.selection import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.records import RECORD_TYPES
-from offsets_tool.replay.wanted import Wanted
+from offsets_tool.replay.wanted import ANY, Names, Wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 A_TIME = "2026-11-21T14:05Z, 'yesterday 14:05', -2h, now, epoch milliseconds; UTC unless it says otherwise"
 """What an option for a time takes, as its help says it."""
+A_NAME = "a name, or a pattern such as 'orders-*', 'app-?' or 'v[12]'"
+"""What an option for a name takes, as its help says it."""
 WHEN = f"a time ({A_TIME}), or LOG_PARTITION:LOG_OFFSET"
 """What an option for a moment takes, as its help says it."""
 
@@ -32,8 +34,8 @@ CONTROL = -1
 class Filters:
     """Which events to show. `since` is inclusive, `until` exclusive; a place limits the reading to the partitions it names."""
 
-    groups: frozenset[str] = frozenset()
-    topics: frozenset[str] = frozenset()
+    groups: Names = ANY
+    topics: Names = ANY
     partition: int | None = None
     types: frozenset[int] = frozenset()
     since: Bound = NO_BOUND
@@ -43,14 +45,19 @@ class Filters:
     def active(self) -> bool:
         return self != Filters()
 
+    @property
+    def wanted(self) -> Wanted:
+        """The names among them."""
+        return Wanted(self.groups, self.topics, self.partition)
+
     def log_partitions(self) -> frozenset[int]:
         """The log partitions that places name; empty when no place was given."""
         return frozenset(place.log_partition for place in (*self.since.places, *self.until.places))
 
     def matches(self, event: Event) -> bool:
-        """Whether the event is to be shown."""
+        """Whether the event is to be shown. Its names are looked at wherever it stands: a name may be missing from a range only."""
         found = self.range_of(event.record.log_partition)
-        return found is not None and found.holds(event.record) and self.about(event)
+        return self.about(event) and found is not None and found.holds(event.record)
 
     def range_of(self, log_partition: int | None) -> Range | None:
         """What of a log partition is to be shown; None for nothing."""
@@ -65,12 +72,12 @@ class Filters:
 
     def about(self, event: Event) -> bool:
         """Whether key and kind of the event are what is to be shown."""
-        if self.types and (CONTROL if event.record.is_control else event.type_id) not in self.types:
-            return False
         data = event.key.data if event.key else None
         if self.groups and event.group not in self.groups:
             return False
         if self.topics and getattr(data, "topic", None) not in self.topics:
+            return False
+        if self.types and (CONTROL if event.record.is_control else event.type_id) not in self.types:
             return False
         return self.partition is None or getattr(data, "partition", None) == self.partition
 
@@ -92,13 +99,19 @@ def parse_type(text: str) -> int:
 
 def group_option(command: F) -> F:
     """--group"""
-    return click.option("--group", "groups", multiple=True, metavar="GROUP", help="Only this group.")(command)
+    return click.option(
+        "--group", "groups", multiple=True, metavar="GROUP", help=f"Only this group: {A_NAME}."
+    )(command)
 
 
 def offset_options(command: F) -> F:
     """--group --topic --partition"""
     topic = click.option(
-        "--topic", "topics", multiple=True, metavar="TOPIC", help="Only commits for this topic."
+        "--topic",
+        "topics",
+        multiple=True,
+        metavar="TOPIC",
+        help="Only commits for this topic, or such a pattern.",
     )
     partition = click.option(
         "--partition", type=int, metavar="P", help="Only commits for this partition of --topic."
@@ -146,7 +159,7 @@ def parse_wanted(options: dict[str, Any]) -> Wanted:
     partition = options.get("partition")
     if partition is not None and not options["topics"]:
         raise UsageError("--partition is a topic's partition: name the topic with --topic")
-    return Wanted(frozenset(options["groups"]), frozenset(options.get("topics", ())), partition)
+    return Wanted(Names(options["groups"]), Names(options.get("topics", ())), partition)
 
 
 def parse_filters(options: dict[str, Any], clock: Clock) -> Filters:

@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
+from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import group_option, parse_wanted
-from offsets_tool.cli.moment_notes import nothing_found
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
@@ -68,6 +68,6 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
-    for text in nothing_found(bool(rows), wanted):
+    for text in absent_then(replay, wanted, is_shown=bool(rows)):
         note(text)
     replay.finish()

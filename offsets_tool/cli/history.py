@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
@@ -21,7 +22,7 @@ from offsets_tool.replay.changes import Change
 from offsets_tool.replay.history import History
 from offsets_tool.replay.owners import NameOf
 from offsets_tool.replay.telling import Happening, HappeningKind, tell
-from offsets_tool.replay.wanted import Wanted
+from offsets_tool.replay.wanted import Names, Wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 Row = dict[str, Any]
@@ -54,19 +55,18 @@ class Asked(NamedTuple):
     wanted: Wanted
     range: Filters
     kinds: frozenset[str]
-    members: frozenset[str]
-    instances: frozenset[str]
+    members: Names
+    instances: Names
 
     def holds(self, told: Happening) -> bool:
         """Whether to show it."""
-        within = self.range.range_of(told.log_partition)
-        if within is None or not within.has(told.timestamp, told.log_offset):
+        # Names first: a name that is missing from what is shown may be there outside of it.
+        if not (self._is_about(told) and self._is_by(told)) or (self.kinds and told.kind not in self.kinds):
             return False
-        return self._is_about(told) and self._is_by(told)
+        within = self.range.range_of(told.log_partition)
+        return within is not None and within.has(told.timestamp, told.log_offset)
 
     def _is_about(self, told: Happening) -> bool:
-        if self.kinds and told.kind not in self.kinds:
-            return False
         if self.wanted.groups and told.group not in self.wanted.groups:
             return False
         if not self.wanted.topics:
@@ -80,7 +80,7 @@ class Asked(NamedTuple):
     def _is_by(self, told: Happening) -> bool:
         if self.instances and told.instance_id not in self.instances:
             return False
-        return not self.members or not self.members.isdisjoint((told.member_id, *told.joined, *told.left))
+        return not self.members or self.members.meet((told.member_id, *told.joined, *told.left))
 
 
 def _history_options(command: F) -> F:
@@ -93,7 +93,7 @@ def _history_options(command: F) -> F:
                 "members",
                 multiple=True,
                 metavar="ID",
-                help="Only this member, and what it owned.",
+                help="Only this member (or such a pattern), and what it owned.",
             ),
             click.option(
                 "--instance",
@@ -139,9 +139,24 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
             note(text)
         with output(output_path, replay.reading.files) as out:
             write_caption(out, chosen, said)
-            shown = filter(asked.holds, happenings(replay))
+            shown = _shown(replay, asked)
             write_rows(out, map(_json_row if chosen == "jsonl" else _table_row, shown), chosen, table)
+    for text in _absent(replay, asked):
+        note(text)
     replay.finish()
+
+
+def _shown(replay: Replaying, asked: Asked) -> Iterator[Happening]:
+    for told in filter(asked.holds, happenings(replay)):
+        replay.reading.has_shown = True
+        yield told
+
+
+def _absent(replay: Replaying, asked: Asked) -> Iterator[str]:
+    reading = replay.reading
+    yield from AbsentNames(asked.wanted, reading.parts, "", passed_over).notes(reading.has_shown)
+    yield from nobody("--member", asked.members)
+    yield from nobody("--instance", asked.instances)
 
 
 def _parse_asked(options: Row, clock: Clock) -> Asked:
@@ -150,8 +165,8 @@ def _parse_asked(options: Row, clock: Clock) -> Asked:
     kinds = frozenset(options["kinds"])
     if wanted.topics and kinds and not kinds & {HappeningKind.OFFSETS, HappeningKind.ANOMALIES}:
         raise UsageError("--topic is about committed offsets: drop it, or ask for --kind offsets")
-    instances = frozenset(options["instances"])
-    return Asked(wanted, Filters(since=since, until=until), kinds, frozenset(options["members"]), instances)
+    members, instances = Names(options["members"]), Names(options["instances"])
+    return Asked(wanted, Filters(since=since, until=until), kinds, members, instances)
 
 
 def happenings(replay: Replaying) -> Iterator[Happening]:

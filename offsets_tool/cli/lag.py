@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.ends import KnownEnds, ends_options
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import offset_options, parse_wanted
@@ -64,7 +65,7 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
             replay.write_caption(out, chosen)
             rows = lag_rows(moment, ends, wanted)
             write_rows(out, map(_with_signs, rows) if chosen == "table" else rows, chosen, table)
-    for text in (*orphans(moment), *_bounds(rows)):
+    for text in (*orphans(moment), *absent_then(replay, wanted, is_shown=bool(rows)), *_bounds(rows)):
         note(text)
     replay.finish()
 

@@ -9,7 +9,6 @@ from offsets_tool.cli.event_json import time_text
 from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topics import TopicNames
-from offsets_tool.replay.wanted import Wanted
 
 NAMED = 10
 """How many partitions are named before the rest is only counted."""
@@ -160,12 +159,6 @@ def topic_id_notes(names: TopicNames) -> Iterator[str]:
             f"no record says the name of topic id(s) {unnamed}: a partition may be here twice, by the id with its owner and by "
             "the name with its offset; give the name with --topic-id ID=NAME"
         )
-
-
-def nothing_found(found: bool, wanted: Wanted) -> Iterator[str]:
-    """A name that was mistyped gives an empty answer, which says nothing by itself."""
-    if not found and wanted != Wanted():
-        yield "nothing at this moment is of what was asked for; `offsets-tool groups` shows which groups are there"
 
 
 def _orphans_of(p: PartitionMoment) -> int:

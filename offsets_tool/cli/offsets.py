@@ -4,10 +4,11 @@ from typing import Any
 
 import click
 
+from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import offset_options, parse_wanted
-from offsets_tool.cli.moment_notes import nothing_found, orphans
+from offsets_tool.cli.moment_notes import orphans
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
@@ -76,8 +77,8 @@ def offsets_command(
                 write_rows(out, _readable_by_kafka(rows), "csv", RESET, header=False)
             else:
                 write_rows(out, rows, chosen, table)
-    lacking = left_out(rows, replay.reading) if chosen == "csv" else ()
-    for text in (*orphans(moment), *lacking, *nothing_found(bool(rows), wanted)):
+    lacking = left_out(rows, moment, wanted, replay.reading) if chosen == "csv" else ()
+    for text in (*orphans(moment), *lacking, *absent_then(replay, wanted, is_shown=bool(rows))):
         note(text)
     replay.finish()
 

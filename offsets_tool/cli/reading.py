@@ -40,6 +40,8 @@ class Reading:
         self.filters = filters
         self.ledgers: list[LedgerEntry] = []
         self.problems = 0
+        self.has_shown = False
+        """Whether the filters let anything through yet."""
         self._strict = strict
         self._hashes = hashes
         self._unreadable = 0
@@ -96,7 +98,9 @@ class Reading:
                 self._see(item)
                 yield item
             else:
-                yield from item.pieces
+                for piece in item.pieces:
+                    self.has_shown = self.has_shown or (isinstance(piece, memoryview) and len(piece) > 0)
+                    yield piece
                 self._progress.advance(item.size)
         self.ledgers.append(self._ledger.entry())
 
@@ -138,7 +142,9 @@ class Reading:
 
     def shown(self, item: Item) -> Iterator[Event]:
         """Those events of an item that the filters let through; all are counted."""
-        return filter(self.filters.matches, self.decoded(item))
+        for event in filter(self.filters.matches, self.decoded(item)):
+            self.has_shown = True
+            yield event
 
     def refused(self, text: str, *, counted: bool) -> None:
         """What a Kafka tool would have thrown; `counted` if the record is among the problems already.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from offsets_tool.cli.moment_notes import number_text
 from offsets_tool.cli.reading import Reading
 from offsets_tool.errors import UsageError
+from offsets_tool.placement import infer_partitions, likely_counts
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.views_offsets import Row
@@ -72,8 +73,9 @@ def _lost(reading: Reading) -> Iterator[str]:
         yield f"{len(lost)} file(s) of partition(s) {', '.join(numbers)} cannot be read"
 
 
-def left_out(rows: list[Row], reading: Reading) -> Iterator[str]:
-    """What is not in the file of partitions that are."""
+def left_out(rows: list[Row], moment: Moment, wanted: Wanted, reading: Reading) -> Iterator[str]:
+    """What is not in the file though it may be expected there."""
+    yield from _elsewhere(moment, wanted)
     unknown = sum(not row["known"] for row in rows)
     if unknown:
         yield f"{unknown} offset(s) that compaction made unknown at this moment are not in the file; a later --as-of knows them"
@@ -83,3 +85,19 @@ def left_out(rows: list[Row], reading: Reading) -> Iterator[str]:
     damaged = sum(entry.bytes_unreadable > 0 or entry.kept_raw > 0 for entry in reading.ledgers)
     if damaged:
         yield f"commits may be missing: {damaged} file(s) have what could not be read; `offsets-tool inspect` names it"
+
+
+def _elsewhere(moment: Moment, wanted: Wanted) -> Iterator[str]:
+    """Where groups are asked for one by one, each that is missing is spoken of by itself."""
+    if not wanted.is_open:
+        return
+    here = [p.log_partition for p in moment if p.log_partition is not None]
+    groups = (
+        (group, p.log_partition) for p in moment for group in p.state.groups if p.log_partition is not None
+    )
+    counts = likely_counts(infer_partitions(groups, max(here, default=0)))
+    if len(counts) == 1 and len(here) < counts[0]:
+        yield (
+            f"the file has groups of {len(here)} of {counts[0]} partitions of __consumer_offsets (the groups here show the "
+            "number); the others are not in this evidence"
+        )

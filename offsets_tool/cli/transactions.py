@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import group_option, parse_wanted
-from offsets_tool.cli.moment_notes import nothing_found, number_text
+from offsets_tool.cli.moment_notes import number_text
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
@@ -66,7 +67,7 @@ def transactions_command(
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
-    for text in (*nothing_found(bool(shown), wanted), *_ages(moment, wanted)):
+    for text in (*absent_then(replay, wanted, is_shown=bool(shown)), *_ages(moment, wanted)):
         note(text)
     for held in (held for held in blocked(moment) if held.log_partition in shown):
         note(

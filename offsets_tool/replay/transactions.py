@@ -86,7 +86,7 @@ def ended_rows(replayed: Replayed, wanted: Wanted | None = None) -> Iterator[Row
 
 
 def _is_wanted(row: Row, wanted: Wanted | None) -> bool:
-    return wanted is None or not wanted.groups or not wanted.groups.isdisjoint(row["groups"])
+    return wanted is None or not wanted.groups or wanted.groups.meet(row["groups"])
 
 
 def _open_rows(moment: Moment, p: PartitionMoment) -> Iterator[Row]:

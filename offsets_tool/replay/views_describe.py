@@ -70,18 +70,13 @@ class Deletion(NamedTuple):
     timestamp: int
 
 
-def find_deletions(changes: Iterable[Change], wanted: Wanted) -> dict[str, Deletion]:
-    """The last deletion of each group that is wanted, up to where the changes go."""
-    found: dict[str, Deletion] = {}
-    for change in changes:
-        subject = change.subject
-        if (
-            change.kind is ChangeKind.DELETED
-            and isinstance(subject, GroupOf)
-            and wanted.has_group(subject.group)
-        ):
-            found[subject.group] = Deletion(change.log_partition, change.log_offset, change.timestamp)
-    return found
+def find_deletions(changes: Iterable[Change]) -> dict[str, Deletion]:
+    """Return the last deletion of each group that was deleted, up to where the changes go."""
+    return {
+        change.subject.group: Deletion(change.log_partition, change.log_offset, change.timestamp)
+        for change in changes
+        if change.kind is ChangeKind.DELETED and isinstance(change.subject, GroupOf)
+    }
 
 
 def appears_later(moment: Moment, group: str) -> tuple[int | None, int] | None:

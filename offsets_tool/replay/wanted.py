@@ -1,14 +1,91 @@
-"""What a question is about: groups by name, and topics and a partition of theirs where it is about offsets."""
+"""What a question is about: groups by name, and topics and a partition of theirs where it is about offsets.
 
-from typing import NamedTuple
+A name may be a pattern: * is any text, ? any character, [ab] one of these. In Kafka a name may hold these characters too: a text is
+also the very name that it is, and [*] or [[] is that character alone.
+"""
+
+import re
+from collections.abc import Iterable
+from fnmatch import translate
+from typing import Final, NamedTuple
+
+_OF_PATTERNS: Final = re.compile(r"[*?[]")
+
+
+class Names:
+    """Names asked for by texts; without a text, nothing is left out by it (and it is false).
+
+    Remembers of each name that was looked for whether it is one of them: names repeat with every record, and in the end it can be
+    said which text was nobody's.
+    """
+
+    __slots__ = ("_decided", "_exact", "_patterns", "texts")
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self.texts: Final = tuple(dict.fromkeys(texts))
+        self._exact: Final = frozenset(self.texts)
+        self._patterns: Final = {text: re.compile(translate(text)) for text in self.texts if is_pattern(text)}
+        self._decided: Final[dict[str | None, bool]] = {None: False}
+
+    def __bool__(self) -> bool:
+        return bool(self.texts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Names) and self._exact == other._exact
+
+    def __hash__(self) -> int:
+        return hash(self._exact)
+
+    def __contains__(self, name: str | None) -> bool:
+        """Whether the name is one of those asked for; nothing is none."""
+        decided = self._decided.get(name)
+        if decided is None:
+            assert name is not None
+            found = name in self._exact or any(pattern.match(name) for pattern in self._patterns.values())
+            decided = self._decided[name] = found
+        return decided
+
+    def meet(self, names: Iterable[str | None]) -> bool:
+        """Whether any of the names is asked for. All are looked at, so that `missing` has none of them."""
+        return sum(name in self for name in names) > 0
+
+    @property
+    def looked_for(self) -> list[str]:
+        """Every name that it was asked about."""
+        return [name for name in self._decided if name is not None]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The texts that mean none of these names."""
+        found = [name for name, is_one in self._decided.items() if is_one and name is not None]
+        return tuple(text for text in self.texts if not any(self.means(text, name) for name in found))
+
+    def means(self, text: str, name: str) -> bool:
+        """Whether this one of the texts means the name."""
+        pattern = self._patterns.get(text)
+        return name == text or (pattern is not None and pattern.match(name) is not None)
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text may mean other names than itself."""
+    return _OF_PATTERNS.search(text) is not None
+
+
+ANY: Final = Names()
+"""Every name."""
 
 
 class Wanted(NamedTuple):
-    """Empty sets and None leave nothing out."""
+    """Empty names and None leave nothing out."""
 
-    groups: frozenset[str] = frozenset()
-    topics: frozenset[str] = frozenset()
+    groups: Names = ANY
+    topics: Names = ANY
     partition: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more groups may be meant than are named."""
+        return not self.groups or any(map(is_pattern, self.groups.texts))
 
     def has_group(self, group: str) -> bool:
         """Whether the group is asked for."""

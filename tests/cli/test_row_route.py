@@ -21,6 +21,8 @@ ASKED = (
     ["offsets", "--as-of", "0:40", "--as-of", "1:200"],
     ["offsets", "--as-of", "2020-01-01T00:00:00Z"],
     ["groups", "--coordinator", "new", "--strict"],
+    ["offsets", "--group", "*-[a-m]*", "--topic", "?*", "--group", "nowhere-1", "--topic", "nowhere"],
+    ["describe", "--group", "nobody-*", "--group", "search", "--state"],
     ["expiry"],
     ["expiry", "--as-of", "0:40", "--as-of", "1:200", "--retention", "1m"],
 )

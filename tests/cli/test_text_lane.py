@@ -21,6 +21,8 @@ ASKED = (
     ("--raw",),
     ("--group", "g"),
     ("--topic", "t", "--partition", "5", "--since", "1000"),
+    ("--group", "*-[a-m]*", "--topic", "?r*", "--topic", "nowhere"),
+    ("--group", "nobody", "--group", "*o*", "--since", "2000-01-01", "--until", "2001-01-01"),
     ("--type", "control", "--type", "OffsetCommit", "--until", "1999-01-01"),
     ("--since", "0:20", "--until", "0:71", "--formatter", "offsets"),
     ("--since", "1:20"),

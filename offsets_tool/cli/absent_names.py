@@ -1,0 +1,180 @@
+"""What is said of groups and topics that were asked for and of which nothing is shown: nowhere, not then, or elsewhere.
+
+An empty answer says nothing by itself: a name may be mistyped, of another partition of the log, or of another time. The evidence is
+read once more for it, only if there is such a name.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from functools import cache, cached_property
+from typing import Final
+
+from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.evidence import Part
+from offsets_tool.cli.moment_notes import number_text, place
+from offsets_tool.cli.names_here import NamesHere
+from offsets_tool.cli.nearest import nearest
+from offsets_tool.cli.replaying import Replaying
+from offsets_tool.placement import Homes, find_homes, partition_for
+from offsets_tool.replay.moment import Moment
+from offsets_tool.replay.views_describe import Deletion, appears_later, find_deletions
+from offsets_tool.replay.wanted import Names, Wanted, is_pattern
+
+_NAMED: Final = 3
+"""Names that are spoken of one by one where a pattern means many."""
+
+_NOBODY: Final = "nothing in this evidence is called so"
+
+Why = Callable[[str, NamesHere], str]
+"""Says why nothing is shown of a group that the evidence has."""
+
+
+class AbsentNames:
+    """The names of one question."""
+
+    def __init__(
+        self, wanted: Wanted, parts: list[Part], where: str, why: Why, partitions: int | None = None
+    ) -> None:
+        """`where` says of which moment, as in " at that moment", or nothing; `partitions` is the number that --partitions gives."""
+        self._wanted = wanted
+        self._parts = parts
+        self._where = where
+        self._why = why
+        self._partitions = partitions
+
+    @cached_property
+    def _here(self) -> NamesHere:
+        return NamesHere(self._parts)
+
+    def notes(self, is_shown: bool) -> Iterator[str]:
+        """All there is to say; `is_shown` is whether anything was shown at all."""
+        yield from self.groups()
+        yield from self.topics()
+        names = (*self._wanted.groups.texts, *self._wanted.topics.texts)
+        if names and not is_shown and not self._wanted.groups.missing and not self._wanted.topics.missing:
+            yield from self._together()
+        yield from _also_others(self._wanted.groups, "group")
+        yield from _also_others(self._wanted.topics, "topic")
+
+    def groups(self) -> Iterator[str]:
+        """Of each text that means no group of which anything is shown."""
+        for text in self._wanted.groups.missing:
+            yield from self._group(text)
+
+    def topics(self) -> Iterator[str]:
+        """Of each text that means no topic of which anything is shown."""
+        topics = self._wanted.topics
+        for text in topics.missing:
+            if any(topics.means(text, topic) for topic in self._here.topics):
+                of = " of the group(s) asked for" if self._wanted.groups else ""
+                yield f"topic {text!r} is in this evidence, but nothing{of} is committed for it{self._where}; ask for less at once"
+            else:
+                yield f"topic {text!r} is not there{self._where}: {_NOBODY}{_near(text, self._here.topics)}"
+
+    def _group(self, text: str) -> Iterator[str]:
+        meant = [group for group in self._here.groups if self._wanted.groups.means(text, group)]
+        for group in sorted(meant)[:_NAMED]:
+            yield self._why(group, self._here)
+        if len(meant) > _NAMED:
+            yield f"so it is with {len(meant) - _NAMED} more group(s) that {text!r} means"
+        if not meant:
+            home = "" if is_pattern(text) else f"; {self._home(text)}"
+            yield f"group {text!r} is not there{self._where}: {_NOBODY}{_near(text, self._here.groups)}{home}"
+
+    def _home(self, group: str) -> str:
+        if self._partitions is None:
+            homes = find_homes(group, self._here.partition_counts())
+        else:
+            homes = Homes(
+                {self._partitions: partition_for(group, self._partitions)}, "as many as --partitions says"
+            )
+        counts = " or ".join(map(str, homes.of))
+        places = " or ".join(map(str, dict.fromkeys(homes.of.values())))
+        is_not = "not " if self._here.log_partitions.isdisjoint(homes.of.values()) else ""
+        return f"of {counts} partitions it lives in {places}, which is {is_not}in this evidence ({homes.shown_by})"
+
+    def _together(self) -> Iterator[str]:
+        """Each name is there, and nothing is of all that was asked for at once."""
+        partition, topics = self._wanted.partition, self._wanted.topics
+        for topic, known in self._here.topics.items():
+            if partition is not None and topic in topics and partition not in known:
+                yield f"topic {topic!r} has no partition {partition} in this evidence: it has {_span(known)}"
+                return
+        spoken = [
+            f"group {g!r} from {_stretch(g, self._here)}"
+            for g in self._here.groups
+            if g in self._wanted.groups
+        ]
+        of = f": there is {', '.join(spoken[:_NAMED])}" if spoken else ""
+        yield f"nothing{self._where} is of all that was asked for together{of}; name less of it"
+
+
+def _near(text: str, names: Collection[str]) -> str:
+    near = nearest(text, names)
+    return f"; nearest: {', '.join(map(repr, near))}" if near else ""
+
+
+def _stretch(group: str, here: NamesHere) -> str:
+    at = here.groups[group]
+    return f"{place(at.log_partition, at.first)} to {place(at.log_partition, at.last)}"
+
+
+def _span(partitions: set[int]) -> str:
+    return str(min(partitions)) if len(partitions) == 1 else f"{min(partitions)} to {max(partitions)}"
+
+
+def _also_others(names: Names, kind: str) -> Iterator[str]:
+    """A text that is somebody's name and also a pattern that means others."""
+    for text in filter(is_pattern, names.texts):
+        meant = [name for name in names.looked_for if names.means(text, name)]
+        if text in meant and len(meant) > 1:
+            alone = "".join(f"[{c}]" if c in "*?[" else c for c in text)
+            yield f"{kind} {text!r} is there, and as a pattern it means {len(meant) - 1} other(s) too; write {alone!r} for it alone"
+
+
+def nobody(option: str, names: Names) -> Iterator[str]:
+    """Of members and instances that were met nowhere in what the other options leave."""
+    for text in names.missing:
+        yield f"{option} {text!r}: nobody among the members of what is asked for is called so{_near(text, names.looked_for)}"
+
+
+def passed_over(group: str, here: NamesHere) -> str:
+    """Of a command that shows records or changes: there are some, and an option leaves them out."""
+    return f"group {group!r} has records from {_stretch(group, here)}, and none of them is asked for; widen the other options"
+
+
+def why_not_then(replay: Replaying) -> Why:
+    """Of a command that shows a moment: what became of a group that it does not show."""
+    moment = replay.moment
+    where = then(moment)
+
+    @cache
+    def deletions() -> dict[str, Deletion]:
+        return find_deletions(change for _, told in replay.once_more() for _, made in told for change in made)
+
+    def why(group: str, here: NamesHere) -> str:
+        at = here.groups[group]
+        is_named = moment.as_of.ends is None or at.log_partition in moment.as_of.ends
+        if any(group in p.state.groups for p in moment):
+            return f"group {group!r} is there{where}, but has nothing that this command shows of it"
+        absent = f"group {group!r} is not there{where}"
+        if not is_named:
+            return f"{absent}: partition {number_text(at.log_partition)}, where it lives, counts as empty; name its end too"
+        if (gone := deletions().get(group)) is not None:
+            when = time_text(gone.timestamp) or "no timestamp"
+            return f"{absent}: it was deleted at {place(gone.log_partition, gone.log_offset)} ({when}); choose an earlier --as-of"
+        if (later := appears_later(moment, group)) is not None:
+            return f"{absent}: its first record is {place(*later)}; choose a later --as-of"
+        return f"{absent}: its records, {_stretch(group, here)}, leave nothing; `offsets-tool history` tells what happened"
+
+    return why
+
+
+def absent_then(replay: Replaying, wanted: Wanted, *, is_shown: bool) -> Iterator[str]:
+    """All there is to say of the names that a command for a moment was asked for, after it has shown its rows."""
+    absent = AbsentNames(wanted, replay.reading.parts, then(replay.moment), why_not_then(replay))
+    return absent.notes(is_shown)
+
+
+def then(moment: Moment) -> str:
+    """Of which moment a sentence is."""
+    return " at the end of this log" if moment.as_of.is_end else " at that moment"

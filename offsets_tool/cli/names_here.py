@@ -1,0 +1,82 @@
+"""Which groups and topics the evidence names, and where: asked once more of all of it, when a name that was asked for is missing.
+
+Through the fast lane where it pays. Replays nothing: what holds at a moment, and who was deleted, is not known here.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from offsets_tool.cli.evidence import Part
+from offsets_tool.cli.partition_logs import uncounted
+from offsets_tool.cli.row_route import rows_pay
+from offsets_tool.events import Event
+from offsets_tool.placement import infer_partitions
+
+
+class Stretch(NamedTuple):
+    """From the first to the last record of something in a partition of the log."""
+
+    log_partition: int | None
+    first: int
+    last: int
+
+
+class NamesHere:
+    """Groups with where they are, topics with their partitions, and the log partitions that are here at all."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        self.groups: dict[str, Stretch] = {}
+        self.topics: dict[str, set[int]] = {}
+        self.log_partitions: set[int | None] = set()
+        self._see_all(list(parts))
+
+    def partition_counts(self) -> tuple[int, ...]:
+        """The numbers of partitions of `__consumer_offsets` that the places of the groups allow."""
+        numbered = [(group, at.log_partition) for group, at in self.groups.items()]
+        places = ((group, number) for group, number in numbered if number is not None)
+        return infer_partitions(places, max((n for n in self.log_partitions if n is not None), default=0))
+
+    def _see_all(self, parts: list[Part]) -> None:
+        self.log_partitions.update(part.log_partition for part in parts if part.log_partition is not None)
+        if rows_pay(parts):
+            self._see_rows(parts)
+            return
+        for part in parts:
+            for event in uncounted(part):
+                self._see(event)
+
+    def _see_rows(self, parts: list[Part]) -> None:
+        from offsets_tool.columns.named import groups_named, partitions_named  # noqa: PLC0415 - Arrow, where it pays
+        from offsets_tool.columns.origin import Origin  # noqa: PLC0415
+        from offsets_tool.columns.reading import RowReader, RowsRead  # noqa: PLC0415
+
+        reader = RowReader(log=False)
+        for part in parts:
+            assert part.segment is not None
+            origin = Origin("", part.source, part.log_partition, 0)
+            for read in part.or_lost(reader.read(part.segment, origin), part.ledger()):
+                if not isinstance(read, RowsRead) or read.events is None:
+                    continue
+                for group, number, first, last in groups_named(read.events):
+                    self._see_group(group, Stretch(number, first, last))
+                for topic, partition in partitions_named(read.events):
+                    self.topics.setdefault(topic, set()).add(partition)
+
+    def _see(self, event: Event) -> None:
+        record = event.record
+        self.log_partitions.add(record.log_partition)
+        if event.key is None or event.group is None:
+            return
+        self._see_group(event.group, Stretch(record.log_partition, record.log_offset, record.log_offset))
+        topic = getattr(event.key.data, "topic", None)
+        if topic is not None:
+            self.topics.setdefault(topic, set()).add(event.key.data.partition)
+
+    def _see_group(self, group: str, seen: Stretch) -> None:
+        known = self.groups.get(group)
+        if known is not None and known.log_partition == seen.log_partition:
+            seen = Stretch(seen.log_partition, min(known.first, seen.first), max(known.last, seen.last))
+        elif known is not None:
+            # A group in two partitions of the log is in one that is not its own: the first stays.
+            seen = known
+        self.groups[group] = seen

@@ -1,0 +1,50 @@
+"""The names nearest to one that was mistyped, of as many as there are: a cheap look at all, a careful one at the best of these."""
+
+from collections.abc import Collection, Iterable
+from difflib import SequenceMatcher
+from heapq import nlargest
+from typing import Final
+
+_CAREFULLY: Final = 200
+"""Names that are compared letter by letter."""
+_MANY: Final = 50_000
+"""Of more names, only those are looked at that begin or end with the same letter."""
+_LONG: Final = 100
+"""Letters of a name that are looked at."""
+_LIKE: Final = 0.6
+"""difflib's own idea of what looks alike."""
+
+
+def nearest(text: str, names: Collection[str], count: int = 3) -> list[str]:
+    """Return the names that look most like the text, best first; a pattern is taken without its signs. Empty if none does."""
+    asked = _plain("".join(c for c in text if c not in "*?[]"))
+    if not asked:
+        return []
+    pairs = {asked[at : at + 2] for at in range(max(len(asked) - 1, 1))}
+    best = nlargest(
+        _CAREFULLY, ((_shared(pairs, len(asked), _plain(name)), name) for name in _looked_at(asked, names))
+    )
+    rated = ((_likeness(asked, _plain(name)), name) for shared, name in best if shared)
+    return [name for rate, name in nlargest(count, rated) if rate >= _LIKE]
+
+
+def _looked_at(asked: str, names: Collection[str]) -> Iterable[str]:
+    if len(names) <= _MANY:
+        return names
+    first, last = ((letter, letter.upper()) for letter in (asked[0], asked[-1]))
+    return (name for name in names if name.startswith(first) or name.endswith(last))
+
+
+def _plain(name: str) -> str:
+    return name[:_LONG].strip().casefold()
+
+
+def _shared(pairs: set[str], length: int, name: str) -> float:
+    """How many neighbouring letters they have in common, less for a name that is longer or shorter."""
+    return sum(map(name.__contains__, pairs)) / (1 + abs(len(name) - length) / 4)
+
+
+def _likeness(asked: str, name: str) -> float:
+    # Part of a longer name, as a name without its prefix.
+    is_part = min(len(asked), len(name)) > 2 and (asked in name or name in asked)
+    return max(SequenceMatcher(None, asked, name, autojunk=False).ratio(), _LIKE if is_part else 0)
