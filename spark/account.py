@@ -16,6 +16,7 @@ from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.read import read_archive
 from offsets_tool.log.ledger import Ledger, LedgerEntry
+from offsets_tool.log.limits import Limits
 from offsets_tool.log.segment import or_lost
 from offsets_tool.rows import LogRecord, Unreadable
 from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
@@ -28,7 +29,9 @@ _COUNTED: Final = [name for name in LedgerEntry.__dataclass_fields__ if name in 
 class PieceRead:
     """One reading of a piece: exhaust `read`, then ask for `rows`."""
 
-    def __init__(self, piece: Piece, log_partition: int | None, columns: Mapping[str, str]) -> None:
+    def __init__(
+        self, piece: Piece, log_partition: int | None, columns: Mapping[str, str], limits: Limits
+    ) -> None:
         self.ledger = Ledger(
             piece.source,
             piece.file.segment.log_partition,
@@ -38,6 +41,7 @@ class PieceRead:
         self._piece = piece
         self._log_partition = log_partition
         self._columns = columns
+        self._limits = limits
         self._start: int | None = None
         self._end = piece.start
         self._tail: list[Unreadable] = []
@@ -73,6 +77,7 @@ class PieceRead:
             start=piece.start,
             end=piece.end,
             resume=piece.resumes,
+            limits=self._limits,
             ledger=self.ledger,
         )
         if not piece.file.must_open:

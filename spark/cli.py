@@ -14,6 +14,7 @@ import click
 from offsets_tool.cli import SETTINGS, LazyGroup, Place
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import ProgressBar, default_format, note, output, write_rows
+from offsets_tool.cli.sizes import max_batch_bytes_option, parse_limits
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import OffsetsToolError
 
@@ -107,6 +108,7 @@ def main() -> None:
     show_default=True,
     help="Who writes files: tasks with Arrow, or Spark (slow, for storage that only Spark can write).",
 )
+@max_batch_bytes_option
 @format_option
 def ingest_command(
     *, sources: tuple[str, ...], format_: str | None, wide: bool, show: tuple[str, ...], **options: Any
@@ -125,6 +127,7 @@ def ingest_command(
     table = _TABLE.chosen(chosen, {"wide": wide, "show": show})
     options["columns"] = parse_columns(options["columns"])
     options["writer"] = Writer(options["writer"])
+    options["limits"] = parse_limits(options.pop("max_batch_bytes"))
     done = _ingest(Request(paths=sources, **options))
     if done.note:
         note(done.note)

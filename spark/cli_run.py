@@ -8,6 +8,7 @@ import click
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import coordinator_option, parse_topic_ids
+from offsets_tool.cli.sizes import parse_limits
 from offsets_tool.cli.table import Column, Table
 from spark.cli import Bar, ingest_command, spark_errors
 
@@ -80,6 +81,7 @@ def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any)
 
     shown = take_shown(options)
     options["columns"] = parse_columns(options["columns"])
+    options["limits"] = parse_limits(options.pop("max_batch_bytes"))
     request = Request(paths=options.pop("sources"), **options)
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
     with Bar() as bar, spark_errors("run"):

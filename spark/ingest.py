@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.wire.arrow import arrow_schema
 from spark.commit import ArrowLake, Lake, SparkLake, locked
 from spark.parquet import NewFile, TableWriter
@@ -64,6 +65,7 @@ class Request:
     log_partition: int | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     writer: Writer = Writer.ARROW
+    limits: Limits = LIMITS
 
 
 class Ingested(NamedTuple):
@@ -128,7 +130,9 @@ def _prepare(lake: Lake, request: Request) -> tuple[Job, str | None]:
     lake.create()
     note = lake.finish()
     units = plan(files, lake.sources())
-    return Job(units, lake.next_run(), datetime.now(UTC), request.log_partition, request.columns), note
+    return Job(
+        units, lake.next_run(), datetime.now(UTC), request.log_partition, request.columns, request.limits
+    ), note
 
 
 def _settled(job: Job, sources: list[dict[str, Any]]) -> Job:

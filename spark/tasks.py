@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.log.limits import Limits
 from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Bytes, String
@@ -30,6 +31,7 @@ class Job(NamedTuple):
     at: datetime
     log_partition: int | None
     columns: Mapping[str, str]
+    limits: Limits
 
 
 class UnitDone(NamedTuple):
@@ -61,7 +63,7 @@ def log_units(job: Job) -> BatchTask:
     def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in _numbers(numbers):
             for piece in job.units[number]:
-                for rows in PieceRead(piece, job.log_partition, job.columns).read(job.run):
+                for rows in PieceRead(piece, job.log_partition, job.columns, job.limits).read(job.run):
                     if rows.log is not None:
                         yield rows.log.cast(LOG.schema)
 
@@ -92,7 +94,7 @@ def _write(unit: Unit, job: Job, lake: Path) -> tuple[list[NewFile], list[Source
     sources = []
     with TableWriter(lake, LOG) as log, TableWriter(lake, EVENTS) as events:
         for piece in unit:
-            read = PieceRead(piece, job.log_partition, job.columns)
+            read = PieceRead(piece, job.log_partition, job.columns, job.limits)
             for rows in read.read(job.run):
                 if rows.log is not None and rows.events is not None:
                     log.write(rows.log)
@@ -104,7 +106,7 @@ def _write(unit: Unit, job: Job, lake: Path) -> tuple[list[NewFile], list[Source
 def _account(unit: Unit, job: Job) -> list[SourceRow]:
     sources = []
     for piece in unit:
-        read = PieceRead(piece, job.log_partition, job.columns)
+        read = PieceRead(piece, job.log_partition, job.columns, job.limits)
         for _ in read.read(job.run):
             pass
         sources += read.rows(job.run, job.at)

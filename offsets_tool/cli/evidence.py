@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from offsets_tool.cli.sizes import max_batch_bytes_option, parse_limits
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, archive_files
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.ledger import Ledger
+from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.mapping import sha256
 from offsets_tool.log.names import OFFSETS_TOPIC, Segment, SegmentKind
 from offsets_tool.log.segment import or_lost, read_segment
@@ -44,6 +46,8 @@ class Part:
     close: Callable[[], None] = field(default=lambda: None, repr=False)
     set_aside: bool = False
     """A file that Kafka no longer reads as the log (.deleted, .cleaned, .swap, -delete ...), found in a folder."""
+    limits: Limits = LIMITS
+    """What one of its batches may hold."""
     must_open: bool = True
     """Whether the evidence is this file itself: then it is an error that it cannot be opened."""
 
@@ -70,6 +74,7 @@ class Evidence:
     columns: dict[str, str] = field(default_factory=dict)
     bootstrap_server: str | None = None
     command_config: str | None = None
+    limits: Limits = LIMITS
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> "Evidence":
@@ -80,6 +85,7 @@ class Evidence:
             columns=parse_columns(options["columns"]),
             bootstrap_server=options["bootstrap_server"],
             command_config=options["command_config"],
+            limits=parse_limits(options["max_batch_bytes"]),
         )
 
     def parts(self, only: frozenset[int] = frozenset()) -> list[Part]:
@@ -107,7 +113,10 @@ class Evidence:
                     raise
         if self.columns and not archives:
             raise UsageError("--columns: no archive with such columns is here; correct the names, or drop it")
-        parts = [_segment_part(segment, named=segment.path in named) for segment in dict.fromkeys(segments)]
+        parts = [
+            _segment_part(segment, self.limits, named=segment.path in named)
+            for segment in dict.fromkeys(segments)
+        ]
         # A file that was given itself and its folder too is one part, and named.
         found = sorted(chain(*archives.values()), key=lambda file: file.named)
         return parts + [self._archive_part(file) for file in {file.path: file for file in found}.values()]
@@ -135,7 +144,7 @@ class Evidence:
         if self.columns:
             raise UsageError("--columns names columns of an archive: drop it to read a live topic")
         config = read_client_config(self.command_config) if self.command_config else {}
-        topic = LiveTopic(self.bootstrap_server, config)
+        topic = LiveTopic(self.bootstrap_server, config, limits=self.limits)
         count = topic.partition_count
         asked = frozenset(range(count)) if self.log_partition is None else frozenset({self.log_partition})
         wanted = asked & only if only else asked
@@ -157,9 +166,9 @@ def _live_part(topic: "LiveTopic", partition: int) -> Part:
     return Part(topic.source(partition), partition, 0, read, close=topic.close)
 
 
-def _segment_part(segment: Segment, *, named: bool) -> Part:
+def _segment_part(segment: Segment, limits: Limits, *, named: bool) -> Part:
     def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
-        return part.or_lost(read_segment(segment, ledger=ledger, verify=verify), ledger)
+        return part.or_lost(read_segment(segment, ledger=ledger, verify=verify, limits=limits), ledger)
 
     aside = not named and bool(segment.kind is not SegmentKind.LOG or segment.fate)
     part = Part(
@@ -168,6 +177,7 @@ def _segment_part(segment: Segment, *, named: bool) -> Part:
         segment.size,
         read,
         segment,
+        limits=limits,
         set_aside=aside,
         # A tar is opened by its name; its members are not named.
         must_open=named and not segment.member and not segment.is_rest,
@@ -177,6 +187,7 @@ def _segment_part(segment: Segment, *, named: bool) -> Part:
 
 def evidence_options(command: F) -> F:
     """LOG... and how to read it."""
+    command = max_batch_bytes_option(command)
     for option in reversed(
         (
             click.argument("logs", nargs=-1, metavar="LOG...", type=click.Path()),

@@ -12,7 +12,6 @@ from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.render import ProgressBar, note
 from offsets_tool.events import Event, decode
 from offsets_tool.log.ledger import Ledger, LedgerEntry
-from offsets_tool.log.names import Segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
@@ -87,13 +86,11 @@ class Reading:
             yield item
         self.ledgers.append(self._ledger.entry())
 
-    def through(
-        self, part: Part, read: "Callable[[Segment, Ledger], Iterator[Read]]"
-    ) -> Iterator[memoryview | Item]:
+    def through(self, part: Part, read: "Callable[..., Iterator[Read]]") -> Iterator[memoryview | Item]:
         """What a segment holds by the fast lane, counted: text, and items, as `items` has them, in place of the rest."""
         assert part.segment is not None
         self._ledger = self._ledger_of(part)
-        for item in part.or_lost(read(part.segment, self._ledger), self._ledger):
+        for item in part.or_lost(read(part.segment, self._ledger, limits=part.limits), self._ledger):
             if isinstance(item, (BatchRead, Unreadable)):
                 self._see(item)
                 yield item
@@ -112,7 +109,9 @@ class Reading:
         assert part.segment is not None
         ledger = self._ledger_of(part)
         origin = Origin("", part.source, part.log_partition, 0)
-        for item in part.or_lost(reader.read(part.segment, origin, ledger=ledger), ledger):
+        for item in part.or_lost(
+            reader.read(part.segment, origin, limits=part.limits, ledger=ledger), ledger
+        ):
             if isinstance(item, RowsRead):
                 if counted:
                     self._count_rows(item)

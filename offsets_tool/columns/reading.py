@@ -15,6 +15,7 @@ from offsets_tool.columns.fast.availability import why_not
 from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batch import read_content
 from offsets_tool.log.ledger import Ledger
+from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import SegmentReading
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
@@ -55,12 +56,19 @@ class RowReader:
         start: int = 0,
         end: int | None = None,
         resume: bool = False,
+        limits: Limits = LIMITS,
         ledger: Ledger | None = None,
     ) -> Iterator[RowsRead | Unreadable]:
         """The rows of a segment or of a range of it, as `read_segment` cuts it; their outcomes are told to the ledger too."""
         ledger = ledger or Ledger(origin.source, origin.log_partition)
         reading = SegmentReading(
-            segment, log_partition=origin.log_partition, start=start, end=end, resume=resume, ledger=ledger
+            segment,
+            log_partition=origin.log_partition,
+            start=start,
+            end=end,
+            resume=resume,
+            limits=limits,
+            ledger=ledger,
         )
         waiting = _Waiting(origin, ledger, log=self._log)
         for item in self._items(reading):
@@ -85,7 +93,14 @@ class RowReader:
         from offsets_tool.columns.fast.lane import Lane  # noqa: PLC0415 - Numba
 
         place = reading.segment
-        lane = Lane(reading.data, place.source, place.log_partition, self._interned, fetch=reading.fetch)
+        lane = Lane(
+            reading.data,
+            place.source,
+            place.log_partition,
+            self._interned,
+            reading.limits,
+            fetch=reading.fetch,
+        )
         yield from lane.read(reading.first, reading.last)
         self._interned = lane.interned
 
@@ -144,7 +159,11 @@ def _by_reference(reading: SegmentReading) -> "Iterator[BatchRead | Unreadable]"
     for item in reading.walker.walk(reading.first):
         if item.position >= reading.last:
             break
-        yield read_content(reading.data, item, source, partition) if isinstance(item, Batch) else item
+        yield (
+            read_content(reading.data, item, source, partition, limits=reading.limits)
+            if isinstance(item, Batch)
+            else item
+        )
 
 
 def _assembler() -> "Assembler":

@@ -27,6 +27,7 @@ from offsets_tool.columns.fast.sums import offsets_of
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
 from offsets_tool.log.ledger import Ledger, Outcome
+from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import SegmentReading
 from offsets_tool.records import RECORD_TYPES
@@ -54,10 +55,10 @@ class Surveyor:
         self._json = JsonWriter()
 
     def read(
-        self, segment: Segment, ledger: Ledger, survey: Survey
+        self, segment: Segment, ledger: Ledger, survey: Survey, limits: Limits = LIMITS
     ) -> Iterator[ChunkSurveyed | BatchRead | Unreadable]:
         """The whole segment. What is yielded the caller decodes, counts and surveys; the rest is told to the ledger."""
-        reading = SegmentReading(segment, ledger=ledger)
+        reading = SegmentReading(segment, limits=limits, ledger=ledger)
         for item in self._segments.read(reading, ledger):
             if not isinstance(item, ChunkRead):
                 yield item

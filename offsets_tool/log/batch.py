@@ -8,8 +8,9 @@ from collections.abc import Callable
 from mmap import mmap
 
 from offsets_tool.errors import DecodeError
-from offsets_tool.log.compression import INFLATE_LIMIT, inflate
+from offsets_tool.log.compression import inflate
 from offsets_tool.log.header import HEADER_SIZE_V2, read_header
+from offsets_tool.log.limits import LIMITS, REMEDY, Limits
 from offsets_tool.log.records_legacy import read_message, record, unwrap
 from offsets_tool.log.records_v2 import read_records
 from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
@@ -24,7 +25,7 @@ def read_batch(
     log_partition: int | None = None,
     *,
     verify: bool = True,
-    inflate_limit: int = INFLATE_LIMIT,
+    limits: Limits = LIMITS,
 ) -> BatchRead:
     """The batch (magic 2) or message (magic 0 and 1) that begins at byte `position` of `data`.
 
@@ -33,7 +34,7 @@ def read_batch(
     """
     view = memoryview(data)
     header = read_header(view, position)
-    return read_content(view, header, source, log_partition, verify=verify, inflate_limit=inflate_limit)
+    return read_content(view, header, source, log_partition, verify=verify, limits=limits)
 
 
 def read_content(
@@ -43,7 +44,7 @@ def read_content(
     log_partition: int | None,
     *,
     verify: bool = True,
-    inflate_limit: int = INFLATE_LIMIT,
+    limits: Limits = LIMITS,
 ) -> BatchRead:
     """The records of a batch whose header is known; never raises for what the bytes are."""
     if verify and not batch.crc_valid:
@@ -51,7 +52,7 @@ def read_content(
         return BatchRead(batch, (), _unreadable(batch, source, reason, UnreadableKind.CRC))
     read = _read_v2 if batch.magic == 2 else _read_legacy
     try:
-        batch, records = read(data, batch, source, log_partition, inflate_limit)
+        batch, records = read(data, batch, source, log_partition, limits)
     except DecodeError as error:
         reason = f"the batch at offset {batch.base_offset} cannot be read: {error.reason}"
         return BatchRead(batch, (), _unreadable(batch, source, reason, UnreadableKind.CONTENT))
@@ -63,18 +64,23 @@ def _unreadable(batch: Batch, source: str, reason: str, kind: UnreadableKind) ->
 
 
 Content = tuple[Batch, tuple[LogRecord, ...]]
-ContentReader = Callable[[memoryview, Batch, str, int | None, int], Content]
+ContentReader = Callable[[memoryview, Batch, str, int | None, Limits], Content]
 
 
-def _read_v2(data: memoryview, batch: Batch, source: str, log_partition: int | None, limit: int) -> Content:
+def _read_v2(
+    data: memoryview, batch: Batch, source: str, log_partition: int | None, limits: Limits
+) -> Content:
+    most = limits.records(batch.size)
+    if batch.count > most:
+        raise DecodeError(f"its {batch.size} bytes count {batch.count} records, more than {most}, {REMEDY}")
     content = data[batch.position + HEADER_SIZE_V2 : batch.position + batch.size]
     # Compaction leaves empty batches, compressed ones among them without any content.
-    inflated = inflate(batch.codec, content, limit) if len(content) else b""
-    return batch, read_records(inflated, batch, source, log_partition)
+    inflated = inflate(batch.codec, content, limits.content(batch.size)) if len(content) else b""
+    return batch, read_records(inflated, batch, source, log_partition, most)
 
 
 def _read_legacy(
-    data: memoryview, batch: Batch, source: str, log_partition: int | None, limit: int
+    data: memoryview, batch: Batch, source: str, log_partition: int | None, limits: Limits
 ) -> Content:
     end = batch.position + batch.size
     message, _ = read_message(data[:end], batch.position, batch.magic, checked=batch.crc_valid)
@@ -84,6 +90,6 @@ def _read_legacy(
         raise DecodeError(f"zstd is not allowed in magic {batch.magic}")
     if message.value is None:
         raise DecodeError("a compressed wrapper without a value")
-    content = inflate(batch.codec, memoryview(message.value), limit)
-    batch, messages = unwrap(batch, content)
+    content = inflate(batch.codec, memoryview(message.value), limits.content(batch.size))
+    batch, messages = unwrap(batch, content, limits.records(batch.size))
     return batch, tuple(record(batch, message, source, log_partition) for message in messages)

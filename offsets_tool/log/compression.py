@@ -14,16 +14,14 @@ import cramjam
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.holes import Fetch, all_there
+from offsets_tool.log.limits import MAX_BATCH_BYTES, REMEDY
 from offsets_tool.rows import Codec
-
-INFLATE_LIMIT: Final = 128 << 20
-"""Bytes: far above any message.max.bytes in use, and what one batch may cost in memory."""
 
 _INT_BE: Final = struct.Struct(">i")
 _INT_LE: Final = struct.Struct("<I")
 
 
-def inflate(codec: Codec, data: memoryview, limit: int = INFLATE_LIMIT) -> bytes:
+def inflate(codec: Codec, data: memoryview, limit: int = MAX_BATCH_BYTES) -> bytes:
     """The content of a compressed batch; DecodeError when it is malformed or longer than `limit` bytes."""
     if codec is Codec.NONE:
         return bytes(data)
@@ -34,10 +32,7 @@ def inflate(codec: Codec, data: memoryview, limit: int = INFLATE_LIMIT) -> bytes
 
 
 def _too_long(codec: Codec, data: memoryview, limit: int) -> DecodeError:
-    return DecodeError(
-        f"its {len(data)} bytes of {codec} inflate to more than {limit}, which no broker writes:"
-        " read this batch alone with a higher inflate_limit"
-    )
+    return DecodeError(f"its {len(data)} bytes of {codec} inflate to more than {limit}, {REMEDY}")
 
 
 _GZIP_PIECE: Final = 4096
@@ -177,12 +172,16 @@ def _lz4_block(block: memoryview, scratch: bytearray) -> bytes:
 
 
 def _unzstd(data: memoryview, limit: int) -> bytes:
-    if zstd_bound(data) > limit:
-        raise _too_long(Codec.ZSTD, data, limit)
+    bound = zstd_bound(data)
+    # Zeros that nothing is written to take no memory.
+    content = bytearray(min(bound, limit))
     try:
-        return bytes(cramjam.zstd.decompress(data))
+        size = cramjam.zstd.decompress_into(data, content)
     except cramjam.DecompressionError as error:
+        if bound > limit and "whole buffer" in str(error):
+            raise _too_long(Codec.ZSTD, data, limit) from error
         raise DecodeError(f"zstd: {error}") from error
+    return bytes(memoryview(content)[:size])
 
 
 _ZSTD_MAGIC: Final = 0xFD2FB528

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.header import LOG_OVERHEAD, key_at
-from offsets_tool.log.records_v2 import RECORD_LIMIT
+from offsets_tool.log.limits import REMEDY
 from offsets_tool.rows import NO_TIMESTAMP, Batch, LogRecord, TimestampType
 from offsets_tool.wire.longs import MAX_LONG
 
@@ -69,9 +69,9 @@ def _bytes(data: memoryview, at: int, end: int) -> tuple[bytes | None, int]:
     return bytes(data[at : at + size]), at + size
 
 
-def unwrap(wrapper: Batch, content: bytes) -> tuple[Batch, list[Message]]:
+def unwrap(wrapper: Batch, content: bytes, most: int) -> tuple[Batch, list[Message]]:
     """The wrapper with `base_offset` and `count` corrected by what it holds, and its messages with absolute offsets."""
-    messages = list(_inner(memoryview(content), wrapper.magic))
+    messages = list(_inner(memoryview(content), wrapper.magic, most))
     base = 0 if wrapper.magic == 0 else _base_offset(wrapper.last_offset, messages[-1].offset)
     messages = [message._replace(offset=base + message.offset) for message in messages]
     if not all(0 <= message.offset <= MAX_LONG for message in messages):
@@ -81,15 +81,15 @@ def unwrap(wrapper: Batch, content: bytes) -> tuple[Batch, list[Message]]:
     return replace(wrapper, base_offset=messages[0].offset, count=len(messages)), messages
 
 
-def _inner(content: memoryview, magic: int) -> Iterator[Message]:
+def _inner(content: memoryview, magic: int, most: int) -> Iterator[Message]:
     at = count = 0
     while at < len(content) or not count:
         message, at = read_message(content, at, magic)
         count += 1
         if message.codec_id:
             raise DecodeError("a compressed message inside a compressed message")
-        if count > RECORD_LIMIT:
-            raise DecodeError(f"more than the {RECORD_LIMIT} messages that one wrapper may have")
+        if count > most:
+            raise DecodeError(f"it holds more than {most} messages, {REMEDY}")
         yield message
 
 

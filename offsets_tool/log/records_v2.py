@@ -12,14 +12,11 @@ from offsets_tool.log.header import increment_sequence
 from offsets_tool.rows import Batch, Header, LogRecord, TimestampType
 from offsets_tool.wire.longs import MAX_LONG
 
-RECORD_LIMIT: Final = 1 << 20
-"""Records and headers of one batch: a bound on memory, far above what message.max.bytes lets through."""
-
 _SMALLEST_RECORD: Final = 7
 
 
 def read_records(
-    content: bytes, batch: Batch, source: str, log_partition: int | None
+    content: bytes, batch: Batch, source: str, log_partition: int | None, most_headers: int
 ) -> tuple[LogRecord, ...]:
     """All records of the batch.
 
@@ -27,9 +24,7 @@ def read_records(
     """
     if batch.count * _SMALLEST_RECORD > len(content):
         raise DecodeError(f"the header counts {batch.count} records, which {len(content)} bytes cannot hold")
-    if batch.count > RECORD_LIMIT:
-        raise DecodeError(f"{batch.count} records are more than the {RECORD_LIMIT} that one batch may have")
-    reader = _Reader(content, batch, source, log_partition)
+    reader = _Reader(content, batch, source, log_partition, most_headers)
     try:
         records = tuple([reader.read() for _ in range(batch.count)])
     except IndexError:
@@ -70,13 +65,15 @@ _Draft: Final = draft_of(LogRecord)
 class _Reader:
     """Reads record after record; `at` is where the next one begins."""
 
-    def __init__(self, content: bytes, batch: Batch, source: str, log_partition: int | None) -> None:
+    def __init__(
+        self, content: bytes, batch: Batch, source: str, log_partition: int | None, most_headers: int
+    ) -> None:
         self.at = 0
         self._content = content
         self._batch = batch
         self._source = source
         self._log_partition = log_partition
-        self._headers_left = RECORD_LIMIT
+        self._headers_left = most_headers
         self._sequenced = batch.base_sequence >= 0
         self._append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
 

@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.batch import read_content
-from offsets_tool.log.compression import INFLATE_LIMIT
 from offsets_tool.log.ledger import Ledger
+from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.mapping import map_file, raw_pieces, sha256, sha256_of
 from offsets_tool.log.names import Segment
 from offsets_tool.log.walk import Walker
@@ -33,7 +33,7 @@ def read_segment(
     end: int | None = None,
     resume: bool = False,
     verify: bool = True,
-    inflate_limit: int = INFLATE_LIMIT,
+    limits: Limits = LIMITS,
     ledger: Ledger | None = None,
 ) -> Iterator[BatchRead | Unreadable]:
     """Batches in the order of the file, and Unreadable for the bytes between them.
@@ -52,6 +52,7 @@ def read_segment(
         end=end,
         resume=resume,
         verify=verify,
+        limits=limits,
         ledger=ledger,
     )
     place = reading.segment
@@ -67,7 +68,7 @@ def read_segment(
                 place.source,
                 place.log_partition,
                 verify=verify,
-                inflate_limit=inflate_limit,
+                limits=limits,
             )
         )
         if ledger is not None:
@@ -111,6 +112,7 @@ class SegmentReading:
         end: int | None = None,
         resume: bool = False,
         verify: bool = True,
+        limits: Limits = LIMITS,
         ledger: Ledger | None = None,
     ) -> None:
         self.segment: Final = _as_segment(segment, log_partition)
@@ -118,6 +120,7 @@ class SegmentReading:
             raise SourceError(self.segment.source, self.segment.unreadable)
         mapped = map_file(self.segment.path, self.segment.member)
         self.data: Final = mapped.data
+        self.limits: Final = limits
         self.fetch: Final = mapped.fetch
         self.walker: Final = Walker(mapped.data, self.segment.source, verify=verify, fetch=mapped.fetch)
         self.first: Final = start if resume else self.walker.boundary(start)

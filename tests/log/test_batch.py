@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.batch import read_batch
 from offsets_tool.log.header import TornBatch, increment_sequence
+from offsets_tool.log.limits import Limits
 from offsets_tool.rows import BatchRead, Codec, Header, LogRecord, TimestampType, UnreadableKind
 from tests.log import batches
 from tests.log.samples import VECTORS
@@ -252,14 +253,14 @@ def test_malformed_content_under_a_right_checksum_says_why(data: bytes, words: s
 
 def test_a_batch_of_more_records_than_any_broker_writes_is_refused_before_it_is_built() -> None:
     content = batches.compress(batches.ZSTD, batches.record(key=None, value=None) * (1 << 21))
-    assert "more than the 1048576" in reason(batches.v2(content=content, codec=batches.ZSTD, count=1 << 21))
+    assert "--max-batch-bytes" in reason(batches.v2(content=content, codec=batches.ZSTD, count=1 << 21))
 
 
 @pytest.mark.parametrize("codec", [batches.GZIP, batches.SNAPPY, batches.LZ4, batches.ZSTD])
 def test_a_batch_that_inflates_beyond_the_limit_is_refused_with_a_remedy(codec: int) -> None:
     data = batches.v2(records=[batches.record(value=bytes(1 << 20))], codec=codec)
-    assert "inflate_limit" in reason(data, inflate_limit=1 << 19)
-    assert len(read(data, inflate_limit=1 << 21).records) == 1
+    assert "--max-batch-bytes" in reason(data, limits=Limits(1 << 19, asked=True))
+    assert len(read(data, limits=Limits(1 << 21, asked=True)).records) == 1
 
 
 def test_an_offset_that_cannot_be_is_no_batch() -> None:

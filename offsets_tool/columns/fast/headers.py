@@ -9,6 +9,7 @@ from offsets_tool.columns.fast.crc import crc32c
 from offsets_tool.columns.fast.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B, Bit, put
 from offsets_tool.columns.fast.machine import big_i16, big_i32, big_i64, big_u32, compiled, load_u8, step
 from offsets_tool.log.header import HEADER_SIZE_V2
+from offsets_tool.log.limits import RECORDS_PER_BYTE
 from offsets_tool.wire.longs import MAX_LONG
 
 _HIGHEST_CODEC: Final = 4
@@ -62,7 +63,12 @@ def _sound_size(at: int, left: int) -> int:
     base_offset, last_delta, count = big_i64(at), big_i32(at + 23), big_i32(at + 57)
     if base_offset < 0 or last_delta < 0 or base_offset > MAX_LONG - last_delta:
         return 0
-    if count < 0 or count > CAPACITY or big_i16(at + 21) & _CODEC > _HIGHEST_CODEC:
+    if (
+        count < 0
+        or count > CAPACITY
+        or count > RECORDS_PER_BYTE * size
+        or big_i16(at + 21) & _CODEC > _HIGHEST_CODEC
+    ):
         return 0
     if crc32c(at + 21, at + size) != big_u32(at + 17):
         return 0

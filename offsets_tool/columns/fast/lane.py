@@ -16,9 +16,10 @@ from offsets_tool.columns.fast.machine import address
 from offsets_tool.columns.fast.records import TABLES_FULL, read_records
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.batch import read_content
-from offsets_tool.log.compression import INFLATE_LIMIT, inflate
+from offsets_tool.log.compression import inflate
 from offsets_tool.log.header import CODECS, LOG_OVERHEAD, MAGIC_AT, SHORTEST_HEADER
 from offsets_tool.log.holes import Fetch, all_there
+from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.walk import Walker
 from offsets_tool.rows import Batch, BatchRead, Unreadable
 
@@ -68,7 +69,7 @@ class Lane:
         source: str,
         log_partition: int | None,
         interned: Interned | None = None,
-        inflate_limit: int = INFLATE_LIMIT,
+        limits: Limits = LIMITS,
         *,
         verify: bool = True,
         fetch: Fetch = all_there,
@@ -81,7 +82,7 @@ class Lane:
         self._data: Array = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
         self._source = source
         self._log_partition = log_partition
-        self._limit = inflate_limit
+        self._limits = limits
         self._verify = verify
         self._fetch = fetch
         self._walker = Walker(data, source, verify=verify, fetch=fetch)
@@ -142,7 +143,7 @@ class Lane:
             self._source,
             self._log_partition,
             verify=self._verify,
-            inflate_limit=self._limit,
+            limits=self._limits,
         )
 
     def _of_one_kind(self, count: int) -> int:
@@ -171,16 +172,18 @@ class Lane:
             self._batches[B.BODY_END, number] = held
             parts.append(content)
             number += 1
-        return np.frombuffer(b"".join(parts) or b"\0", np.uint8), number
+        # One alone may be long, and need not be copied.
+        return np.frombuffer((parts[0] if len(parts) == 1 else b"".join(parts)) or b"\0", np.uint8), number
 
     def _content(self, number: int) -> bytes:
         """A batch's decompressed records; nothing where the batch is the reference's, which it then is by its count."""
         start, end = (int(self._batches[field, number]) for field in (B.BODY_START, B.BODY_END))
         if start == end:
             return b""
+        size = int(self._batches[B.SIZE, number])
         codec = CODECS[int(self._batches[B.ATTRIBUTES, number]) & Bit.CODEC]
         try:
-            content = inflate(codec, self._view[start:end], self._limit)
+            content = inflate(codec, self._view[start:end], self._limits.content(size))
         except DecodeError:
             content = b""
         if not content or len(content) > LONGEST_BATCH:

@@ -42,6 +42,7 @@ class SegmentReader:
             segment.source,
             segment.log_partition,
             self._interned,
+            reading.limits,
             verify=verify,
             fetch=reading.fetch,
         )

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from offsets_tool.log.batch import read_content
+from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.walk import Walker
 from offsets_tool.rows import Batch, BatchRead, Unreadable, UnreadableKind
 
@@ -41,12 +42,18 @@ class PartitionReader:
     """Reads forward, once. Positions count bytes from the first batch that was read, as if the log were one file."""
 
     def __init__(
-        self, source: str, log_partition: int, fetch: Fetch, range_now: Callable[[], OffsetRange]
+        self,
+        source: str,
+        log_partition: int,
+        fetch: Fetch,
+        range_now: Callable[[], OffsetRange],
+        limits: Limits = LIMITS,
     ) -> None:
         self._source = source
         self._log_partition = log_partition
         self._fetch = fetch
         self._range_now = range_now
+        self._limits = limits
         self._offset = 0
         self._end = 0
         self._bytes = 0
@@ -123,7 +130,8 @@ class PartitionReader:
                 self._offset = self._end
                 return
             else:
-                yield _shifted(read_content(view, item, self._source, self._log_partition), shift)
+                read = read_content(view, item, self._source, self._log_partition, limits=self._limits)
+                yield _shifted(read, shift)
                 self._offset = max(item.last_offset, item.base_offset) + 1
             self._bytes = item.position + item.size + shift
 

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from kafka import errors
 
 from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.live.cluster import EARLIEST, LATEST, NO_LEADER, Cluster
 from offsets_tool.log.live.partition import Fetched, OffsetRange, PartitionReader
 from offsets_tool.log.names import OFFSETS_TOPIC
@@ -38,10 +39,12 @@ class LiveTopic:
         bootstrap_server: str,
         client_config: Mapping[str, str] | None = None,
         patience: float = PATIENCE,
+        limits: Limits = LIMITS,
     ) -> None:
         """Raises SourceError when no cluster answers, it has no such topic, or does not let this user read it."""
         self._address = bootstrap_server
         self._patience = patience
+        self._limits = limits
         self._cluster = Cluster(bootstrap_server, client_config or {})
         try:
             self.cluster_id = self._cluster.connect()
@@ -101,6 +104,7 @@ class LiveTopic:
             partition,
             lambda offset, size: self._patiently(lambda: self._fetch(partition, offset, size)),
             lambda: self._patiently(lambda: self._range(partition)),
+            self._limits,
         )
         yield from reader.read(self.ranges[partition])
 

@@ -9,6 +9,7 @@ from offsets_tool.columns.fast.text.real import Passed
 from offsets_tool.columns.fast.text.selection import Selection
 from offsets_tool.columns.fast.text.writer import TextWriter, Written
 from offsets_tool.log.ledger import Ledger
+from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import SegmentReading
 from offsets_tool.rows import BatchRead, Unreadable
@@ -30,13 +31,19 @@ class TextReader:
         self._segments = SegmentReader()
 
     def read(
-        self, segment: Segment, ledger: Ledger, *, verify: bool = True, passed: Passed | None = None
+        self,
+        segment: Segment,
+        ledger: Ledger,
+        *,
+        verify: bool = True,
+        limits: Limits = LIMITS,
+        passed: Passed | None = None,
     ) -> Iterator[ChunkText | BatchRead | Unreadable]:
         """The whole segment; what is no text the caller prints, decodes and counts. The rest is told to the ledger.
 
         `verify=False` also reads the records of batches whose checksum is wrong. For `passed` see TextWriter.file.
         """
-        reading = SegmentReading(segment, verify=verify, ledger=ledger)
-        file = self._writer.file(reading.data, segment, ledger, passed)
+        reading = SegmentReading(segment, verify=verify, limits=limits, ledger=ledger)
+        file = self._writer.file(reading.data, segment, ledger, passed, limits)
         for item in self._segments.read(reading, ledger, verify=verify):
             yield ChunkText(item.size, file.write(item.chunk)) if isinstance(item, ChunkRead) else item

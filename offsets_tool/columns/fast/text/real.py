@@ -9,6 +9,7 @@ from offsets_tool.columns.fast.lane import Chunk
 from offsets_tool.columns.fast.layout import B, R
 from offsets_tool.log.batch import read_batch
 from offsets_tool.log.ledger import Ledger
+from offsets_tool.log.limits import Limits
 from offsets_tool.log.names import Segment
 from offsets_tool.rows import BatchRead, LogRecord
 
@@ -21,6 +22,7 @@ class File(NamedTuple):
     segment: Segment
     ledger: Ledger
     passed: Passed | None
+    limits: Limits
 
 
 class Real:
@@ -38,7 +40,9 @@ class Real:
         if self._latest is None or self._latest[0] != number:
             position = int(self._chunk.batches[B.POSITION, number])
             place = self._file.segment
-            read = read_batch(self._file.data, position, place.source, place.log_partition)
+            read = read_batch(
+                self._file.data, position, place.source, place.log_partition, limits=self._file.limits
+            )
             self._latest = number, read
         return self._latest[1]
 

@@ -25,6 +25,7 @@ from offsets_tool.columns.fast.text.selection import Selection
 from offsets_tool.columns.fast.text.told import Told
 from offsets_tool.columns.fast.text.values import Values
 from offsets_tool.log.ledger import Ledger, Outcome
+from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.names import Segment
 from offsets_tool.rows import BatchRead, LogRecord
 
@@ -60,13 +61,20 @@ class TextWriter:
         self._keys.update()
         return self._keys
 
-    def file(self, data: memoryview, segment: Segment, ledger: Ledger, passed: Passed | None) -> "FileWriter":
+    def file(
+        self,
+        data: memoryview,
+        segment: Segment,
+        ledger: Ledger,
+        passed: Passed | None,
+        limits: Limits = LIMITS,
+    ) -> "FileWriter":
         """The writer of one file's chunks: what is printed may depend on the file.
 
         The ledger is told of what compiled code printed; `passed` of all offsets that were printed, as first and last of
         some that follow each other.
         """
-        return FileWriter(self, File(data, segment, ledger, passed))
+        return FileWriter(self, File(data, segment, ledger, passed, limits))
 
 
 class FileWriter:

@@ -1,0 +1,52 @@
+"""How much one batch may hold: what a broker can have written, however much more its bytes claim.
+
+Kafka bounds a batch as it lies in the log (`message.max.bytes`, 1 MiB unless it was raised), not what it inflates to; a few hundred
+bytes may claim gigabytes or millions of records. Knows nothing about batches but their size.
+"""
+
+from typing import Final, NamedTuple
+
+MAX_BATCH_BYTES: Final = 32 << 20
+"""32 times Kafka's default for `message.max.bytes`, and far more than any group's metadata has."""
+
+_ALWAYS: Final = 1 << 20
+"""What any batch may inflate to: Kafka's default for `message.max.bytes`."""
+
+_HIGHEST_RATIO: Final = 1000
+"""Beyond what compresses best, the members of a group that all subscribe to thousands of topics: within MAX_BATCH_BYTES their
+own ids keep it below this. gzip cannot do better at all."""
+
+_USUAL_RATIO: Final = 4
+"""What a batch may have that is itself as long as the limit: so much a broker was told to accept."""
+
+RECORDS_PER_BYTE: Final = 8
+"""Tombstones of a topic's partitions, in their order, take a byte each where they are compressed best: each has its own offset."""
+
+FEWEST_RECORDS: Final = 1 << 15
+"""What a limit that somebody asked for leaves in any case."""
+
+_SMALLEST_RECORD: Final = 64
+"""Bytes of a record with a short key, on the average of many."""
+
+
+class Limits(NamedTuple):
+    """Bounds of one batch. `batch_bytes`: what it may inflate to; if somebody `asked` for that, whatever its own size is."""
+
+    batch_bytes: int = MAX_BATCH_BYTES
+    asked: bool = False
+
+    def content(self, size: int) -> int:
+        """The most bytes that a batch of `size` bytes in the log may inflate to."""
+        most = max(self.batch_bytes, _USUAL_RATIO * size)
+        return most if self.asked else min(most, max(_ALWAYS, _HIGHEST_RATIO * size))
+
+    def records(self, size: int) -> int:
+        """The most records, or headers of records, that a batch of `size` bytes in the log may have."""
+        most = max(FEWEST_RECORDS, max(self.batch_bytes, size) // _SMALLEST_RECORD)
+        return most if self.asked else min(most, RECORDS_PER_BYTE * size)
+
+
+LIMITS: Final = Limits()
+"""Those that hold unless somebody asks for others."""
+
+REMEDY: Final = "which no broker is known to write: --max-batch-bytes reads it all the same"
