@@ -112,7 +112,8 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
     where `alternatives` leave the same records.
     """
     chosen = format_ or default_format(output_path)
-    table = TABLE.chosen(chosen, options)
+    is_compared = len(options["retentions"]) > 1
+    table = (TABLE.with_first("RETENTION") if is_compared else TABLE).chosen(chosen, options)
     wanted = parse_wanted(options)
     release = parse_family(options["kafka_version"])
     retentions: list[int | None] = [parse_duration(text, "--retention") for text in options["retentions"]]

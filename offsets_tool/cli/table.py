@@ -86,11 +86,10 @@ class Table(NamedTuple):
         """The values of a row, one a column."""
         return [column.value(row) for column in self.columns]
 
-    def by_field(self) -> "Table":
-        """The same columns as JSON lines have them: their names and their values."""
-        return self._replace(
-            columns=tuple(_column(c.field, c.kind, c.importance, c.field) for c in self.columns)
-        )
+    def with_first(self, title: str) -> "Table":
+        """The same columns, with one of them more important than all others."""
+        columns = (c._replace(importance=0) if c.title == title else c for c in self.columns)
+        return self._replace(columns=tuple(columns))
 
     def chosen(self, format_: str, options: Mapping[str, Any]) -> "Table":
         """What --show and --wide make of it. UsageError for a column that is not there, and for JSON lines, which have none."""

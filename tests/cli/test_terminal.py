@@ -13,10 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from offsets_tool.cli import main
+from offsets_tool.cli import main as tool
 from offsets_tool.cli.layout import cell_width
+from spark.cli import main as spark
 from tests.cases import FIXTURES
 from tests.replay.placed import in_order, write_log
 from tests.replay.story import commit, group_metadata, member
@@ -29,12 +32,12 @@ OF_EVIDENCE = ("inspect", "decode", "groups", "offsets", "history", "expiry", "t
 
 _ALL = """
 import contextlib, fcntl, io, json, struct, sys, termios
-from offsets_tool.cli import main
+from offsets_tool.cli import main as tool
 for width, command in json.load(sys.stdin):
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     said = io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.suppress(SystemExit):
-        main(command)
+        tool(command)
     sys.stdout.flush()
     print("\\x1e" + json.dumps(said.getvalue()) + "\\x1f", end="", flush=True)
 """
@@ -141,9 +144,25 @@ def test_columns_are_chosen_by_name(log: Path) -> None:
     assert unknown.lines == [] and "choose among GROUP, TOPIC" in unknown.said
 
 
-def test_every_command_with_a_table_can_show_it_wide() -> None:
-    for name in main.list_commands(None):  # type: ignore[arg-type]
-        command = main.get_command(None, name)  # type: ignore[arg-type]
+@pytest.mark.parametrize("program", [tool, spark], ids=["offsets-tool", "offsets-spark"])
+def test_every_command_with_a_table_can_show_it_wide(program: click.Group) -> None:
+    for name in program.list_commands(None):  # type: ignore[arg-type]
+        command = program.get_command(None, name)  # type: ignore[arg-type]
         assert command is not None
-        options = {option.name for option in command.params}
-        assert {"wide", "show"} <= options, name
+        assert {"format_", "wide", "show"} <= {option.name for option in command.params}, name
+
+
+def test_retentions_that_are_compared_are_told_apart() -> None:
+    mix = str(CORPORA / "2.4.1-mix/segments")
+    (screen,) = on_terminal([(80, ["expiry", mix, "--retention", "7d", "--retention", "30d"])])
+    assert "RETENTION" in screen.lines[0].split() and len(screen.lines) == len(set(screen.lines))
+
+
+def test_a_file_and_a_pipe_get_everything(log: Path, tmp_path: Path) -> None:
+    """Also where stdout is a terminal; COLUMNS is for terminals only."""
+    file = tmp_path / "table.txt"
+    asked = ["offsets", str(log), "--format", "table"]
+    (screen,) = on_terminal([(60, [*asked, "--output", str(file)])])
+    done = CliRunner(env={"COLUMNS": "60"}).invoke(tool, asked)
+    assert screen.lines == [] and "left out" not in screen.said + done.stderr
+    assert file.read_text() == done.stdout and "g" * 249 in done.stdout and "…" not in done.stdout
