@@ -1,0 +1,186 @@
+"""What is said of groups and topics that were asked for and of which nothing is shown, by every command and either lane."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from offsets_tool.cli import main, row_route
+from offsets_tool.cli.evidence import Evidence
+from offsets_tool.cli.names_here import NamesHere
+from offsets_tool.cli.nearest import nearest
+from offsets_tool.placement import partition_for
+from tests.cases import FIXTURES
+from tests.replay.placed import in_order, write_log
+from tests.replay.story import commit, group_gone, group_metadata, txn_commit
+
+CORPORA = FIXTURES / "corpora"
+MOMENTS = ("groups", "offsets", "lag", "expiry", "transactions", "describe")
+COMMANDS = (*MOMENTS, "decode", "history")
+OFFSETS = ("offsets", "lag", "expiry", "decode", "history")
+GROUPS = ("orders", "orders-dlq", "payments.v2", "search", "app-1", "app-2", "v[1]", "v1")
+
+
+def invoke(*args: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, args)])
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Groups where they live in a topic of five partitions, each with three of the topic `t`."""
+    folder = tmp_path_factory.mktemp("evidence")
+    for number in range(5):
+        groups = [group for group in GROUPS if partition_for(group, 5) == number]
+        tellings = [
+            telling
+            for g in groups
+            for telling in (
+                txn_commit(1 + GROUPS.index(g), g, "t", 0, 1),
+                *(commit(g, "t", p, 5) for p in (0, 1, 2)),
+            )
+        ]
+        if number == partition_for("other", 5):
+            tellings.append(commit("other", "payments", 0, 1))
+        if tellings:
+            write_log(folder, in_order(*tellings), partition=number)
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_mistyped_group_is_named_with_its_nearest(evidence: Path, command: str) -> None:
+    result = invoke(command, evidence, "--group", "ordres", "--format", "jsonl")
+    assert result.stdout == "" and result.exit_code == (1 if command == "describe" else 0)
+    assert "group 'ordres' is not there" in result.stderr
+    assert "nothing in this evidence is called so; nearest: 'orders'" in result.stderr
+    assert (
+        "of 5 partitions it lives in" in result.stderr
+        and "(the groups here show the number)" in result.stderr
+    )
+
+
+@pytest.mark.parametrize("command", OFFSETS)
+def test_a_mistyped_topic_and_a_partition_that_is_not_there(evidence: Path, command: str) -> None:
+    topic = invoke(command, evidence, "--topic", "paymnets").stderr
+    assert "topic 'paymnets' is not there" in topic and "nearest: 'payments'" in topic
+    partition = invoke(command, evidence, "--topic", "t", "--partition", 9).stderr
+    assert "topic 't' has no partition 9 in this evidence: it has 0 to 2" in partition
+    apart = invoke(command, evidence, "--group", "orders", "--topic", "payments").stderr
+    assert "topic 'payments' is in this evidence, but nothing of the group(s) asked for is committed" in apart
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_patterns_mean_many(evidence: Path, command: str) -> None:
+    def found(*texts: str) -> set[str]:
+        asked = [word for text in texts for word in ("--group", text)]
+        lines = map(json.loads, invoke(command, evidence, *asked, "--format", "jsonl").stdout.splitlines())
+        if command == "transactions":
+            return {group for row in lines for group in row["groups"]}
+        return {row["key"]["data"]["group"] if command == "decode" else row["group"] for row in lines}
+
+    assert found("orders*") == {"orders", "orders-dlq"}
+    assert found("app-?", "search") == {"app-1", "app-2", "search"}
+    assert found("v[1]") == {"v1", "v[1]"} and found("v[[]1]") == {"v[1]"} and found("v1") == {"v1"}
+    nobody = invoke(command, evidence, "--group", "zzz*")
+    assert "group 'zzz*' is not there" in nobody.stderr and "lives in" not in nobody.stderr
+
+
+def test_a_text_that_is_a_name_and_a_pattern_is_said(evidence: Path) -> None:
+    said = "group 'v[1]' is there, and as a pattern it means 1 other(s) too; write 'v[[]1]' for it alone"
+    assert said in invoke("offsets", evidence, "--group", "v[1]").stderr
+    assert said not in invoke("offsets", evidence, "--group", "v[[]1]").stderr
+
+
+@pytest.mark.parametrize("command", [command for command in MOMENTS if command != "expiry"])
+def test_not_at_this_moment_is_not_nowhere(tmp_path: Path, command: str) -> None:
+    tellings = (
+        group_metadata("gone", 1),
+        group_gone("gone"),
+        commit("there", "t", 0, 1),
+        commit("later", "t", 0, 1),
+    )
+    write_log(tmp_path, in_order(*tellings))
+    gone = invoke(command, tmp_path, "--group", "gone", "--as-of", "3:3").stderr
+    assert (
+        "group 'gone' is not there at that moment: it was deleted at 3:1 (1970-01-01T00:00:02.000Z)" in gone
+    )
+    later = invoke(command, tmp_path, "--group", "later", "--as-of", "3:3").stderr
+    assert (
+        "group 'later' is not there at that moment: its first record is 3:3; choose a later --as-of" in later
+    )
+    write_log(tmp_path, in_order(commit("elsewhere", "t", 0, 1)), partition=4)
+    empty = invoke(command, tmp_path, "--group", "elsewhere", "--as-of", "3:3").stderr
+    assert "partition 4, where it lives, counts as empty" in empty
+
+
+def test_a_group_without_what_is_shown_is_not_called_absent(tmp_path: Path) -> None:
+    write_log(tmp_path, in_order(group_metadata("g", 1), commit("h", "t", 0, 1)))
+    for command in ("offsets", "lag", "expiry", "transactions"):
+        said = invoke(command, tmp_path, "--group", "g").stderr
+        assert (
+            "group 'g' is there at the end of this log, but has nothing that this command shows of it" in said
+        )
+
+
+@pytest.mark.parametrize("command", ["decode", "history"])
+def test_what_a_range_leaves_out_is_told_from_what_is_nowhere(tmp_path: Path, command: str) -> None:
+    write_log(tmp_path, in_order(commit("g", "t", 0, 1), commit("h", "t", 0, 2)))
+    outside = invoke(command, tmp_path, "--group", "g", "--since", "3:1")
+    assert outside.stdout == ""
+    assert (
+        "nothing is of all that was asked for together: there is group 'g' from 3:0 to 3:0" in outside.stderr
+    )
+    assert "together" not in invoke(command, tmp_path, "--group", "h", "--since", "3:1").stderr
+    elsewhere = invoke(command, tmp_path, "--since", "44:100").stderr
+    assert "--since 44:100: partition 44 is not in this evidence" in elsewhere
+
+
+def test_members_and_instances_have_patterns_and_nearest_names() -> None:
+    log = CORPORA / "4.3.1-kip848/segments"
+    rows = [json.loads(line) for line in invoke("history", log, "--kind", "members").stdout.splitlines()]
+    member = next(row["member_id"] for row in rows if row["member_id"] and len(row["member_id"]) > 8)
+    shown = invoke("history", log, "--member", f"{member[:6]}*").stdout
+    assert shown and all(member[:6] in line for line in shown.splitlines())
+    mistyped = invoke("history", log, "--member", f"{member}x", "--kind", "members")
+    assert mistyped.stdout == "" and f"nearest: '{member}'" in mistyped.stderr
+    assert (
+        "--instance 'nobody': nobody among the members"
+        in invoke("history", log, "--instance", "nobody").stderr
+    )
+
+
+@pytest.mark.parametrize("name", ["4.3.1-kip848", "2.4.1-mix", "4.3.1-txn"])
+def test_names_are_the_same_by_rows_and_event_by_event(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = Evidence(paths=(str(CORPORA / name / "segments"),)).parts()
+    plainly = NamesHere(parts)
+    monkeypatch.setattr(row_route, "ROWS_FROM", 0)
+    by_rows = NamesHere(parts)
+    assert vars(plainly) == vars(by_rows) and plainly.groups
+    assert plainly.partition_counts() == by_rows.partition_counts() == (5,)
+
+
+# ---- nearest names
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "found"),
+    [
+        ("ordres", ["orders", "payments", "orders-dlq"], ["orders"]),
+        ("ORDERS", ["orders", "x"], ["orders"]),
+        ("orders", ["prod-orders-eu-west-1"], ["prod-orders-eu-west-1"]),
+        ("ordrs-*", ["orders-1"], ["orders-1"]),
+        ("orders ", ["orders"], ["orders"]),
+        ("zeta", ["orders", ""], []),
+        ("*", ["orders"], []),
+        ("", ["orders"], []),
+        ("a", ["a\n", "b"], ["a\n"]),
+    ],
+)
+def test_the_nearest_names(text: str, names: list[str], found: list[str]) -> None:
+    assert nearest(text, names)[: len(found)] == found and (found or not nearest(text, names))
+
+
+def test_many_and_long_names_are_looked_at_cheaply() -> None:
+    many = {f"team-{number}.service": None for number in range(120_000)}
+    assert nearest("team-77.servce", many)[0] == "team-77.service"
+    assert nearest("x" * 32_000, ["x" * 32_001, "y"]) == ["x" * 32_001]

@@ -1,0 +1,59 @@
+"""How many partitions `__consumer_offsets` has, as the groups in them tell; and where a group lives by that."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.placement import (
+    DEFAULT_PARTITIONS,
+    find_homes,
+    infer_partitions,
+    likely_counts,
+    partition_for,
+)
+
+GROUPS = [f"team-{number % 7}.service-{number}" for number in range(400)]
+
+
+def placed(count: int, groups: list[str] = GROUPS, only: int | None = None) -> list[tuple[str, int]]:
+    places = [(group, partition_for(group, count)) for group in groups]
+    return [(group, place) for group, place in places if only in (None, place)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 7, 49, 50, 100, 200, 997])
+def test_many_groups_prove_the_number(count: int) -> None:
+    assert infer_partitions(placed(count), max(place for _, place in placed(count))) == (count,)
+
+
+@pytest.mark.parametrize("count", [5, 50, 60])
+def test_those_of_one_partition_do_too(count: int) -> None:
+    """What divides the number fits as well."""
+    fitting = infer_partitions(placed(count, [f"g{at}" for at in range(3_000)], only=1), 1)
+    assert count in fitting and likely_counts(fitting) == (count,)
+
+
+@given(st.integers(1, 300), st.lists(st.text(), max_size=20))
+def test_the_true_number_always_fits(count: int, groups: list[str]) -> None:
+    places = placed(count, groups)
+    highest = max((place for _, place in places), default=0)
+    fitting = infer_partitions(places, highest)
+    assert count in fitting and all(partition_for(g, n) == p for g, p in places for n in fitting)
+
+
+@pytest.mark.parametrize(
+    ("fitting", "counts", "said"),
+    [
+        ((5,), (5,), "the groups here show the number"),
+        ((5, 10, 25, 50), (50,), "the groups here show the number"),
+        ((50, 73, 90), (50,), "50 is the default, which the groups here fit"),
+        ((7, 11, 13, 17), (7, 11, 13), "do not tell these numbers apart"),
+        ((), (DEFAULT_PARTITIONS,), "the groups here fit no number"),
+    ],
+)
+def test_where_a_group_lives(fitting: tuple[int, ...], counts: tuple[int, ...], said: str) -> None:
+    homes = find_homes("orders", fitting)
+    assert homes.of == {count: partition_for("orders", count) for count in counts} and said in homes.shown_by
+
+
+def test_a_hostile_partition_number_costs_nothing() -> None:
+    assert infer_partitions([("g", 2**31 - 1)], 2**31 - 1) == ()
