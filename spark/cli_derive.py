@@ -6,10 +6,11 @@ import click
 
 from offsets_tool.cli.durations import parse_duration
 from offsets_tool.cli.ends import ends_options
-from offsets_tool.cli.expiry import parse_family, policy_options
+from offsets_tool.cli.expiry import parse_family, parse_interval, policy_options
 from offsets_tool.cli.filters import A_TIME, tz_option
 from offsets_tool.cli.moment_texts import Clock, parse_optional_time
 from offsets_tool.cli.options import format_option
+from offsets_tool.replay.expiry import MAX_RETENTION_MS
 from spark.cli import spark_errors
 from spark.cli_run import show, take_shown
 
@@ -88,8 +89,8 @@ def expiry_command(*, lake: str, **options: Any) -> None:
 
     request = ExpiryRequest(
         release=parse_family(options["kafka_version"]),
-        retentions=[parse_duration(text, "--retention") for text in options["retentions"]],
-        check_interval_ms=parse_duration(options["check_interval"], "--check-interval"),
+        retentions=[parse_duration(text, "--retention", MAX_RETENTION_MS) for text in options["retentions"]],
+        check_interval_ms=parse_interval(options["check_interval"]),
     )
     shown = take_shown(options)
     with spark_errors("expiry"):

@@ -7,24 +7,26 @@ was replayed, or is asked about otherwise.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
 from offsets_tool.cli.expiry import basis_note
 from offsets_tool.columns.expiry import ExpiryAsked
 from offsets_tool.errors import SourceError, UsageError
-from offsets_tool.replay.causes import Known
-from offsets_tool.replay.expiry import CHECK_INTERVAL_MS, Release
-from offsets_tool.replay.expiry_policy import Basis, Signs
+from offsets_tool.replay.expiry import Release
+from offsets_tool.replay.expiry_ages import Ages
+from offsets_tool.replay.expiry_policy import Basis, Signs, by_removals
 from offsets_tool.replay.log_signs import LogSigns
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.weighing import Ending, ending_of
 from spark.checkpoints import REMEDY, signs_of
 from spark.commit import ArrowLake, Chain
 from spark.derive import Derived, Made, asked_before, derive, replayed
-from spark.expiry_tasks import ExpiryJob, write_gone, write_live
+from spark.expiry_ages import ages_gone, ages_left
+from spark.expiry_tasks import Checkpoints, ExpiryJob, write_gone, write_live
 from spark.plan import ARCHIVE, counts
 from spark.replay_plan import Known as Replay
 from spark.replay_plan import Place, latest
@@ -35,14 +37,15 @@ OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiryRequest:
-    """By whose rules (None: what the log proves) and after how long (none: what it says, else Kafka's default), milliseconds.
+    """By whose rules (None: what the log proves), after how long and how often looked for (none: what it says, else what removals
+    speak for, else Kafka's default), milliseconds.
 
     What is gone is explained by the first retention.
     """
 
     release: Release | None = None
     retentions: Sequence[int] = ()
-    check_interval_ms: int = CHECK_INTERVAL_MS
+    check_interval_ms: int | None = None
 
 
 def as_before(lake: str) -> ExpiryRequest:
@@ -81,32 +84,60 @@ class _Expiry:
             if place[0] in clusters
         }
         signs = _signs(self._root, replays)
-        asked = {cluster: self._asked(cluster, replays, signs) for cluster in sorted(clusters)}
-        endings = _endings(self._root, replays, signs)
-        job = ExpiryJob(self._root.as_posix(), run, asked, endings)
+        checkpoints = [(place, row["checkpoint"]) for place, row in replays.items()]
+        told = {cluster: self._told(cluster, signs) for cluster in sorted(clusters)}
+        asked = {cluster: _asked(each) for cluster, each in told.items()}
+        job = ExpiryJob(self._root.as_posix(), run, asked, _endings(self._root, replays, signs))
         session = self._start()
-        live = write_live(session, job, [(place, row["checkpoint"]) for place, row in replays.items()])
+        found = self._searched(session, job, told, checkpoints)
+        for cluster, each in found.items():
+            self._say(cluster, each.bases[0])
+        job = job._replace(asked={cluster: _asked(each) for cluster, each in found.items()})
+        live = write_live(session, job, checkpoints)
         return [*live.made, *write_gone(session, job, live.alive)]
 
-    def _asked(
-        self, cluster: str, replays: Mapping[Place, Replay], signs: Mapping[Place, LogSigns]
-    ) -> ExpiryAsked:
+    def _told(self, cluster: str, signs: Mapping[Place, LogSigns]) -> "_Told":
         request, told = self._request, Signs()
-        newest = list[int]()
-        for place in replays:
-            if place[0] == cluster:
-                told.add(signs[place])
-                newest += [at for at in [signs[place].newest] if at is not None]
+        here = [each for place, each in signs.items() if place[0] == cluster]
+        for each in here:
+            told.add(each)
         retentions: Sequence[int | None] = request.retentions or [None]
         bases = [told.basis(request.release, each, request.check_interval_ms) for each in retentions]
-        self._say(cluster, bases[0])
-        known = Known(request.release is not None, bool(request.retentions))
-        return ExpiryAsked(tuple(basis.policy for basis in bases), known, max(newest, default=None))
+        return _Told(bases, max((each.newest for each in here if each.newest is not None), default=None))
+
+    def _searched(
+        self, session: SparkSession, job: ExpiryJob, told: Mapping[str, "_Told"], checkpoints: Checkpoints
+    ) -> dict[str, "_Told"]:
+        """With what removals speak for, where that was not named. What is left is asked only where they do."""
+        is_interval_given = self._request.check_interval_ms is not None
+        if self._request.retentions and is_interval_given:
+            return dict(told)
+        gone, left = ages_gone(session, job), cache(lambda: ages_left(session, job, checkpoints))
+
+        def searched(cluster: str, basis: Basis) -> Basis:
+            ages = gone.get(cluster, Ages())
+            return by_removals(basis, ages, lambda: left()[cluster], interval_given=is_interval_given)
+
+        return {
+            cluster: each._replace(bases=[searched(cluster, basis) for basis in each.bases])
+            for cluster, each in told.items()
+        }
 
     def _say(self, cluster: str, basis: Basis) -> None:
         note = basis_note(basis)
         if note:
             self.notes.append(f"{cluster}: {note}" if cluster else note)
+
+
+class _Told(NamedTuple):
+    """What a cluster's logs tell: a basis for each retention that is asked for, and the time of the newest record."""
+
+    bases: Sequence[Basis]
+    newest: int | None
+
+
+def _asked(told: _Told) -> ExpiryAsked:
+    return ExpiryAsked(tuple(basis.policy for basis in told.bases), told.bases[0].known, told.newest)
 
 
 def _signs(root: Path, replays: Mapping[Place, Replay]) -> dict[Place, LogSigns]:

@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.expiry import (
     ExpiryAsked,
-    PartitionExpiry,
     checkpoint_expiry,
     explain_losses,
     living,
@@ -35,6 +34,7 @@ from spark.derive import FilesMade, Made, made_of, write_derived
 from spark.replay_plan import Place
 from spark.tables import EXPIRY, REMOVALS
 
+T = TypeVar("T")
 Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
 Checkpoints = Sequence[tuple[Place, str]]
@@ -69,10 +69,8 @@ class _LiveTold(NamedTuple):
 
 def write_live(session: SparkSession, job: ExpiryJob, checkpoints: Checkpoints) -> Live:
     """A task for each partition. OffsetsToolError where a checkpoint does not read."""
-    units = session.createDataFrame([(unit,) for unit in range(len(checkpoints))], f"{_UNIT} INT")
-    found = units.repartitionById(len(checkpoints), F.col(_UNIT)).mapInArrow(
-        _live_task(job, checkpoints), from_arrow_schema(arrow_schema(_LiveTold))
-    )
+    schema = from_arrow_schema(arrow_schema(_LiveTold))
+    found = units_of(session, checkpoints).mapInArrow(_live_task(job, checkpoints), schema)
     told = sorted((_LiveTold(*row) for row in found.collect()), key=lambda each: each.unit)
     if error := next((each.error for each in told if each.error), None):
         raise OffsetsToolError(error)
@@ -83,6 +81,12 @@ def write_live(session: SparkSession, job: ExpiryJob, checkpoints: Checkpoints) 
         made += made_of([(cluster, each.files)])
         alive[cluster] += pickle.loads(each.alive)
     return Live(made, alive)
+
+
+def units_of(session: SparkSession, checkpoints: Checkpoints) -> DataFrame:
+    """A row for each checkpoint, in a task of its own."""
+    units = session.createDataFrame([(unit,) for unit in range(len(checkpoints))], f"{_UNIT} INT")
+    return units.repartitionById(len(checkpoints), F.col(_UNIT))
 
 
 def _live_task(job: ExpiryJob, checkpoints: Checkpoints) -> Task:
@@ -98,7 +102,7 @@ def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveTold:
     root = Path(job.lake)
     path = checkpoint_path(root, name)
     try:
-        found = _checkpoint(path, job.asked[cluster])
+        found = _read(path, job.asked[cluster], checkpoint_expiry)
         rows = ((cluster, some) for some in found.live)
         done = list(write_derived(root, EXPIRY, job.run, rows))
     except (OffsetsToolError, OSError) as error:
@@ -107,11 +111,23 @@ def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveTold:
     return _LiveTold(unit, None, json.dumps(files), pickle.dumps(found.alive))
 
 
-def _checkpoint(path: Path, asked: ExpiryAsked) -> PartitionExpiry:
+def with_checkpoints(
+    job: ExpiryJob, checkpoints: Checkpoints, batches: Batches, read: Callable[[bytes, str, ExpiryAsked], T]
+) -> Iterator[tuple[str, str | None, T | None]]:
+    """For each of the units the cluster, and why its checkpoint does not read or what was read of it."""
+    for unit in (unit for batch in batches for unit in batch.column(_UNIT).to_pylist()):
+        (cluster, _), name = checkpoints[unit]
+        try:
+            yield cluster, None, _read(checkpoint_path(Path(job.lake), name), job.asked[cluster], read)
+        except (OffsetsToolError, OSError) as error:
+            yield cluster, str(error), None
+
+
+def _read(path: Path, asked: ExpiryAsked, read: Callable[[bytes, str, ExpiryAsked], T]) -> T:
     """One that does not read is taken away: its beginning may still read, and a replay looks at no more before it finds nothing
     new."""
     try:
-        return checkpoint_expiry(path.read_bytes(), path.as_posix(), asked)
+        return read(path.read_bytes(), path.as_posix(), asked)
     except SourceError as error:
         path.unlink(missing_ok=True)
         raise OffsetsToolError(f"{error}; it was removed: {REMEDY}") from error
@@ -128,19 +144,27 @@ class _Loss(NamedTuple):
 def write_gone(session: SparkSession, job: ExpiryJob, alive: Mapping[str, Sequence[Alive]]) -> list[Made]:
     """Each topic in one task, with all that any group lost of it."""
     schema = from_arrow_schema(arrow_schema(_Loss))
-    removals = session.read.format("delta").load(f"{job.lake}/{REMOVALS.name}")
-    removals = removals.where(F.col("cluster").isin([*job.asked])).select("cluster", "log_partition", "facts")
     lives = [_Loss(cluster, *each) for cluster, some in alive.items() for each in living(some)]
-    lost = removals.mapInArrow(_weigh_task(job), schema).unionAll(session.createDataFrame(lives, schema))
+    lost = (
+        removals_of(session, job)
+        .mapInArrow(_weigh_task(job), schema)
+        .unionAll(session.createDataFrame(lives, schema))
+    )
     by_topic = lost.repartition("cluster", "topic").sortWithinPartitions("cluster", "topic")
     found = by_topic.mapInArrow(_explain_task(job), from_arrow_schema(arrow_schema(FilesMade)))
     return made_of(found.collect())
 
 
+def removals_of(session: SparkSession, job: ExpiryJob) -> DataFrame:
+    """Facts of the clusters' removals, with their places."""
+    removals = session.read.format("delta").load(f"{job.lake}/{REMOVALS.name}")
+    return removals.where(F.col("cluster").isin([*job.asked])).select("cluster", "log_partition", "facts")
+
+
 def _weigh_task(job: ExpiryJob) -> Task:
     def task(batches: Batches) -> Batches:
         for batch in batches:
-            for (cluster, log_partition), facts in _by_place(batch):
+            for (cluster, log_partition), facts in by_place(batch):
                 asked, ending = job.asked[cluster], job.endings[cluster, log_partition]
                 losses = [_Loss(cluster, *each) for each in weigh_losses(facts, ending, asked)]
                 yield record_batch(_Loss, losses)
@@ -148,7 +172,8 @@ def _weigh_task(job: ExpiryJob) -> Task:
     return task
 
 
-def _by_place(batch: pa.RecordBatch) -> Iterator[tuple[Place, list[str]]]:
+def by_place(batch: pa.RecordBatch) -> Iterator[tuple[Place, list[str]]]:
+    """Facts of `removals_of` that come one after another of one log partition, with it."""
     rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
     for place, some in groupby(rows, itemgetter(0, 1)):
         yield place, [facts for _, _, facts in some]

@@ -20,8 +20,11 @@ from offsets_tool.log.discover import find_segments
 from offsets_tool.log.mapping import sha256, sha256_of
 from offsets_tool.log.names import Packing, Segment, SegmentKind, member_source, segment_name
 from offsets_tool.log.open_file import open_file
+from offsets_tool.replay.times import LAST_MILLISECOND
 from spark.digest import NO_BYTES
 
+_FIRST_MICROSECOND: Final = -62_135_596_800_000_000
+"""Of the year 1."""
 PIECE: Final = 64 << 20
 """Bytes of a long file that one task reads. A file of Kafka's default size (100 MiB) is still read, and hashed, whole."""
 SMALLEST_UNIT: Final = 1 << 20
@@ -181,8 +184,9 @@ def _stat(path: str | Path) -> os.stat_result:
 
 
 def _time(stat: os.stat_result) -> datetime:
-    """To the microsecond, as tables keep it."""
-    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=stat.st_mtime_ns // 1000)
+    """To the microsecond, as tables keep it; a file's time that is in no calendar is the calendar's last, or first."""
+    microseconds = min(max(stat.st_mtime_ns // 1000, _FIRST_MICROSECOND), LAST_MILLISECOND * 1000)
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds)
 
 
 def digest(file: File, start: int = 0, end: int | None = None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import cache, cached_property
 from typing import Final
 
-from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.moment_notes import number_text, place
 from offsets_tool.cli.names_here import NamesHere
@@ -160,7 +160,7 @@ def why_not_then(replay: Replaying) -> Why:
         if not is_named:
             return f"{absent}: partition {number_text(at.log_partition)}, where it lives, counts as empty; name its end too"
         if (gone := deletions().get(group)) is not None:
-            when = time_text(gone.timestamp) or "no timestamp"
+            when = shown_time(gone.timestamp) or "no timestamp"
             return f"{absent}: it was deleted at {place(gone.log_partition, gone.log_offset)} ({when}); choose an earlier --as-of"
         if (later := appears_later(moment, group)) is not None:
             return f"{absent}: its first record is {place(*later)}; choose a later --as-of"

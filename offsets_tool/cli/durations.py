@@ -4,18 +4,27 @@ import re
 from typing import Final
 
 from offsets_tool.errors import UsageError
+from offsets_tool.wire.longs import MAX_LONG
 
 UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PARTS: Final = ("d", "h", "m", "s")
+_DIGITS: Final = 24
+"""Of a number; a longer one is no span of anything."""
 _TEXT: Final = re.compile(r"(\d+)(ms|s|m|h|d|w)", re.ASCII)
 
 
-def parse_duration(text: str, option: str) -> int:
-    """Milliseconds; UsageError for what is no span, or none that is longer than nothing."""
+def parse_duration(text: str, option: str, most: int = MAX_LONG) -> int:
+    """Milliseconds; UsageError for what is no span, none that is longer than nothing, or longer than `most`."""
     found = _TEXT.fullmatch(text.strip().lower())
-    if found is None or int(found[1]) == 0:
-        raise UsageError(f"{option}: {text!r} is no span of time; write 7d, 36h, 90m, 30s or 500ms")
-    return int(found[1]) * UNITS[found[2]]
+    count = 0 if found is None else int(found[1][:_DIGITS])
+    if found is None or count == 0:
+        raise UsageError(f"{option}: {text[:_DIGITS]!r} is no span of time; write 7d, 36h, 90m, 30s or 500ms")
+    milliseconds = count * UNITS[found[2]]
+    if len(found[1]) > _DIGITS or milliseconds > most:
+        raise UsageError(
+            f"{option}: {text[:_DIGITS]!r} is longer than a broker can be told; write at most {duration_text(most)}"
+        )
+    return milliseconds
 
 
 def duration_text(milliseconds: int) -> str:

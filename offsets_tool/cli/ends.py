@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.moment_texts import Clock, parse_optional_time
 from offsets_tool.cli.render import note
 from offsets_tool.errors import SourceError
@@ -102,8 +102,8 @@ class KnownEnds:
             self.at = max([newest, *sampled, *(s.at for samples in found.values() for s in samples)])
             if self.at > newest and sampled:
                 note(
-                    f"lag is of {time_text(self.at)}, the newest end offset: offsets committed up to "
-                    f"{time_text(newest)}, the newest record, are taken to stand then"
+                    f"lag is of {shown_time(self.at)}, the newest end offset: offsets committed up to "
+                    f"{shown_time(newest)}, the newest record, are taken to stand then"
                 )
         self._samples = found
 

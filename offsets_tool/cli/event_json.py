@@ -11,7 +11,7 @@ from typing import Any
 from offsets_tool.blobs import blobs_json
 from offsets_tool.events import Event, Key, Value
 from offsets_tool.records import RECORD_TYPES
-from offsets_tool.rows import Batch, LogRecord
+from offsets_tool.rows import NO_TIMESTAMP, Batch, LogRecord
 from offsets_tool.wire.json import bytes_text, to_json
 from offsets_tool.wire.text import java_text
 
@@ -96,7 +96,7 @@ def event_summary(event: Event) -> dict[str, Any]:
     return {
         "partition": record.log_partition,
         "offset": record.log_offset,
-        "time": time_text(record.timestamp),
+        "time": shown_time(record.timestamp),
         "type": _type_name(event),
         "group": None if event.group is None else java_text(event.group),
         "about": None if event.key is None else _about(to_json(event.key.data, 0)),
@@ -112,6 +112,11 @@ def time_text(timestamp: int) -> str | None:
     except (ValueError, OverflowError, OSError):
         return None
     return None if timestamp < 0 else at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{timestamp % 1000:03d}Z"
+
+
+def shown_time(timestamp: int) -> str | None:
+    """For people: `time_text`, and of a time outside of the calendar the number; None for Kafka's "no timestamp"."""
+    return time_text(timestamp) or (None if timestamp == NO_TIMESTAMP else f"{timestamp}ms")
 
 
 def _type_name(event: Event) -> str:

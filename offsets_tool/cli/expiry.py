@@ -7,7 +7,7 @@ import click
 
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.durations import duration_text, parse_duration
-from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.event_json import shown_time, time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import offset_options, parse_wanted
 from offsets_tool.cli.moment_notes import gaps, orphans
@@ -16,11 +16,20 @@ from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.dialects.versions import name_of, parse_release
-from offsets_tool.replay.causes import Known
-from offsets_tool.replay.expiry import Release
-from offsets_tool.replay.expiry_policy import Basis, Signs
+from offsets_tool.replay.expiry import MAX_RETENTION_MS, Release
+from offsets_tool.replay.expiry_ages import Ages
+from offsets_tool.replay.expiry_policy import Basis, Signs, by_removals
 from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.views_expiry import Row, all_losses, explained, gone_rows, live_rows
+from offsets_tool.replay.views_expiry import (
+    Losses,
+    Row,
+    ages,
+    ages_left,
+    all_losses,
+    explained,
+    gone_rows,
+    live_rows,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,14 +59,12 @@ def policy_options(command: F) -> F:
                 multiple=True,
                 metavar="SPAN",
                 help="offsets.retention.minutes as 7d, 36h, 90m. Repeat it to compare: what is gone is explained by the first. "
-                "Default: what values up to 2.0 say, else a day before 2.0 and a week since.",
+                "Default: what values up to 2.0 say, else what removals speak for, else a day before 2.0 and a week since.",
             ),
             click.option(
                 "--check-interval",
-                default="10m",
-                show_default=True,
                 metavar="SPAN",
-                help="offsets.retention.check.interval.ms.",
+                help="offsets.retention.check.interval.ms. Default: 10m, or less where removals speak for it.",
             ),
         )
     ):
@@ -75,9 +82,15 @@ def _is_due(row: Row) -> bool:
 
 def _at(row: Row) -> str | None:
     """When it expires or went; the log may not tell."""
-    if _is_live(row):
-        return _moment_text(row["expires_at"]) or "never"
-    return _moment_text(row["gone_at"])
+    at = row["expires_at"] if _is_live(row) else row["gone_at"]
+    if at is None:
+        return "never" if _is_live(row) else None
+    return time_text(at) or f"{at}ms"
+
+
+def _committed_at(row: Row) -> str | None:
+    at = row["commit_timestamp"]
+    return None if at is None else shown_time(at)
 
 
 TABLE = Table.of(
@@ -86,7 +99,7 @@ TABLE = Table.of(
     Column.name("TOPIC", 3),
     Column.number("PARTITION", 4),
     Column.number("OFFSET", 9, "committed_offset"),
-    Column.time("COMMITTED-AT", 12, lambda row: _moment_text(row["commit_timestamp"])),
+    Column.time("COMMITTED-AT", 12, _committed_at),
     Column.word("RETENTION", 13, lambda row: duration_text(row["retention_ms"])),
     Column.time("AT", 7, _at),
     Column.word("IN", 6, lambda row: duration_text(row["in_ms"]) if _is_due(row) else None),
@@ -116,18 +129,22 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
     table = (TABLE.with_first("RETENTION") if is_compared else TABLE).chosen(chosen, options)
     wanted = parse_wanted(options)
     release = parse_family(options["kafka_version"])
-    retentions: list[int | None] = [parse_duration(text, "--retention") for text in options["retentions"]]
-    interval = parse_duration(options["check_interval"], "--check-interval")
+    retentions: list[int | None] = [
+        parse_duration(text, "--retention", MAX_RETENTION_MS) for text in options["retentions"]
+    ]
+    interval = parse_interval(options["check_interval"])
     signs = Signs()
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay.run()
         lost = all_losses(replay.once_more(), signs)
-        bases = [signs.basis(release, retention, interval) for retention in retentions or [None]]
+        bases = [
+            _searched(signs.basis(release, each, interval), lost, moment, interval_given=interval is not None)
+            for each in retentions or [None]
+        ]
         for text in (basis_note(bases[0]), *gaps(moment)):
             if text:
                 note(text)
-        known = Known(release is not None, bool(retentions))
-        found = explained(lost, moment.newest_timestamp, bases[0].policy, known)
+        found = explained(lost, moment.newest_timestamp, bases[0].policy, bases[0].known)
         rows = [row for basis in bases for row in live_rows(moment, basis.policy, _now(moment), wanted)]
         rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
         rows += gone_rows(found, bases[0].policy, wanted)
@@ -137,6 +154,18 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
     for text in (*orphans(moment), *absent_then(replay, wanted, is_shown=bool(rows))):
         note(text)
     replay.finish()
+
+
+def _searched(basis: Basis, lost: list[Losses], moment: Moment, *, interval_given: bool) -> Basis:
+    def left() -> Ages:
+        return ages_left(lost, moment.newest_timestamp, basis.policy)
+
+    return by_removals(basis, ages(lost, basis.policy), left, interval_given=interval_given)
+
+
+def parse_interval(text: str | None) -> int | None:
+    """Milliseconds of --check-interval; None where it is not given."""
+    return None if text is None else parse_duration(text, "--check-interval")
 
 
 def parse_family(text: str | None) -> Release | None:
@@ -154,8 +183,16 @@ def basis_note(basis: Basis) -> str | None:
     supposed = [f"by the rules of {release} ({basis.release_by})"] if basis.release_by else []
     if basis.retention_by:
         supposed.append(f"retention {duration_text(basis.policy.retention_ms)} ({basis.retention_by})")
-    given = (("--kafka-version", basis.release_by), ("--retention", basis.retention_by))
-    better = " and ".join(option for option, by in given if by)
+    if basis.interval_by:
+        by = "" if basis.retention_by else f" ({basis.interval_by})"
+        supposed.append(f"checks every {duration_text(basis.policy.check_interval_ms)} or sooner{by}")
+    given = (
+        ("--kafka-version", basis.release_by),
+        ("--retention", basis.retention_by),
+        ("--check-interval", basis.interval_by),
+    )
+    *first, last = [option for option, by in given if by] or [""]
+    better = " and ".join([", ".join(first), last] if first else [last])
     return f"supposed: {', '.join(supposed)}; {better} say it better" if supposed else None
 
 

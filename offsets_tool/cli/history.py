@@ -7,7 +7,7 @@ import click
 
 from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
-from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.event_json import shown_time, time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import Filters, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_notes import gaps, place
@@ -201,7 +201,7 @@ def _table_row(told: Happening) -> Row:
         or ("unknown" if told.owner_known is False else None)
     )
     return {
-        "at": time_text(told.timestamp),
+        "at": shown_time(told.timestamp),
         "log": place(told.log_partition, told.log_offset),
         "group": told.group,
         "about": about,

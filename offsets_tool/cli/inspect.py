@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import Evidence, Item, Part, evidence_options
 from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.inspect_notes import problem_count, problem_notes, total
@@ -179,4 +179,4 @@ def _range(first: int | None, last: int | None) -> str | None:
 
 
 def _time(timestamp: int | None) -> str | None:
-    return None if timestamp is None else time_text(timestamp)
+    return None if timestamp is None else shown_time(timestamp)

@@ -5,7 +5,7 @@ Each note is one sentence, and most logs need none.
 
 from collections.abc import Iterable, Iterator
 
-from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.event_json import shown_time
 from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topics import TopicNames
@@ -44,10 +44,10 @@ def _outside(moment: Moment) -> Iterator[str]:
         return
     elif newest is None:
         first = min((p.cut.cut_by for p in moment if p.cut.cut_by is not None), default=None)
-        then = "" if first is None else f": the first is of {time_text(first)}"
-        yield f"--as-of: no record of this evidence is from {time_text(time) or time} or before{then}"
+        then = "" if first is None else f": the first is of {shown_time(first)}"
+        yield f"--as-of: no record of this evidence is from {shown_time(time)} or before{then}"
     elif time > newest and all(p.cut.end is None for p in moment):
-        yield f"--as-of: the newest record here is of {time_text(newest)}; what came between it and that time is not here"
+        yield f"--as-of: the newest record here is of {shown_time(newest)}; what came between it and that time is not here"
 
 
 def _positions(moment: Moment) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import offset_options, parse_wanted
 from offsets_tool.cli.moment_notes import orphans
@@ -102,7 +102,7 @@ def _is_refused(row: Row) -> bool:
 
 
 def _time(timestamp: int | None) -> str | None:
-    return None if timestamp is None else time_text(timestamp)
+    return None if timestamp is None else shown_time(timestamp)
 
 
 def _pending(pending: list[Row]) -> str | None:

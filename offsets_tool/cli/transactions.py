@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.event_json import time_text
+from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import group_option, parse_wanted
 from offsets_tool.cli.moment_notes import number_text
@@ -83,7 +83,7 @@ def _ages(moment: Moment, wanted: Wanted) -> Iterator[str]:
     newest = moment.newest_timestamp
     if moment.as_of.time is None and newest is not None and open_rows(moment, wanted):
         yield (
-            f"the age of open transactions counts to the newest record, of {time_text(newest) or newest}; "
+            f"the age of open transactions counts to the newest record, of {shown_time(newest)}; "
             "--as-of now counts to the clock"
         )
 
@@ -96,4 +96,4 @@ def _seen(rows: Iterable[Row], log_partitions: set[int | None]) -> Iterator[Row]
 
 
 def _time(timestamp: int | None) -> str | None:
-    return None if timestamp is None else time_text(timestamp)
+    return None if timestamp is None else shown_time(timestamp)

@@ -17,12 +17,14 @@ from offsets_tool.replay.causes import Known
 from offsets_tool.replay.checkpoint import restore
 from offsets_tool.replay.deletions import explain_ended, explained_topic
 from offsets_tool.replay.expiry import Policy
+from offsets_tool.replay.expiry_ages import Ages
 from offsets_tool.replay.expiry_rows import ExpiryRow, expiry_row
 from offsets_tool.replay.loss_packing import unpack_losses
 from offsets_tool.replay.losses import Alive, Ended
 from offsets_tool.replay.moment import PartitionMoment
-from offsets_tool.replay.views_expiry import Row, forecast_rows, gone_rows
-from offsets_tool.replay.weighing import Ending, Weighed, weighed
+from offsets_tool.replay.removals import Removals
+from offsets_tool.replay.views_expiry import Row, forecast_rows, gone_rows, see_left
+from offsets_tool.replay.weighing import Ending, Weighed, age, weighed
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.text import java_text
 
@@ -47,13 +49,36 @@ class PartitionExpiry(NamedTuple):
 
 def checkpoint_expiry(checkpoint: bytes, source: str, asked: ExpiryAsked) -> PartitionExpiry:
     """Of one partition, as its replay left it. SourceError for a checkpoint that does not read; `source` is what to call it."""
+    partition, left = _left(checkpoint, source)
+    rows = (row for policy in asked.policies for row in forecast_rows(partition, policy, asked.newest))
+    return PartitionExpiry(_batches(rows), list(left.lives.alive()))
+
+
+def checkpoint_ages(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Ages:
+    """How old is what is left in one partition; errors as `checkpoint_expiry`."""
+    partition, left = _left(checkpoint, source)
+    ages = Ages()
+    see_left(ages, partition, left.memory().changed, asked.newest, asked.policies[0])
+    return ages
+
+
+def _left(checkpoint: bytes, source: str) -> tuple[PartitionMoment, Removals]:
     coordinator, _, told = restore(checkpoint, source)
     if told is None:
         raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
     partition = PartitionMoment(coordinator.log_partition, AsOf(), None, 0)
     partition.coordinator = coordinator
-    rows = (row for policy in asked.policies for row in forecast_rows(partition, policy, asked.newest))
-    return PartitionExpiry(_batches(rows), list(told.losses.removals.lives.alive()))
+    return partition, told.losses.removals
+
+
+def loss_ages(facts: Iterable[str], ending: Ending, asked: ExpiryAsked) -> Ages:
+    """Of facts of RemovalRow of one partition, how old it was what went."""
+    ages = Ages()
+    for text in facts:
+        for loss in unpack_losses(text):
+            if not isinstance(loss, Ended):
+                age(ages, loss, ending, asked.policies[0])
+    return ages
 
 
 class OfTopic(NamedTuple):

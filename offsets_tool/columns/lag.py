@@ -14,9 +14,18 @@ import pyarrow.compute as pc
 
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag_rows import Held, LagRow, commit_of, held, lag_at_commits, lag_on_grid
+from offsets_tool.lag.lag_rows import (
+    Held,
+    LagRow,
+    commit_of,
+    grid_times,
+    held,
+    lag_at_commits,
+    lag_on_grid,
+)
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
+from offsets_tool.replay.times import LAST_MILLISECOND
 from offsets_tool.wire.arrow import record_batch
 
 _PLACE: Final = ("cluster", "topic", "partition")
@@ -168,11 +177,13 @@ def _of_group(asked: LagAsked, cluster: str, of: OffsetOf, held: list[Held], end
     yield from lag_at_commits(of, at_commits.values(), ends)
     if asked.grid_ms is not None:
         first = min(one.since for one in held)
-        grid = _grid(asked, asked.grid_ms, first, asked.newest[cluster])
+        grid = grid_times(
+            (one.since for one in held), _grid(asked, asked.grid_ms, first, asked.newest[cluster])
+        )
         yield from lag_on_grid(of, held, ends, (at for at in grid if at not in at_commits))
 
 
 def _grid(asked: LagAsked, step: int, first: int, newest: int) -> range:
-    start = first if asked.since is None else max(first, asked.since)
-    stop = newest + 1 if asked.until is None else min(newest + 1, asked.until)
+    start = max(0, first if asked.since is None else max(first, asked.since))
+    stop = min(newest + 1 if asked.until is None else min(newest + 1, asked.until), LAST_MILLISECOND)
     return range(-(-start // step) * step, stop, step)

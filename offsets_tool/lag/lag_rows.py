@@ -4,7 +4,8 @@ One group and one partition of a topic at a time, its commits in the order of ti
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, NamedTuple, Protocol
+from itertools import islice, pairwise
+from typing import Annotated, Final, NamedTuple, Protocol
 
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.lag import known_at, lag_of
@@ -16,6 +17,9 @@ from offsets_tool.wire.schema import Int32, Int64, String
 
 WrittenOf = Callable[[int], Written | None]
 """When the record at an offset was written, where its log is there; None where that does not say it."""
+_YEAR_MS: Final = 366 * 86_400_000
+_MOST_TIMES: Final = 1 << 22
+"""Eight years of minutes, for one group's offset in one partition."""
 
 
 class LagRow(NamedTuple):
@@ -151,6 +155,21 @@ def lag_at_commits(
     """Lag at the moment of each commit."""
     for one in held:
         yield lag_row(of, one.commit, ends, one.since, written_of)
+
+
+def grid_times(commits: Iterable[int], grid: range) -> Iterator[int]:
+    """The times of a grid up to a year from each commit on: one absurd time, or two far apart, are not filled with rows."""
+    since = sorted({max(each, grid.start) for each in commits if each < grid.stop})
+    times = (
+        at
+        for begin, end in pairwise([*since, grid.stop])
+        for at in range(_first(begin, grid.step), min(end, begin + _YEAR_MS), grid.step)
+    )
+    return islice(times, _MOST_TIMES)
+
+
+def _first(begin: int, step: int) -> int:
+    return -(-begin // step) * step
 
 
 def lag_on_grid(

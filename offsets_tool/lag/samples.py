@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.wire.longs import MAX_LONG, MIN_LONG
 
 
 class EndMethod(StrEnum):
@@ -96,13 +97,19 @@ def sample_of(fields: Mapping[str, Any], source: str = "", at: int | None = None
 def _offset(value: Any) -> int | None:
     if value is None or value == "":
         return None
-    offset = int(value)
+    offset = _long(int(value))
     return offset if offset >= 0 else None
+
+
+def _long(number: int) -> int:
+    if not MIN_LONG <= number <= MAX_LONG:
+        raise ValueError("a number of more than 64 bits is no offset and no time")
+    return number
 
 
 def _time(value: Any) -> int:
     if isinstance(value, int) or str(value).lstrip("-").isdecimal():
-        return int(value)
+        return _long(int(value))
     at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return round(at.timestamp() * 1000)

@@ -31,7 +31,7 @@ class Explanations:
 
     def __init__(self, policy: Policy, topic: TopicLosses, known: Known = _ALL_KNOWN) -> None:
         self._policy, self._topic, self._known = policy, topic, known
-        self._requests = Requests(policy, topic, known)
+        self._requests = Requests(policy.release, topic)
 
     def explain(self, loss: Weighed) -> Iterator[Deletion]:
         """Every offset of it."""
@@ -69,6 +69,8 @@ class Explanations:
         expired = self._expired(expiry, loss.fit)
         if not expired:
             return self._request(loss, requests)
+        if requests.topic_at_once:
+            return _first(Cause.TOPIC_DELETED, [*expired, *requests.causes]), Confidence.LIKELY
         if loss.fit is Fit.TIMELY and not requests.topic_together:
             causes = [*expired, *requests.causes]
             if len(expired) > 1:
@@ -93,6 +95,9 @@ class Explanations:
 
     def _request(self, loss: Weighed, requests: Possible) -> tuple[list[Cause], Confidence]:
         """Which of several requests it was, where none expired."""
+        if not (requests.causes or self._known.release):
+            # A broker may be newer than what it writes: inter.broker.protocol.version, held back.
+            requests = Requests(None, self._topic).possible(loss)
         causes = requests.causes
         if not causes:
             return [Cause.UNKNOWN], Confidence.AMBIGUOUS
@@ -102,6 +107,9 @@ class Explanations:
             return _first(Cause.TOPIC_DELETED, causes), Confidence.LIKELY
         if loss.group_gone_at is not None:
             return _first(Cause.GROUP_DELETED, causes), Confidence.LIKELY
+        if Cause.GROUP_DELETED not in causes:
+            # Topics are deleted every day, offsets of a whole topic hardly ever, and then of a topic that is gone.
+            return _first(Cause.TOPIC_DELETED, causes), Confidence.AMBIGUOUS
         return causes, Confidence.AMBIGUOUS
 
     def _evidence(self, loss: Weighed, gone: Gone, cause: Cause) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from offsets_tool.blobs import consumer_subscription
 from offsets_tool.records.classic import MemberMetadata
 from offsets_tool.replay.changes import CommittedOffset, Group, GroupKind, Member
 from offsets_tool.replay.membership import CONSUMER_PROTOCOL, subscription
+from offsets_tool.replay.times import LAST_MILLISECOND, time_after
 
 Release = tuple[int, ...]
 
@@ -23,6 +24,9 @@ KIP_211: Final[Release] = (2, 1)
 KIP_496: Final[Release] = (2, 4)
 CHECK_INTERVAL_MS: Final = 600_000
 """Kafka's default of offsets.retention.check.interval.ms."""
+MINUTE_MS: Final = 60_000
+"""offsets.retention.minutes is whole minutes, and at least one."""
+MAX_RETENTION_MS: Final = 2_147_483_647 * MINUTE_MS
 _DAY_MS: Final = 86_400_000
 _NONE: Final = -1
 
@@ -30,6 +34,11 @@ _NONE: Final = -1
 def default_retention_ms(release: Release) -> int:
     """Kafka's default of offsets.retention.minutes: a day, since 2.0 a week (KIP-186)."""
     return 7 * _DAY_MS if release >= WEEK_FROM else _DAY_MS
+
+
+def may_be_retention(milliseconds: int) -> bool:
+    """Whether a broker can have it: `offsets.retention.minutes` is an int, and at least 1."""
+    return MINUTE_MS <= milliseconds <= MAX_RETENTION_MS and milliseconds % MINUTE_MS == 0
 
 
 class Policy(NamedTuple):
@@ -61,6 +70,8 @@ class Rule(StrEnum):
     """Share groups expire nothing."""
     NO_GROUP = "no_group"
     """The new coordinator has no such group, and looks only at groups."""
+    OUT_OF_RANGE = "out_of_range"
+    """Its time is none that a clock reaches: behind the year 9999, or too long ago for Java's long to count from."""
 
 
 class Expiry(NamedTuple):
@@ -101,11 +112,11 @@ def _expiry_by_itself(commit: CommittedOffset, policy: Policy) -> Expiry:
     """Up to 2.0, whatever the group does. Strictly later than retention, or than the time in the value."""
     if commit.expire_timestamp == _NONE or policy.release < OWN_EXPIRY_FROM:
         base = commit.commit_timestamp
-        return Expiry(base + policy.retention_ms + 1, Rule.RETENTION_SINCE_COMMIT, base)
+        return _counted(base, policy.retention_ms + 1, Rule.RETENTION_SINCE_COMMIT)
     # The broker wrote its own retention into every value that the client gave none for.
     if commit.expire_timestamp - commit.commit_timestamp == policy.retention_ms:
-        return Expiry(commit.expire_timestamp + 1, Rule.RETENTION_SINCE_COMMIT, commit.commit_timestamp)
-    return Expiry(commit.expire_timestamp + 1, Rule.EXPIRE_TIMESTAMP)
+        return _counted(commit.commit_timestamp, policy.retention_ms + 1, Rule.RETENTION_SINCE_COMMIT)
+    return _at_its_own(commit.expire_timestamp + 1)
 
 
 def _expiry_in_group(
@@ -132,8 +143,20 @@ def _has_no_protocol(group: Group) -> bool:
 def _since(commit: CommittedOffset, base: int, rule: Rule, policy: Policy) -> Expiry:
     """Since 2.1 from that very millisecond on; a time of its own takes the place of retention, not of the group's state."""
     if commit.expire_timestamp != _NONE:
-        return Expiry(commit.expire_timestamp, Rule.EXPIRE_TIMESTAMP)
-    return Expiry(base + policy.retention_ms, rule, base)
+        return _at_its_own(commit.expire_timestamp)
+    return _counted(base, policy.retention_ms, rule)
+
+
+def _counted(base: int, after: int, rule: Rule) -> Expiry:
+    at = time_after(base, after)
+    return Expiry(at, Rule.OUT_OF_RANGE if at is None else rule, base)
+
+
+def _at_its_own(expire_timestamp: int) -> Expiry:
+    """No clock gets behind the year 9999; what is over long ago is over."""
+    if expire_timestamp > LAST_MILLISECOND:
+        return Expiry(None, Rule.OUT_OF_RANGE)
+    return Expiry(expire_timestamp, Rule.EXPIRE_TIMESTAMP)
 
 
 def is_subscribed(group: Group, members: Mapping[str, Member], topic: str) -> bool | None:

@@ -51,7 +51,8 @@ def _expiry(removal: Removal, gone: Gone, policy: Policy, *, is_new: bool) -> Ex
     return found if tells or keeps else None
 
 
-def _expiries_left(removal: Removal, policy: Policy, *, is_new: bool) -> Iterator[Expiry]:
+def expiries_left(removal: Removal, policy: Policy, *, is_new: bool) -> Iterator[Expiry]:
+    """When the oldest of what a removal left was to expire, one of each kind that the rules tell apart."""
     for kept in removal.kept:
         commit = _UNSEEN._replace(
             commit_timestamp=kept.commit_timestamp, expire_timestamp=kept.expire_timestamp
@@ -61,10 +62,10 @@ def _expiries_left(removal: Removal, policy: Policy, *, is_new: bool) -> Iterato
 
 def fit_of(removal: Removal, found: Expiries, policy: Policy, *, is_new: bool, retention_known: bool) -> Fit:
     """How well a removal fits expiry; `retention_known`: whether the policy's is the broker's own."""
-    if any(not _may_expire(gone, expiry) for gone, expiry in found):
+    if any(not may_expire(gone, expiry) for gone, expiry in found):
         return Fit.NONE
     expiries = [expiry for _, expiry in found if expiry is not None]
-    at, left = removal.at, list(_expiries_left(removal, policy, is_new=is_new))
+    at, left = removal.at, list(expiries_left(removal, policy, is_new=is_new))
     if at is not None and not _all_over(left, expiries, at):
         fits = not retention_known and _fits_another(left, expiries)
         return Fit.OTHER_RETENTION if fits else Fit.NONE
@@ -76,8 +77,8 @@ def fit_of(removal: Removal, found: Expiries, policy: Policy, *, is_new: bool, r
     )
 
 
-def _may_expire(gone: Gone, expiry: Expiry | None) -> bool:
-    """Not what is pending, nor what its group's state keeps."""
+def may_expire(gone: Gone, expiry: Expiry | None) -> bool:
+    """Whether a check can have taken it: not what is pending, nor what its group's state keeps."""
     return gone.producer_id is None and (expiry is None or expiry.at is not None)
 
 

@@ -2,14 +2,25 @@
 
 A log names no release. By versions of values, record types and the coordinator's own batches it tells a range, and the newest
 of the range stands for it: they have one rule, unless `inter.broker.protocol.version` was held back. Up to 2.0 the broker's
-retention stands in the values; later it is nowhere, and Kafka's default stands for it.
+retention stands in the values; later it is nowhere, and Kafka's default stands for it, unless removals speak for another.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from offsets_tool.replay.expiry import KIP_211, Policy, Release, default_retention_ms
+from offsets_tool.replay.causes import Known
+from offsets_tool.replay.expiry import (
+    CHECK_INTERVAL_MS,
+    KIP_211,
+    MINUTE_MS,
+    Policy,
+    Release,
+    default_retention_ms,
+    may_be_retention,
+)
+from offsets_tool.replay.expiry_ages import Ages
+from offsets_tool.replay.expiry_search import Settings, search
 from offsets_tool.replay.log_signs import LogSigns
 
 _LEGACY, _COMMIT, _GROUP = 0, 1, 2
@@ -17,11 +28,16 @@ _STREAMS: Final = frozenset(range(17, 24))
 
 
 class Basis(NamedTuple):
-    """A Policy and what it rests on, in words; `None` for what was given."""
+    """A Policy and what it rests on, in words; `None` for what was given.
+
+    `known`: what of it explanations take for granted. `interval_by` None also says that Kafka's default stands.
+    """
 
     policy: Policy
     release_by: str | None
     retention_by: str | None
+    interval_by: str | None = None
+    known: Known = Known()
 
 
 class _Sign(NamedTuple):
@@ -31,6 +47,8 @@ class _Sign(NamedTuple):
     words: str
 
 
+_BY_DEFAULT: Final = "Kafka's default"
+_BY_VALUES: Final = "as most values say"
 _NEWEST: Final[Release] = (4, 3)
 _CLASSIC_SIGNS: Final = (
     (_GROUP, {3, 4}, _Sign((3, 9), "group metadata of version 3: 2.3 to 3.9")),
@@ -58,18 +76,25 @@ class Signs:
         self._new = self._new or log.is_new
         self._lasting.update(log.lasting)
 
-    def basis(self, release: Release | None, retention_ms: int | None, check_interval_ms: int) -> Basis:
+    def basis(
+        self, release: Release | None, retention_ms: int | None, check_interval_ms: int | None
+    ) -> Basis:
         """The policy: what is given, else what the log proves, else Kafka's default."""
         sign = self._sign() if release is None else None
         rules = release or (sign.release if sign else ())
         found, words = self._retention(rules) if retention_ms is None else (retention_ms, None)
-        return Basis(Policy(rules, found, check_interval_ms), sign.words if sign else None, words)
+        interval = CHECK_INTERVAL_MS if check_interval_ms is None else check_interval_ms
+        known = Known(release is not None, words is None or self._is_plain(words, found))
+        return Basis(Policy(rules, found, interval), sign.words if sign else None, words, None, known)
 
     def _retention(self, release: Release) -> tuple[int, str]:
-        if release < KIP_211 and self._lasting:
-            lasting = max(self._lasting, key=lambda each: (self._lasting[each], each))
-            return lasting, "as most values say"
-        return default_retention_ms(release), "Kafka's default"
+        if release < KIP_211 and (possible := list(filter(may_be_retention, self._lasting))):
+            return max(possible, key=lambda each: (self._lasting[each], each)), _BY_VALUES
+        return default_retention_ms(release), _BY_DEFAULT
+
+    def _is_plain(self, words: str, retention_ms: int) -> bool:
+        """Whether nothing speaks against a retention that was not given: of values, more than half say it."""
+        return words == _BY_DEFAULT or 2 * self._lasting[retention_ms] > self._lasting.total()
 
     def _sign(self) -> _Sign:
         if self._has(_COMMIT, {4}) or any(type_id in _STREAMS for type_id, _ in self._seen):
@@ -81,3 +106,22 @@ class Signs:
 
     def _has(self, type_id: int, versions: Iterable[int]) -> bool:
         return any((type_id, version) in self._seen for version in versions)
+
+
+def by_removals(basis: Basis, ages: Ages, left: Callable[[], Ages], *, interval_given: bool) -> Basis:
+    """The basis, with what removals speak for in the place of Kafka's defaults; `left` as `search` has it."""
+    policy = basis.policy
+    supposed = Settings(policy.retention_ms, policy.check_interval_ms)
+    is_default = basis.retention_by == _BY_DEFAULT
+    found = search(supposed, ages, left, retention=is_default, interval=not interval_given)
+    if found == supposed:
+        return basis
+    policy = policy._replace(retention_ms=found.retention_ms, check_interval_ms=found.check_interval_ms)
+    said = basis._replace(policy=policy)
+    by = f"{found.removals} removals fit that"
+    if found.check_interval_ms != supposed.check_interval_ms:
+        said = said._replace(interval_by=by)
+    if found.retention_ms != supposed.retention_ms:
+        minutes = found.retention_ms // MINUTE_MS
+        said = said._replace(retention_by=f"as if offsets.retention.minutes were {minutes}: {by}")
+    return said

@@ -10,9 +10,9 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from offsets_tool.replay.causes import Cause, Known
+from offsets_tool.replay.causes import Cause
 from offsets_tool.replay.changes import Group, GroupKind
-from offsets_tool.replay.expiry import Policy, Release
+from offsets_tool.replay.expiry import Release
 from offsets_tool.replay.expiry_fit import Fit
 from offsets_tool.replay.membership import CONSUMER_PROTOCOL
 from offsets_tool.replay.topic_losses import SPREAD_MS, TopicLosses
@@ -24,6 +24,10 @@ DELETE_GROUPS_FROM: Final[Release] = (1, 1)
 """KIP-229."""
 OFFSET_DELETE_FROM: Final[Release] = (2, 4)
 """KIP-496."""
+
+
+_AT_ONCE_MS: Final = 1_000
+"""Within what time all coordinators have usually heard that a topic is gone."""
 
 
 class _Told(NamedTuple):
@@ -38,18 +42,20 @@ class Possible(NamedTuple):
     """Requests that can have taken what was lost of a topic, the most usual first.
 
     `topic_together`: its deletion is among them, and several groups lost the topic together, one of them neither by expiry nor with
-    all it had.
+    all it had. `topic_at_once`: so close to each other that they are one event.
     """
 
     causes: list[Cause]
     topic_together: bool
+    topic_at_once: bool
 
 
 class Requests:
     """By the release's code, and by what happened to the topic in all groups."""
 
-    def __init__(self, policy: Policy, topic: TopicLosses, known: Known) -> None:
-        self._policy, self._topic, self._known = policy, topic, known
+    def __init__(self, release: Release | None, topic: TopicLosses) -> None:
+        """`release` None: of any."""
+        self._release, self._topic = release, topic
 
     def possible(self, loss: Weighed) -> Possible:
         """What can have taken what was lost of the topic."""
@@ -59,15 +65,17 @@ class Requests:
             (Cause.OFFSETS_DELETED, self._may_be_offsets(loss)),
             (Cause.TOPIC_DELETED, may_be_topic),
         )
-        together = may_be_topic and self._lost_together(loss)
-        return Possible([cause for cause, may_be in possible if may_be], together)
+        together, at_once = (
+            may_be_topic and self._lost_together(loss, spread) for spread in (SPREAD_MS, _AT_ONCE_MS)
+        )
+        return Possible([cause for cause, may_be in possible if may_be], together, at_once)
 
-    def _lost_together(self, loss: Weighed) -> bool:
+    def _lost_together(self, loss: Weighed, spread: int) -> bool:
         if loss.at is None:
             return False
         told = self._told
-        low = bisect_left(told.times, loss.at - SPREAD_MS)
-        high = bisect_right(told.times, loss.at + SPREAD_MS)
+        low = bisect_left(told.times, loss.at - spread)
+        high = bisect_right(told.times, loss.at + spread)
         if told.alone[low] == told.alone[high]:
             return False
         return any(told.groups[number] != loss.group_id for number in range(low, high))
@@ -83,7 +91,7 @@ class Requests:
         )
 
     def _has(self, since: Release) -> bool:
-        return not self._known.release or self._policy.release >= since
+        return self._release is None or self._release >= since
 
     def _may_be_group(self, loss: Weighed) -> bool:
         """DeleteGroups takes all that a group has, with its record if there is one: always, by the new coordinator."""

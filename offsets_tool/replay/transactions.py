@@ -14,6 +14,7 @@ from offsets_tool.replay.changes import Change, Transaction, TransactionOf
 from offsets_tool.replay.moment import Moment, PartitionMoment, Replayed
 from offsets_tool.replay.views_offsets import pending_row
 from offsets_tool.replay.wanted import Wanted
+from offsets_tool.wire.longs import difference
 
 Row = dict[str, Any]
 
@@ -129,7 +130,7 @@ def _row(
         "last_offset": transaction.last_offset,
         "first_timestamp": transaction.first_timestamp,
         "last_timestamp": transaction.last_timestamp,
-        "age_ms": None if until is None else until - transaction.first_timestamp,
+        "age_ms": None if until is None else difference(until, transaction.first_timestamp),
         "age_to": age_to,
         "age_to_timestamp": until,
         "groups": list(transaction.groups),

@@ -5,7 +5,7 @@ took altogether has no row; where it left the tombstone, only the commit is miss
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.events import Event
@@ -13,15 +13,18 @@ from offsets_tool.replay.causes import Deletion, Known
 from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
 from offsets_tool.replay.deletions import explain_ended, explained_topic
 from offsets_tool.replay.expiry import Expiry, Policy, expiry_of, is_subscribed
+from offsets_tool.replay.expiry_ages import Ages
 from offsets_tool.replay.expiry_policy import Signs
 from offsets_tool.replay.log_signs import LogSigns
 from offsets_tool.replay.losses import Alive, Ended, Removal
 from offsets_tool.replay.moment import PartitionMoment, Replayed
 from offsets_tool.replay.removals import Removals
 from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.times import is_time
 from offsets_tool.replay.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.replay.wanted import Wanted
-from offsets_tool.replay.weighing import Ending, Weighed, ending_of, weighed
+from offsets_tool.replay.weighing import Ending, Weighed, age, ending_of, weighed
+from offsets_tool.wire.longs import difference
 
 _ALL: Final = Wanted()
 Row = dict[str, Any]
@@ -49,6 +52,8 @@ def forecast(
 class Losses(NamedTuple):
     """What went in one partition of the log, and what is left."""
 
+    partition: PartitionMoment
+    changed: Mapping[str, int]
     removals: list[Removal]
     ended: list[Ended]
     alive: list[Alive]
@@ -67,7 +72,7 @@ def losses(partition: PartitionMoment, happened: Iterable[Happened], *, is_new: 
     ending = ending_of(
         is_new=is_new, proven_from=partition.proof.proven_from, begins=partition.begins, end=partition.end
     )
-    return Losses(removals, ended, list(folded.lives.alive()), ending)
+    return Losses(partition, folded.memory().changed, removals, ended, list(folded.lives.alive()), ending)
 
 
 def all_losses(replayed: Replayed, signs: Signs) -> list[Losses]:
@@ -79,6 +84,35 @@ def all_losses(replayed: Replayed, signs: Signs) -> list[Losses]:
         found.append(losses(partition, _seen(happened, log), is_new=is_new))
         signs.add(log)
     return found
+
+
+def ages(found: Iterable[Losses], policy: Policy) -> Ages:
+    """How old it was what went, by the release of the policy."""
+    made = Ages()
+    for each in found:
+        for removal in each.removals:
+            age(made, removal, each.ending, policy)
+    return made
+
+
+def ages_left(found: Iterable[Losses], newest: int | None, policy: Policy) -> Ages:
+    """How old is what is left; `newest` as `explained` has it."""
+    made = Ages()
+    for each in found:
+        see_left(made, each.partition, each.changed, newest, policy)
+    return made
+
+
+def see_left(
+    made: Ages, partition: PartitionMoment, changed: Mapping[str, int], newest: int | None, policy: Policy
+) -> None:
+    """Adds the ages of what is left in one partition; `changed` says when each group last was."""
+    if newest is not None and is_time(newest):
+        left = forecast(partition, policy)
+        written = (
+            (expiry, max(commit.commit_timestamp, changed.get(at.group, 0))) for at, commit, expiry in left
+        )
+        made.see_left(written, newest)
 
 
 def _seen(happened: Iterable[Happened], signs: LogSigns) -> Iterator[Happened]:
@@ -146,7 +180,7 @@ def _live_row(p: PartitionMoment, offset: OffsetOf, commit: CommittedOffset, exp
 
 
 def _until(expiry: Expiry, now: int | None) -> Row:
-    return {"in_ms": None if expiry.at is None or now is None else expiry.at - now}
+    return {"in_ms": None if expiry.at is None or now is None else difference(expiry.at, now)}
 
 
 def gone_rows(found: Iterable[Deletion], policy: Policy, wanted: Wanted | None = None) -> list[Row]:

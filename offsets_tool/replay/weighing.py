@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from offsets_tool.replay.changes import Group
 from offsets_tool.replay.expiry import Policy
+from offsets_tool.replay.expiry_ages import Ages
 from offsets_tool.replay.expiry_fit import Expiries, Fit, expiries_of, fit_of
 from offsets_tool.replay.losses import Removal
 
@@ -27,7 +28,7 @@ class Weighed(NamedTuple):
     group_gone_at: int | None
     left: int
     is_left: bool
-    """Whether the group still had an offset of the topic."""
+    """Whether the group still had an offset of the topic, or of another that the removal took offsets of."""
     is_read: bool
     """Whether a member read the topic."""
     fit: Fit
@@ -50,9 +51,20 @@ def ending_of(*, is_new: bool, proven_from: int, begins: int, end: int) -> Endin
     return Ending(is_new, proven_from if begins == 0 else end + 1)
 
 
+def wrote(removal: Removal, ending: Ending) -> bool:
+    """Whether the new coordinator wrote it."""
+    return ending.is_new if removal.written_new is None else removal.written_new
+
+
+def age(ages: Ages, removal: Removal, ending: Ending, policy: Policy) -> None:
+    """Adds how old it was what the removal took; of the policy, only the release counts."""
+    is_new = wrote(removal, ending)
+    ages.see_removal(removal, expiries_of(removal, policy, is_new=is_new), policy, is_new=is_new)
+
+
 def weighed(removal: Removal, ending: Ending, policy: Policy, *, retention_known: bool) -> Iterator[Weighed]:
     """Of each topic that it took something of; `retention_known`: whether the policy's is the broker's own."""
-    is_new = ending.is_new if removal.written_new is None else removal.written_new
+    is_new = wrote(removal, ending)
     found = expiries_of(removal, policy, is_new=is_new)
     fit = fit_of(removal, found, policy, is_new=is_new, retention_known=retention_known)
     by_topic: dict[str, list[int]] = {}
@@ -69,7 +81,7 @@ def weighed(removal: Removal, ending: Ending, policy: Policy, *, retention_known
             is_new,
             removal.group_gone_at,
             removal.left,
-            topic in removal.left_topics,
+            bool(removal.left_topics),
             bool(removal.gone[numbers[0]].reads),
             fit,
             removal.first_offset >= ending.proven_from,

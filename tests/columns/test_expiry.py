@@ -32,6 +32,7 @@ from offsets_tool.replay.weighing import Ending
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.text import java_text
 from tests import plain_rows
+from tests.absurd_times import write_absurd_times
 from tests.columns.test_history import parts, records_of, rows_of
 from tests.replay.deleted import Logs, moment_of, once_more
 from tests.replay.random_logs import READERS, RandomLog, segment
@@ -137,6 +138,12 @@ def test_random_logs_in_order_and_in_disorder(release: str, seed: int, tmp_path:
         path.write_bytes(segment(log.placed))
         logs[number] = list(plain_rows.records([path]))
     check(logs)
+
+
+def test_times_that_are_none(tmp_path: Path) -> None:
+    """Commits, groups' states, own times to expire and records at the edges of 64 bits and of the calendar."""
+    directory = write_absurd_times(tmp_path)
+    assert check({3: [*plain_rows.records(directory.iterdir())]}) > 500
 
 
 def test_a_checkpoint_of_the_coordinator_alone_is_refused() -> None:

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,6 +105,32 @@ def test_many_at_a_time_are_as_one_by_one(found: list[Row], size: int, last_stab
     assert sorted(made, key=lambda row: (row[0], row[2], row[3], row[1], row[at])) == sorted(
         expected, key=lambda row: (row[0], row[2], row[3], row[1], row[at])
     )
+
+
+DAY = 86_400_000
+EDGES = (-(2**63), -(2**62), 0, 1_700_000_000_000, 253_402_300_800_000, 2**63 - 1)
+
+
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize("other", EDGES)
+def test_absurd_times_and_offsets_are_rows_too(edge: int, other: int) -> None:
+    """And no more rows on a grid than years of it: nobody fills the time between two absurd ones."""
+    place = {"cluster": "a", "topic": "t", "partition": 0, "topic_id": None}
+    held = {
+        "group": "g",
+        "log_partition": 0,
+        "to_timestamp": None,
+        "counted": True,
+        "commit_timestamp": other,
+    }
+    found = [
+        *({**place, **held, "from_timestamp": at, "committed_offset": 2**63 - 1} for at in (edge, other)),
+        *({**place, "at": at, "log_start": 0, "last_stable": None, "end": end, "method": "sampled", "source": "x"}
+          for at, end in ((edge, 5), (other, 2**63 - 1))),
+    ]  # fmt: skip
+    asked = LagAsked({"a": 2**63 - 1}, DAY)
+    batch = pa.RecordBatch.from_pylist(ordered(found), pa.schema([(name, TYPES[name]) for name in COLUMNS]))
+    assert 0 < sum(rows.num_rows for _, rows in lag_batches(asked, [batch])) < 4 * 366
 
 
 def test_without_rows_there_is_nothing() -> None:

@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from spark.cli import main
 from spark.ingest import Request
 from spark.run import run
+from spark.views import open_lake
+from tests.absurd_times import write_absurd_times
 from tests.lag.test_data_log import LAG, SAID
 from tests.spark.derived import Job, kill
 from tests.spark.histories import histories, plain_histories, rows
@@ -118,6 +120,19 @@ def test_replay_alone_by_rules_that_are_asked_for(session: SparkSession, tmp_pat
     )
     assert done.stdout.startswith("job,run,came in,rows,seconds\nreplay,1,")
     assert {row["rules"] for row in rows(tmp_path, "replays")} == {"new"}
+
+
+def test_no_time_stops_a_job_or_a_view(session: SparkSession, tmp_path: Path) -> None:
+    """At the edges of 64 bits and of the calendar, wherever a log has a time."""
+    lake = str(tmp_path / "lake")
+    done = CliRunner().invoke(main, ["run", str(write_absurd_times(tmp_path)), "--lake", lake])
+    assert done.exit_code == 0, done.output
+    assert {row["status"] for row in rows(tmp_path / "lake", "expiry")} == {"live", "gone"}
+    assert len(rows(tmp_path / "lake", "lag")) > 100
+    own = session.newSession()
+    open_lake(own, lake)
+    for view in ("current_lag", "next_expiries", "losses_per_day", "current_offsets"):
+        assert own.table(view).toArrow().num_rows
 
 
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:

@@ -1,0 +1,28 @@
+"""What a number of milliseconds can be: a time of the calendar, or one that no clock reaches.
+
+Kafka takes any 64-bit number from a client for a time. What is later than such a number is found here; how far apart two of them
+are, in wire.longs.
+"""
+
+from typing import Final
+
+from offsets_tool.wire.longs import MIN_LONG
+
+LAST_MILLISECOND: Final = 253_402_300_799_999
+"""Of the year 9999, the last that calendars, SQL timestamps and ISO 8601 have."""
+
+
+def is_time(timestamp: int) -> bool:
+    """Whether epoch milliseconds are a time of the calendar, from 1970 to 9999."""
+    return 0 <= timestamp <= LAST_MILLISECOND
+
+
+def time_after(base: int, milliseconds: int) -> int | None:
+    """The time so long after another; None where no clock gets there.
+
+    That is behind the year 9999, and from a time so long ago that Java's long cannot hold how long ago it was.
+    """
+    if base < MIN_LONG + LAST_MILLISECOND:
+        return None
+    at = base + milliseconds
+    return at if at <= LAST_MILLISECOND else None
