@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from bench.tally import Tally
-from spark.jars import jars
 from spark.java import java
 from tests.oracle.client import Oracle
-from tests.oracle.jars import KAFKA, NEWEST
+from tests.oracle.jars import KAFKA, NEWEST, kafka_jars
 
 _QUIET: Final = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
 _LINE: Final = re.compile(
@@ -21,7 +20,7 @@ _LINE: Final = re.compile(
 
 def dump_log(path: Path) -> list[str]:
     """`kafka-dump-log --offsets-decoder --print-data-log` with its script's heap."""
-    classpath = ":".join(str(jar) for jar in jars(KAFKA[NEWEST]))
+    classpath = ":".join(str(jar) for jar in kafka_jars(KAFKA[NEWEST]))
     tool = [str(java()), "-Xmx256M", _QUIET, "-cp", classpath, "org.apache.kafka.tools.DumpLogSegments"]
     return [*tool, "--offsets-decoder", "--print-data-log", "--files", str(path)]
 

@@ -1,4 +1,4 @@
-"""Jars from a Maven repository: fetched once, verified, and never asked for again.
+"""Jars from a Maven repository: fetched once, and never asked for again; what is given is, by its SHA-256, the jar that was meant.
 
 The resolver is Ivy, which Spark brings, run with settings of our own: Spark's look into the user's local Maven repository
 first, and a POM there without its jar would break the download for good. A set of jars counts as fetched when its list
@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,6 +40,15 @@ class JarSet(NamedTuple):
 DELTA = JarSet("delta-4.4.0", ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0"))
 """What Delta needs beyond Spark's own jars. What its POM names besides is there already, or older than Spark's."""
 
+DIGESTS: Mapping[str, str] = {
+    "io.delta.delta-spark_4.2_2.13-4.4.0.jar": "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
+    "io.delta.delta-storage-4.4.0.jar": "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+}
+"""SHA-256 of DELTA's jars, by the names that they have here. (Those of their checksums that the repository publishes are SHA-1.)"""
+
+REFUSED = ".refused"
+"""Ends the name of a jar that was set aside."""
+
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """For a JVM that lives for seconds: half the CPU time."""
 
@@ -62,10 +72,44 @@ def cache() -> Path:
     return Path.home() / ".cache" / "offsets-tool"
 
 
-def jars(wanted: JarSet) -> list[Path]:
-    """The paths of a set's jars, fetched if they are not there. SetupError says what stood in the way and the remedy."""
+def jars(wanted: JarSet, digests: Mapping[str, str] = DIGESTS) -> list[Path]:
+    """The paths of a set's jars, fetched if they are not there. `digests`: SHA-256 of each, by name; a jar without one is refused.
+
+    SetupError says what stood in the way and the remedy.
+    """
     pool = cache() / "jars"
-    return _listed(pool, wanted) or _fetch(pool, wanted)
+    found = _listed(pool, wanted)
+    for jar in found:
+        if told := _why_refused(jar, digests):
+            _set_aside(jar)
+            raise SetupError(
+                f"{jar} {told}: it was not loaded, and set aside as {jar.name}{REFUSED}. "
+                "Run the same command again to fetch it anew."
+            )
+    return found or _fetch(pool, wanted, digests)
+
+
+def _set_aside(jar: Path) -> None:
+    try:
+        jar.replace(jar.with_name(jar.name + REFUSED))
+    except OSError as error:
+        raise SetupError(
+            f"{jar} is not the jar that was meant, and cannot be set aside ({error.strerror}): nothing of it was loaded. "
+            "Remove it, or let OFFSETS_TOOL_CACHE name another folder."
+        ) from error
+
+
+def _why_refused(jar: Path, digests: Mapping[str, str]) -> str | None:
+    """None for the jar that was meant."""
+    pinned = digests.get(jar.name)
+    if pinned is None:
+        return "is not among the jars whose digests are known"
+    try:
+        with jar.open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    return None if found == pinned else f"is not the jar that was meant (SHA-256 {found}, not {pinned})"
 
 
 def _listed(pool: Path, wanted: JarSet) -> list[Path]:
@@ -79,13 +123,13 @@ def _listed(pool: Path, wanted: JarSet) -> list[Path]:
     return [path for _, path in sized] if complete else []
 
 
-def _fetch(pool: Path, wanted: JarSet) -> list[Path]:
+def _fetch(pool: Path, wanted: JarSet, digests: Mapping[str, str]) -> list[Path]:
     print(f"fetching the jars of {wanted.name} into {pool} (once)", file=sys.stderr, flush=True)
     try:
         pool.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=pool, prefix=".fetching-") as staging:
             _resolve(Path(staging), wanted)
-            return _publish(Path(staging), pool, wanted)
+            return _publish(Path(staging), pool, wanted, digests)
     except OSError as error:
         raise SetupError(
             f"The jars of {wanted.name} cannot be kept in {pool} ({error.strerror or error}). "
@@ -93,11 +137,11 @@ def _fetch(pool: Path, wanted: JarSet) -> list[Path]:
         ) from error
 
 
-def _publish(staging: Path, pool: Path, wanted: JarSet) -> list[Path]:
+def _publish(staging: Path, pool: Path, wanted: JarSet, digests: Mapping[str, str]) -> list[Path]:
     """Verifies, then moves jar by jar into the pool, and the list of them last."""
     fetched = sorted((staging / "jars").glob("*.jar"))
     for jar in fetched:
-        _verify(jar)
+        _verify(jar, digests)
     named = {"{}.{}-{}.jar".format(*coordinate.split(":")) for coordinate in wanted.coordinates}
     if missing := named - {jar.name for jar in fetched}:
         raise SetupError(
@@ -111,7 +155,7 @@ def _publish(staging: Path, pool: Path, wanted: JarSet) -> list[Path]:
     return [pool / jar.name for jar in fetched]
 
 
-def _verify(jar: Path) -> None:
+def _verify(jar: Path, digests: Mapping[str, str]) -> None:
     try:
         with zipfile.ZipFile(jar) as archive:
             damaged = archive.testzip()
@@ -120,6 +164,11 @@ def _verify(jar: Path) -> None:
     if damaged is not None:
         raise SetupError(
             f"{jar.name} came damaged ({damaged}). Run the same command again: nothing of it was kept."
+        )
+    if told := _why_refused(jar, digests):
+        raise SetupError(
+            f"{jar.name} came, and {told}. Nothing of it was kept: check the repository it came from "
+            "(DEFAULT_ARTIFACT_REPOSITORY names another)."
         )
 
 

@@ -19,9 +19,8 @@ from typing import Self
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from spark.jars import jars
 from spark.java import java
-from tests.oracle.jars import KAFKA, NEWEST
+from tests.oracle.jars import KAFKA, NEWEST, kafka_jars
 
 READY_WITHIN = 240.0
 STOPPED_WITHIN = 120.0
@@ -55,7 +54,7 @@ class KRaftBroker:
     def __init__(self, version: str = NEWEST, properties: Mapping[str, str] | None = None) -> None:
         self._folder = TemporaryDirectory(prefix="offsets-tool-broker-", ignore_cleanup_errors=True)
         self._process: subprocess.Popen[bytes] | None = None
-        self._classpath = ":".join(str(path) for path in jars(KAFKA[version]))
+        self._classpath = ":".join(str(path) for path in kafka_jars(KAFKA[version]))
         early, self._features = EARLY_GROUPS.get(version.rpartition(".")[0], ({}, ()))
         self._extra = {**early, **(properties or {})}
         self._ports = free_ports(2)

@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 
-from spark.jars import jars
-from tests.oracle.jars import DECLARED
+from tests.oracle.jars import DECLARED, kafka_jars
 
 STRING_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
@@ -34,7 +33,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _texts(version: str) -> dict[str, str]:
     texts = {}
-    for jar in jars(DECLARED[version]):
+    for jar in kafka_jars(DECLARED[version]):
         with zipfile.ZipFile(jar) as archive:
             for entry in archive.namelist():
                 if re.fullmatch(r"common/message/\w+\.json", entry):

@@ -16,9 +16,9 @@ from pathlib import Path
 from struct import Struct
 
 from offsets_tool.errors import SetupError
-from spark.jars import cache, jars
+from spark.jars import cache
 from spark.java import java
-from tests.oracle.jars import KAFKA, NEWEST
+from tests.oracle.jars import KAFKA, NEWEST, kafka_jars
 
 Fields = Sequence[bytes | None]
 
@@ -70,7 +70,7 @@ class Jvm:
             return
         if version not in KAFKA:
             raise OracleError(f"no jars are named for Kafka {version}: {', '.join(KAFKA)} are")
-        paths = [str(path) for path in jars(KAFKA[version])]
+        paths = [str(path) for path in kafka_jars(KAFKA[version])]
         if version == NEWEST:
             paths.append(f"{self._newest}/")
         self._exchange(("release", version, *paths), [()])
@@ -159,7 +159,7 @@ def _classes() -> Path:
 
 
 def _compile(into: Path, sources: list[Path]) -> None:
-    libraries = ":".join(str(path) for path in jars(KAFKA[NEWEST]))
+    libraries = ":".join(str(path) for path in kafka_jars(KAFKA[NEWEST]))
     newest = [str(source) for source in sources if "newest" in source.parts]
     rest = [str(source) for source in sources if "newest" not in source.parts]
     for folder, classpath, files in (
