@@ -5,12 +5,12 @@ Exit codes: 0, 1 our error, 2 usage, 3 `--strict` met a problem. Commands are lo
 
 import importlib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import click
 
+from offsets_tool.cli.nearest import did_you_mean
 from offsets_tool.errors import OffsetsToolError, UsageError
 
 
@@ -105,9 +105,7 @@ class LazyGroup(click.Group):
         name = args[0]
         if name in self._places or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        near = [known for known in self._places if known.startswith(name.lower())]
-        near = near or get_close_matches(name.lower(), self._places, n=2)
-        meant = f" Did you mean {' or '.join(near)}?" if near else f" See {ctx.command_path} --help."
+        meant = did_you_mean(name, list(self._places)) or f" See {ctx.command_path} --help."
         raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from offsets_tool.cli.moment_texts import NO_BOUND, Bound, Clock, parse_bound
+from offsets_tool.cli.nearest import did_you_mean
 from offsets_tool.columns.fast.text.selection import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
@@ -93,7 +94,8 @@ def parse_type(text: str) -> int:
     if text.isascii() and text.isdecimal():
         return int(text)
     raise UsageError(
-        f"--type: no record type {text!r}; give a number, `control`, or a name from `offsets-tool schema`"
+        f"--type: no record type {text!r}; give a number, `control`, or a name from `offsets-tool schema`."
+        f"{did_you_mean(text, [known.name for known in RECORD_TYPES.values()])}"
     )
 
 

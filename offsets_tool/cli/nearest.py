@@ -28,6 +28,12 @@ def nearest(text: str, names: Collection[str], count: int = 3) -> list[str]:
     return [name for rate, name in nlargest(count, rated) if rate >= _LIKE]
 
 
+def did_you_mean(text: str, names: Collection[str]) -> str:
+    """Return the sentence ` Did you mean X or Y?` with the names that look like the text; nothing where none does."""
+    found = nearest(text, names, 2)
+    return f" Did you mean {' or '.join(found)}?" if found else ""
+
+
 def _looked_at(asked: str, names: Collection[str]) -> Iterable[str]:
     if len(names) <= _MANY:
         return names

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from offsets_tool.cli.nearest import did_you_mean
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, output, write_rows
 from offsets_tool.cli.table import Column, Table
@@ -72,8 +73,10 @@ def _fields(wanted: str) -> Iterator[dict[str, Any]]:
     elif wanted.lower() in blobs:
         yield from _message_fields(blobs[wanted.lower()])
     else:
+        known = [*(record_type.name for record_type in RECORD_TYPES.values()), *_messages()]
         raise UsageError(
-            f"no record type or blob {wanted!r}: `offsets-tool schema` lists the types; blobs are {', '.join(_messages())}"
+            f"no record type or blob {wanted!r}: `offsets-tool schema` lists the types; blobs are {', '.join(_messages())}."
+            f"{did_you_mean(wanted, known)}"
         )
 
 

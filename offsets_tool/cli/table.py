@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from offsets_tool.cli.nearest import did_you_mean
 from offsets_tool.errors import UsageError
 
 Value = Callable[[Any], Any]
@@ -106,7 +107,10 @@ class Table(NamedTuple):
     def _named(self, name: str) -> Column:
         found = next((column for column in self.columns if _spelled(name) in column.names), None)
         if found is None:
-            raise UsageError(f"--show: there is no column {name!r}: choose among {', '.join(self.titles)}")
+            meant = did_you_mean(name, self.titles)
+            raise UsageError(
+                f"--show: there is no column {name!r}: choose among {', '.join(self.titles)}.{meant}"
+            )
         return found
 
 

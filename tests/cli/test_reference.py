@@ -110,6 +110,13 @@ def test_help_lists_every_command_once_under_the_question_that_it_answers(progra
         ("offsets-tool", ["descirbe"], "Did you mean describe?"),
         ("offsets-tool", ["trans"], "Did you mean transactions?"),
         ("offsets-tool", ["LAGS", "x"], "Did you mean lag?"),
+        ("offsets-tool", ["schema", "GroupMetdata"], "Did you mean GroupMetadata"),
+        ("offsets-tool", ["decode", "x", "--type", "OffsetComit"], "Did you mean OffsetCommit"),
+        (
+            "offsets-tool",
+            ["partition", "g", "--format", "csv", "--show", "log"],
+            "Did you mean log_partition?",
+        ),
         ("offsets-tool", ["xyzzy"], "See offsets-tool --help."),
         ("offsets-tool", ["lag", "--gruop", "g"], "Did you mean '--group'?"),
         ("offsets-spark", ["reply"], "Did you mean replay?"),
