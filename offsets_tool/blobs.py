@@ -38,10 +38,10 @@ class Blob(NamedTuple):
     problem: str | None = None
 
     def json(self) -> dict[str, Any]:
-        """The blob as JSON, its message in Kafka's JSON shape."""
+        """The blob as JSON, its message in Kafka's JSON shape, texts as they were decoded."""
         data = self.data
         if data is not None and self.version is not None and hasattr(type(data), "__schema__"):
-            data = to_json(data, self.version)
+            data = to_json(data, self.version, texts=str)
         row = {"path": self.path, "format": self.format, "version": self.version, "data": data}
         return row | {"problem": self.problem} if self.problem else row
 

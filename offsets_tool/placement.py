@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import UsageError
+from offsets_tool.wire.text import java_text
 
 DEFAULT_PARTITIONS = 50
 """offsets.topic.num.partitions, unless the cluster says otherwise."""
@@ -24,7 +25,7 @@ _ENOUGH: Final = 1_000
 
 def java_hash(text: str) -> int:
     """java.lang.String.hashCode: 31 * h + unit over UTF-16 units, wrapping as a Java int."""
-    units = text.encode("utf-16-be", "surrogatepass")
+    units = java_text(text).encode("utf-16-be", "surrogatepass")
     value = 0
     for (unit,) in struct.iter_unpack(">H", units):
         value = (31 * value + unit) & 0xFFFFFFFF

@@ -160,7 +160,8 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
             try:
                 answer = ask(running, shown, query)
                 table = Table.of_names(answer.columns).chosen(chosen, options)
-                write_rows(out, answer.rows, chosen, table)
+                # Names in a lake's tables are shown already.
+                write_rows(out, answer.rows, chosen, table, texts=str)
             except OffsetsToolError as error:
                 if not is_talk:
                     raise

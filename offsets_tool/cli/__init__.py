@@ -4,14 +4,17 @@ Exit codes: 0, 1 our error, 2 usage, 3 `--strict` met a problem. Commands are lo
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from offsets_tool.cli.nearest import did_you_mean
 from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.wire.text import visible
 
 
 class Place(NamedTuple):
@@ -117,12 +120,30 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name.ljust(longest), place.summary) for name, place in named])
             formatter.dedent()
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        with _one_line():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: click.Context) -> object:
-        try:
-            return super().invoke(ctx)
-        except OffsetsToolError as error:
-            usage = isinstance(error, UsageError)
-            raise (click.UsageError if usage else click.ClickException)(str(error)) from error
+        with _one_line():
+            try:
+                return super().invoke(ctx)
+            except OffsetsToolError as error:
+                usage = isinstance(error, UsageError)
+                raise (click.UsageError if usage else click.ClickException)(str(error)) from error
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Errors, click's own too, say names so that a terminal can show them: files, options and libraries bring any characters."""
+    try:
+        yield
+    except NoArgsIsHelpError:
+        raise  # The help itself.
+    except click.UsageError as error:
+        raise click.UsageError(visible(error.format_message()), error.ctx) from error
+    except click.ClickException as error:
+        raise click.ClickException(visible(error.format_message())) from error
 
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}

@@ -14,10 +14,12 @@ from offsets_tool.cli.moment_notes import number_text, place
 from offsets_tool.cli.names_here import NamesHere
 from offsets_tool.cli.nearest import nearest
 from offsets_tool.cli.replaying import Replaying
+from offsets_tool.cli.texts import quoted
 from offsets_tool.placement import Homes, find_homes, partition_for
 from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.views_describe import Deletion, appears_later, find_deletions
 from offsets_tool.replay.wanted import Names, Wanted, is_pattern
+from offsets_tool.wire.text import from_shown
 
 _NAMED: Final = 3
 """Names that are spoken of one by one where a pattern means many."""
@@ -66,26 +68,27 @@ class AbsentNames:
         for text in topics.missing:
             if any(topics.means(text, topic) for topic in self._here.topics):
                 of = " of the group(s) asked for" if self._wanted.groups else ""
-                yield f"topic {text!r} is in this evidence, but nothing{of} is committed for it{self._where}; ask for less at once"
+                yield f"topic '{text}' is in this evidence, but nothing{of} is committed for it{self._where}; ask for less at once"
             else:
-                yield f"topic {text!r} is not there{self._where}: {_NOBODY}{_near(text, self._here.topics)}"
+                yield f"topic '{text}' is not there{self._where}: {_NOBODY}{_near(text, self._here.topics)}"
 
     def _group(self, text: str) -> Iterator[str]:
         meant = [group for group in self._here.groups if self._wanted.groups.means(text, group)]
         for group in sorted(meant)[:_NAMED]:
             yield self._why(group, self._here)
         if len(meant) > _NAMED:
-            yield f"so it is with {len(meant) - _NAMED} more group(s) that {text!r} means"
+            yield f"so it is with {len(meant) - _NAMED} more group(s) that '{text}' means"
         if not meant:
             home = "" if is_pattern(text) else f"; {self._home(text)}"
-            yield f"group {text!r} is not there{self._where}: {_NOBODY}{_near(text, self._here.groups)}{home}"
+            yield f"group '{text}' is not there{self._where}: {_NOBODY}{_near(text, self._here.groups)}{home}"
 
-    def _home(self, group: str) -> str:
+    def _home(self, text: str) -> str:
+        name = from_shown(text)
         if self._partitions is None:
-            homes = find_homes(group, self._here.partition_counts())
+            homes = find_homes(name, self._here.partition_counts())
         else:
             homes = Homes(
-                {self._partitions: partition_for(group, self._partitions)}, "as many as --partitions says"
+                {self._partitions: partition_for(name, self._partitions)}, "as many as --partitions says"
             )
         counts = " or ".join(map(str, homes.of))
         places = " or ".join(map(str, dict.fromkeys(homes.of.values())))
@@ -97,10 +100,10 @@ class AbsentNames:
         partition, topics = self._wanted.partition, self._wanted.topics
         for topic, known in self._here.topics.items():
             if partition is not None and topic in topics and partition not in known:
-                yield f"topic {topic!r} has no partition {partition} in this evidence: it has {_span(known)}"
+                yield f"topic {quoted(topic)} has no partition {partition} in this evidence: it has {_span(known)}"
                 return
         spoken = [
-            f"group {g!r} from {_stretch(g, self._here)}"
+            f"group {quoted(g)} from {_stretch(g, self._here)}"
             for g in self._here.groups
             if g in self._wanted.groups
         ]
@@ -110,7 +113,7 @@ class AbsentNames:
 
 def _near(text: str, names: Collection[str]) -> str:
     near = nearest(text, names)
-    return f"; nearest: {', '.join(map(repr, near))}" if near else ""
+    return f"; nearest: {', '.join(map(quoted, near))}" if near else ""
 
 
 def _stretch(group: str, here: NamesHere) -> str:
@@ -128,18 +131,18 @@ def _also_others(names: Names, kind: str) -> Iterator[str]:
         meant = [name for name in names.looked_for if names.means(text, name)]
         if text in meant and len(meant) > 1:
             alone = "".join(f"[{c}]" if c in "*?[" else c for c in text)
-            yield f"{kind} {text!r} is there, and as a pattern it means {len(meant) - 1} other(s) too; write {alone!r} for it alone"
+            yield f"{kind} '{text}' is there, and as a pattern it means {len(meant) - 1} other(s) too; write '{alone}' for it alone"
 
 
 def nobody(option: str, names: Names) -> Iterator[str]:
     """Of members and instances that were met nowhere in what the other options leave."""
     for text in names.missing:
-        yield f"{option} {text!r}: nobody among the members of what is asked for is called so{_near(text, names.looked_for)}"
+        yield f"{option} '{text}': nobody among the members of what is asked for is called so{_near(text, names.looked_for)}"
 
 
 def passed_over(group: str, here: NamesHere) -> str:
     """Of a command that shows records or changes: there are some, and an option leaves them out."""
-    return f"group {group!r} has records from {_stretch(group, here)}, and none of them is asked for; widen the other options"
+    return f"group {quoted(group)} has records from {_stretch(group, here)}, and none of them is asked for; widen the other options"
 
 
 def why_not_then(replay: Replaying) -> Why:
@@ -155,8 +158,8 @@ def why_not_then(replay: Replaying) -> Why:
         at = here.groups[group]
         is_named = moment.as_of.ends is None or at.log_partition in moment.as_of.ends
         if any(group in p.state.groups for p in moment):
-            return f"group {group!r} is there{where}, but has nothing that this command shows of it"
-        absent = f"group {group!r} is not there{where}"
+            return f"group {quoted(group)} is there{where}, but has nothing that this command shows of it"
+        absent = f"group {quoted(group)} is not there{where}"
         if not is_named:
             return f"{absent}: partition {number_text(at.log_partition)}, where it lives, counts as empty; name its end too"
         if (gone := deletions().get(group)) is not None:

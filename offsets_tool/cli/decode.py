@@ -14,9 +14,10 @@ from offsets_tool.cli.filters import filter_options, parse_filters
 from offsets_tool.cli.moment_texts import Clock
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import Reading
-from offsets_tool.cli.render import default_format, json_line, note, output, write_rows
+from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.cli.text_lane import TextLane
+from offsets_tool.cli.texts import json_line
 from offsets_tool.columns.fast.text.printer import Printer
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import UsageError

@@ -15,6 +15,7 @@ from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, moment_options, open_replay
 from offsets_tool.cli.table import Table
+from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.replay.moment import Moment
@@ -106,7 +107,7 @@ def _say_what_is_not_shown(moment: Moment, wanted: Wanted, view: str, rows: list
     lacks = f"no {'members' if view == 'members' else 'committed offsets'}"
     found: dict[str, list[str]] = {}
     for row in group_rows(moment, wanted):
-        group = f"group {row['group']!r}"
+        group = f"group {quoted(row['group'])}"
         if not row["known"]:
             since = f"the log speaks of it from {row['known_from']} on"
             found.setdefault("unknown", []).append(f"{group}: what it was at this moment is unknown; {since}")

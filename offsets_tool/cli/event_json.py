@@ -1,7 +1,8 @@
 """An event as one JSON object, made for `jq`: the place in the log, the batch, then key and value in Kafka's own JSON shape.
 
 `partition` and `offset` are those of `__consumer_offsets`, as Kafka's tools print them. `key`, `value`, `tombstone` and
-`problem` are always there; what a record does not have (control marker, headers, blobs, raw bytes) is left out.
+`problem` are always there; what a record does not have (control marker, headers, blobs, raw bytes) is left out. Texts are as
+they were decoded: how they are shown is cli.texts.
 """
 
 from dataclasses import fields
@@ -13,7 +14,7 @@ from offsets_tool.events import Event, Key, Value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import NO_TIMESTAMP, Batch, LogRecord
 from offsets_tool.wire.json import bytes_text, to_json
-from offsets_tool.wire.text import java_text
+from offsets_tool.wire.text import decode_text
 
 _BATCH_FIELDS = tuple(field.name for field in fields(Batch))
 
@@ -50,7 +51,7 @@ def _place(record: LogRecord) -> dict[str, Any]:
     if record.headers:
         row["headers"] = [
             {
-                "key": h.key.decode("utf-8", "replace"),
+                "key": decode_text(h.key),
                 "value": None if h.value is None else bytes_text(h.value),
             }
             for h in record.headers
@@ -61,7 +62,7 @@ def _place(record: LogRecord) -> dict[str, Any]:
 def _key_json(key: Key | None) -> dict[str, Any] | None:
     if key is None:
         return None
-    return {"type": key.type.id, "name": key.type.name, "data": to_json(key.data, 0)}
+    return {"type": key.type.id, "name": key.type.name, "data": to_json(key.data, 0, texts=str)}
 
 
 def _value_json(event: Event) -> dict[str, Any] | None:
@@ -80,7 +81,7 @@ def _has_layouts(key: Key | None) -> bool:
 
 
 def _value_data(value: Value) -> dict[str, Any]:
-    return to_json(value.data, value.version, unknown_tags=True)
+    return to_json(value.data, value.version, unknown_tags=True, texts=str)
 
 
 def _raw(record: LogRecord) -> dict[str, Any]:
@@ -98,8 +99,8 @@ def event_summary(event: Event) -> dict[str, Any]:
         "offset": record.log_offset,
         "time": shown_time(record.timestamp),
         "type": _type_name(event),
-        "group": None if event.group is None else java_text(event.group),
-        "about": None if event.key is None else _about(to_json(event.key.data, 0)),
+        "group": event.group,
+        "about": None if event.key is None else _about(to_json(event.key.data, 0, texts=str)),
         "value": _value_text(event),
         "problem": event.problem,
     }
@@ -138,7 +139,7 @@ def _value_text(event: Event) -> str | None:
         return "tombstone"
     if event.value is None:
         return None
-    data = to_json(event.value.data, event.value.version)
+    data = to_json(event.value.data, event.value.version, texts=str)
     return " ".join(f"{name}={_brief(value)}" for name, value in data.items())
 
 

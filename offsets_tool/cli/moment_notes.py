@@ -57,7 +57,7 @@ def _positions(moment: Moment) -> Iterator[str]:
     partitions = list(moment)
     unnamed = sum(p.log_partition not in ends for p in partitions)
     if unnamed:
-        named = _listed(str(number) for number in sorted(ends))
+        named = listed(str(number) for number in sorted(ends))
         yield f"--as-of names partition(s) {named}: {unnamed} other(s) count as empty"
     there = {p.log_partition: p for p in partitions}
     for number, end in sorted(ends.items()):
@@ -88,7 +88,7 @@ def _gone(moment: Moment) -> Iterator[str]:
     if not gone:
         return
     missing = sum(p.proof.missing for p in gone)
-    places = _listed(place(p.log_partition, p.proof.proven_from) for p in gone)
+    places = listed(place(p.log_partition, p.proof.proven_from) for p in gone)
     unknown = sum(len(p.proof.unknown) for p in gone)
     yield (
         f"{missing:,} record(s) from before this moment are gone (compaction); every record is there only from {places} on. "
@@ -100,7 +100,7 @@ def _begins_late(moment: Moment) -> Iterator[str]:
     """A partition's first segment begins at offset 0, whatever compaction took from it."""
     begins = [p for p in moment if p.begins]
     if begins:
-        places = _listed(place(p.log_partition, p.begins) for p in begins)
+        places = listed(place(p.log_partition, p.begins) for p in begins)
         yield f"the log begins at {places}: segments before that are not here, and what only they hold is not shown"
 
 
@@ -108,7 +108,7 @@ def _anomalies(moment: Moment) -> Iterator[str]:
     """Where the log contradicts itself, or the living coordinator, the state shown is what the log says."""
     odd = [p for p in moment if p.first_anomaly is not None]
     if odd:
-        places = _listed(place(p.log_partition, p.first_anomaly.log_offset) for p in odd if p.first_anomaly)
+        places = listed(place(p.log_partition, p.first_anomaly.log_offset) for p in odd if p.first_anomaly)
         yield f"the log holds what cannot be, from {places} on: `offsets-tool history --kind anomalies` says what"
 
 
@@ -127,7 +127,7 @@ def gaps(moment: Moment) -> Iterator[str]:
     gone = [p for p in moment if p.proof.missing]
     if gone:
         missing = sum(p.proof.missing for p in gone)
-        places = _listed(place(p.log_partition, p.proof.proven_from) for p in gone)
+        places = listed(place(p.log_partition, p.proof.proven_from) for p in gone)
         yield (
             f"{missing:,} record(s) are gone (compaction), and what they changed with them; "
             f"every change is there only from {places} on"
@@ -148,13 +148,13 @@ def orphans(moment: Moment) -> Iterator[str]:
 def topic_id_notes(names: TopicNames) -> Iterator[str]:
     """Yield how names that no record says came to be, and that ids without a name stand for topics that may have other rows."""
     if names.asked_derived:
-        derived = _listed(f"{id_} is {name}" for id_, name in sorted(names.asked_derived.items()))
+        derived = listed(f"{id_} is {name}" for id_, name in sorted(names.asked_derived.items()))
         yield (
             f"names derived from what members subscribe to, as no record says them: {derived} "
             "(--topic-id ID=NAME to say otherwise)"
         )
     if names.asked_unnamed:
-        unnamed = _listed(sorted(names.asked_unnamed))
+        unnamed = listed(sorted(names.asked_unnamed))
         yield (
             f"no record says the name of topic id(s) {unnamed}: a partition may be here twice, by the id with its owner and by "
             "the name with its offset; give the name with --topic-id ID=NAME"
@@ -167,7 +167,8 @@ def _orphans_of(p: PartitionMoment) -> int:
     return sum(len(offsets) for group, offsets in p.state.offsets.items() if group not in p.state.groups)
 
 
-def _listed(texts: Iterable[str]) -> str:
+def listed(texts: Iterable[str]) -> str:
+    """The first of them, and how many more there are."""
     found = list(texts)
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return ", ".join(found[:NAMED]) + more

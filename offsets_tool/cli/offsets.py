@@ -8,14 +8,16 @@ from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import offset_options, parse_wanted
-from offsets_tool.cli.moment_notes import orphans
+from offsets_tool.cli.moment_notes import listed, orphans
 from offsets_tool.cli.options import output_options
-from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.render import default_format, note, output, write_cells, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.reset_gaps import left_out, refuse_partial
 from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
 from offsets_tool.replay.views_offsets import Row, offset_rows
+from offsets_tool.wire.text import is_clean
 
 TABLE = Table.of(
     Column.name("GROUP", 1),
@@ -27,7 +29,7 @@ TABLE = Table.of(
     Column.name("METADATA", 8),
     Column.name("PENDING", 6, lambda row: _pending(row["pending"])),
 )
-RESET = Table.of_names(("group", "topic", "partition", "committed_offset"))
+RESET_COLUMNS = ("group", "topic", "partition", "committed_offset")
 
 _EPILOG = """
 \b
@@ -74,7 +76,8 @@ def offsets_command(
             replay.write_caption(out, chosen)
             rows = offset_rows(moment, wanted)
             if chosen == "csv":
-                write_rows(out, _readable_by_kafka(rows), "csv", RESET, header=False)
+                kept = _readable_by_kafka(rows)
+                write_cells(out, ([row[name] for name in RESET_COLUMNS] for row in kept))
             else:
                 write_rows(out, rows, chosen, table)
     lacking = left_out(rows, moment, wanted, replay.reading) if chosen == "csv" else ()
@@ -84,21 +87,43 @@ def offsets_command(
 
 
 def _readable_by_kafka(rows: list[Row]) -> list[Row]:
-    """What is committed, but for what makes Kafka's tool refuse its whole file."""
+    """What is committed, but for what makes Kafka's tool refuse its whole file, or would name something else there."""
     committed = [row for row in rows if row["committed_offset"] is not None]
-    refused = list(filter(_is_refused, committed))
+    refused = [row for row in committed if _is_refused(row)]
+    unspeakable = [row for row in committed if not _is_refused(row) and not _has_names_of_text(row)]
     if refused:
-        groups = ", ".join(sorted({repr(row["group"]) for row in refused}))
         note(
-            f"{len(refused)} offset(s) of group(s) {groups} are left out: kafka-consumer-groups reads no name with a line feed "
-            "and no negative offset from a file; set them by --group with --to-offset or --to-earliest"
+            f"{_left_out(refused)}: kafka-consumer-groups reads no name with a line feed "
+            "and no negative number from a file; set them by --group with --to-offset or --to-earliest"
         )
-    return [row for row in committed if not _is_refused(row)]
+    if unspeakable:
+        note(
+            f"{_left_out(unspeakable)}: their names are not UTF-8, so that no file can name them to kafka-consumer-groups; "
+            "no broker writes such names, look at the records with decode"
+        )
+    return [row for row in committed if not _is_refused(row) and _has_names_of_text(row)]
+
+
+def _left_out(rows: list[Row]) -> str:
+    """How many offsets, and of whom: the topic too where that has the odd name."""
+    groups = sorted({row["group"] for row in rows})
+    topics = sorted({row["topic"] for row in rows if not _is_plain(row["topic"])})
+    of_topics = f" and topic(s) {listed(map(quoted, topics))}" if topics else ""
+    return f"{len(rows)} offset(s) of group(s) {listed(map(quoted, groups))}{of_topics} are left out"
+
+
+def _is_plain(name: str) -> bool:
+    return "\n" not in name and is_clean(name)
 
 
 def _is_refused(row: Row) -> bool:
     """OffsetsUtils.parseResetPlan cuts its file at every line feed, quoted or not; OffsetAndMetadata has no negative offset."""
-    return "\n" in row["group"] or row["committed_offset"] < 0
+    return "\n" in row["group"] or "\n" in row["topic"] or row["committed_offset"] < 0 or row["partition"] < 0
+
+
+def _has_names_of_text(row: Row) -> bool:
+    """Java would read U+FFFD, a name that another group may really have."""
+    return is_clean(row["group"]) and is_clean(row["topic"])
 
 
 def _time(timestamp: int | None) -> str | None:

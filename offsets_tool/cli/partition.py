@@ -8,6 +8,7 @@ from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, output, write_rows
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.placement import DEFAULT_PARTITIONS, java_hash, partition_for
+from offsets_tool.wire.text import from_shown
 
 TABLE = Table.of(
     Column.name("group", 1),
@@ -31,6 +32,9 @@ def partition_command(groups: tuple[str, ...], partitions: int, format_: str | N
     """Says in which partition of __consumer_offsets a group lives: abs(hashCode) % partitions."""
     chosen = format_ or default_format()
     table = TABLE.chosen(chosen, options)
-    values = ((group, java_hash(group), partitions, partition_for(group, partitions)) for group in groups)
+    values = (
+        (group, java_hash(group), partitions, partition_for(group, partitions))
+        for group in map(from_shown, groups)
+    )
     with output(None) as out:
         write_rows(out, (dict(zip(TABLE.titles, row, strict=True)) for row in values), chosen, table)

@@ -13,6 +13,7 @@ from offsets_tool.cli.render import ProgressBar, note
 from offsets_tool.events import Event, decode
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
+from offsets_tool.wire.text import shown
 
 if TYPE_CHECKING:
     from offsets_tool.columns.fast.text.reading import ChunkText
@@ -108,7 +109,7 @@ class Reading:
 
         assert part.segment is not None
         ledger = self._ledger_of(part)
-        origin = Origin("", part.source, part.log_partition, 0)
+        origin = Origin("", shown(part.source), part.log_partition, 0)
         for item in part.or_lost(
             reader.read(part.segment, origin, limits=part.limits, ledger=ledger), ledger
         ):

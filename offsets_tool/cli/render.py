@@ -1,23 +1,25 @@
 """What a person sees: tables on a terminal, JSON lines or CSV in a pipe, notes and progress on stderr.
 
 A closed pipe (`| head`) ends the program quietly. Text goes out as UTF-8 whatever the locale.
+How names are written is cli.texts.
 """
 
 import csv
 import io
-import json
 import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from offsets_tool.cli.layout import ABSENT, cell_width, lay_out
 from offsets_tool.cli.table import Table
+from offsets_tool.cli.texts import ShowText, cell_text, csv_text, json_line
 from offsets_tool.errors import SetupError, UsageError
+from offsets_tool.wire.text import shown, visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -83,33 +85,28 @@ def _is_same_file(path: str, source: str) -> bool:
 
 
 def write_rows(
-    out: BinaryIO, rows: Iterable[Any], format_: str, table: Table, *, header: bool = True
+    out: BinaryIO, rows: Iterable[Any], format_: str, table: Table, *, texts: ShowText = shown
 ) -> None:
-    """Rows as `jsonl` (all fields), or as `table` or `csv` (the table's columns); `header` False: CSV without their names."""
+    """Rows as `jsonl` (all fields), or as `table` or `csv` (the table's columns). `texts`: how the rows' texts are shown; `str`
+    for those of a lake, which are so already."""
     if format_ == "jsonl":
-        _write_jsonl(out, rows)
+        _write_jsonl(out, rows, texts)
     elif format_ == "csv":
-        _write_csv(out, rows, table, header=header)
+        cells = ([csv_text(value, texts) for value in table.cells(row)] for row in rows)
+        write_cells(out, chain([table.titles], cells))
     else:
-        _write_tables(out, rows, table)
+        _write_tables(out, rows, table, texts)
 
 
-def json_line(row: Row) -> bytes:
-    """One JSON object and a newline, non-ASCII text as it is."""
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-
-
-def _write_jsonl(out: BinaryIO, rows: Iterable[Row]) -> None:
+def _write_jsonl(out: BinaryIO, rows: Iterable[Row], texts: ShowText) -> None:
     for row in rows:
-        out.write(json_line(row))
+        out.write(json_line(row, texts))
 
 
-def _write_csv(out: BinaryIO, rows: Iterable[Any], table: Table, *, header: bool) -> None:
-    text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline="", write_through=True)
-    writer = csv.writer(_LineFeeds(text), lineterminator="\r\n")
-    if header:
-        writer.writerow(table.titles)
-    writer.writerows(map(_plain, table.cells(row)) for row in rows)
+def write_cells(out: BinaryIO, rows: Iterable[Iterable[Any]]) -> None:
+    """CSV with nothing but these cells, which are written as they are: for a program that reads names byte for byte."""
+    text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
+    csv.writer(_LineFeeds(text), lineterminator="\r\n").writerows(rows)
     text.flush()
     text.detach()
 
@@ -124,24 +121,22 @@ class _LineFeeds:
         self._text.write(line.removesuffix("\r\n") + "\n")
 
 
-def _plain(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
-
-
-def _write_tables(out: BinaryIO, rows: Iterable[Any], table: Table) -> None:
+def _write_tables(out: BinaryIO, rows: Iterable[Any], table: Table, texts: ShowText) -> None:
     is_terminal = out is sys.stdout.buffer and sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if is_terminal else None
     bold = ("\x1b[1m", "\x1b[0m") if is_terminal and os.environ.get("TERM") != "dumb" else ("", "")
-    left, shown = iter(rows), table
+    left, narrowed = iter(rows), table
     while some := list(islice(left, TABLE_ROWS)):
-        page = lay_out(shown, [list(map(_cell, shown.cells(row))) for row in some], width)
+        page = lay_out(
+            narrowed, [[_cell(value, texts) for value in narrowed.cells(row)] for row in some], width
+        )
         lines = [page.heading.join(bold), *page.lines, ""]
-        out.write("\n".join(lines).encode("utf-8", "replace"))
+        out.write("\n".join(lines).encode())
         # What one page has no room for does not come back in the next.
-        shown = shown._replace(columns=tuple(c for c in shown.columns if c.title in page.shown))
-    if len(shown.columns) < len(table.columns):
+        narrowed = narrowed._replace(columns=tuple(c for c in narrowed.columns if c.title in page.shown))
+    if len(narrowed.columns) < len(table.columns):
         out.flush()
-        _say_left_out([title for title in table.titles if title not in shown.titles])
+        _say_left_out([title for title in table.titles if title not in narrowed.titles])
 
 
 def _say_left_out(titles: list[str]) -> None:
@@ -149,12 +144,9 @@ def _say_left_out(titles: list[str]) -> None:
     note(f"{many} left out: {', '.join(titles)}; --wide shows all, --show a,b chooses")
 
 
-def _cell(value: Any) -> str:
-    """One line of text that shows what is there: control characters escaped, nothing and an empty text told apart."""
-    if value is None:
-        return ABSENT
-    text = str(_plain(value))
-    return _quoted(text if text.isprintable() else text.encode("unicode_escape").decode("ascii"))
+def _cell(value: Any, texts: ShowText = shown) -> str:
+    """One line of text that shows what is there: nothing and an empty text told apart."""
+    return ABSENT if value is None else _quoted(cell_text(value, texts))
 
 
 def _quoted(text: str) -> str:
@@ -166,8 +158,8 @@ def _quoted(text: str) -> str:
 
 
 def note(text: str) -> None:
-    """A sentence for the person at the terminal."""
-    print(text, file=sys.stderr)
+    """A sentence for the person at the terminal: one line, whatever is in the names that it has."""
+    print(visible(text), file=sys.stderr)
 
 
 class ProgressBar:

@@ -12,6 +12,7 @@ from offsets_tool.replay.owners import Owner
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.schema import ZERO_UUID
+from offsets_tool.wire.text import shown
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +35,7 @@ FACTS: Final = np.dtype(
         ("topic_id", np.object_),
     ]
 )
-"""`owner` is a number in a list of Owners; `topic_id` its text, None where the commit gives none."""
+"""`owner` is a number in a list of Owners; `metadata` as rows show it; `topic_id` its text, None where the commit gives none."""
 _NO_ID: Final = uuid_text(ZERO_UUID)
 
 
@@ -63,11 +64,12 @@ class Surroundings(NamedTuple):
 def ended_rows(facts: Array, ends: Array, around: Surroundings) -> pa.RecordBatch:
     """The rows of commits (`facts`) that others (`ends`) ended."""
     of = [around.subjects.offsets[number] for number in facts["subject"].tolist()]
+    names = [around.subjects.shown[number] for number in facts["subject"].tolist()]
     many = len(facts)
     owned = _owner_columns(facts, around)
     columns: dict[str, Any] = {
-        "group": [offset.group for offset in of],
-        "topic": [offset.topic for offset in of],
+        "group": [group for group, _ in names],
+        "topic": [topic for _, topic in names],
         "partition": [offset.partition for offset in of],
         "counted": np.ones(many, bool),
         "committed_offset": facts["committed_offset"],
@@ -115,10 +117,14 @@ def _owner_columns(facts: Array, around: Surroundings) -> dict[str, pa.Array]:
         "generation": [owner.generation for owner in some],
         "group_epoch": [owner.group_epoch for owner in some],
         "member_epoch": [owner.member_epoch for owner in some],
-        "member_id": [owner.member_id for owner in some],
-        "instance_id": [owner.client.instance_id for owner in some],
-        "client_id": [owner.client.client_id for owner in some],
-        "client_host": [owner.client.client_host for owner in some],
+        "member_id": [_shown(owner.member_id) for owner in some],
+        "instance_id": [_shown(owner.client.instance_id) for owner in some],
+        "client_id": [_shown(owner.client.client_id) for owner in some],
+        "client_host": [_shown(owner.client.client_host) for owner in some],
     }
     made = {name: pa.array(column, types[name]).take(at) for name, column in values.items()}
     return {**made, "owner_known": pa.array(known)}
+
+
+def _shown(text: str | None) -> str | None:
+    return None if text is None else shown(text)

@@ -23,6 +23,7 @@ from offsets_tool.replay.offset_lives import OffsetLives
 from offsets_tool.replay.owners import Owner
 from offsets_tool.replay.state import State
 from offsets_tool.wire.longs import difference
+from offsets_tool.wire.text import from_shown
 
 Array = np.ndarray[Any, Any]
 
@@ -158,7 +159,7 @@ class CommitHistory:
             commit = CommittedOffset(
                 int(facts["committed_offset"]),
                 int(facts["leader_epoch"]),
-                facts["metadata"],
+                from_shown(facts["metadata"]),
                 int(facts["commit_timestamp"]),
                 int(facts["expire_timestamp"]),
                 _uuid(facts["topic_id"]),

@@ -19,7 +19,7 @@ from offsets_tool.rows import LogRecord
 from offsets_tool.table_rows import EventRow, LogRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.json import render, to_json, uuid_text
-from offsets_tool.wire.text import java_text
+from offsets_tool.wire.text import shown
 
 ROWS: Final = 16_384
 """Rows of a batch: enough to make Arrow's cost a row small, few enough to hold as Python objects."""
@@ -122,7 +122,7 @@ def _event_columns(log: pa.RecordBatch, decoded: list[tuple[Any, ...]], schema: 
 
 def _decoded(event: Event) -> tuple[Any, ...]:
     """What EventRow has beyond LogRow, in its order."""
-    problem = None if event.problem is None else java_text(event.problem)
+    problem = None if event.problem is None else shown(event.problem)
     return (*_control(event), *_key(event), *_value(event), problem, event.kept_raw)
 
 
@@ -140,7 +140,7 @@ def _key(event: Event) -> tuple[Any, ...]:
         event.type_id,
         event.key.type.name,
         event.tombstone,
-        java_text(event.group),
+        shown(event.group),
         _text(data, "topic"),
         getattr(data, "partition", None),
         _text(data, "member_id"),
@@ -150,7 +150,7 @@ def _key(event: Event) -> tuple[Any, ...]:
 
 def _text(data: Any, field: str) -> str | None:
     text = getattr(data, field, None)
-    return None if text is None else java_text(text)
+    return None if text is None else shown(text)
 
 
 def _value(event: Event) -> tuple[Any, ...]:
@@ -168,7 +168,7 @@ def _commit(data: OffsetCommitValue) -> tuple[Any, ...]:
     return (
         data.offset,
         data.leader_epoch,
-        java_text(data.metadata),
+        shown(data.metadata),
         data.commit_timestamp,
         data.expire_timestamp,
         uuid_text(data.topic_id),
@@ -176,4 +176,4 @@ def _commit(data: OffsetCommitValue) -> tuple[Any, ...]:
 
 
 def _json(data: Any, version: int) -> str:
-    return render(to_json(data, version, unknown_tags=True))
+    return render(to_json(data, version, unknown_tags=True, texts=shown))

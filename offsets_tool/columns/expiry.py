@@ -26,7 +26,7 @@ from offsets_tool.replay.removals import Removals
 from offsets_tool.replay.views_expiry import Row, forecast_rows, gone_rows, see_left
 from offsets_tool.replay.weighing import Ending, Weighed, age, weighed
 from offsets_tool.wire.arrow import record_batch
-from offsets_tool.wire.text import java_text
+from offsets_tool.wire.text import shown, shown_row
 
 ROWS: Final = 16_384
 
@@ -82,10 +82,7 @@ def loss_ages(facts: Iterable[str], ending: Ending, asked: ExpiryAsked) -> Ages:
 
 
 class OfTopic(NamedTuple):
-    """Something that bears on what was lost of a topic: by topics, these may part ways and meet again.
-
-    `topic` is for that alone: one that is no UTF-8 may share it with another.
-    """
+    """Something that bears on what was lost of a topic, as rows show its name: by topics, these may part ways and meet again."""
 
     topic: str
     packed: bytes
@@ -129,15 +126,10 @@ def _explained(some: Sequence[Weighed | Ended | Alive], asked: ExpiryAsked) -> I
 
 
 def _of_topic(topic: str, found: Weighed | Ended | Alive) -> OfTopic:
-    return OfTopic(java_text(topic), pickle.dumps((topic, found)))
+    return OfTopic(shown(topic), pickle.dumps((topic, found)))
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
     each = iter(rows)
     while some := list(islice(each, ROWS)):
-        yield record_batch(ExpiryRow, [tuple(map(_readable, expiry_row(row))) for row in some])
-
-
-def _readable(value: Any) -> Any:
-    """Texts as `events` has them."""
-    return java_text(value) if isinstance(value, str) else value
+        yield record_batch(ExpiryRow, [shown_row(expiry_row(row)) for row in some])

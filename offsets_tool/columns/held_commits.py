@@ -20,6 +20,7 @@ from offsets_tool.replay.offsets import simple_group
 from offsets_tool.replay.state import State
 from offsets_tool.wire.json import parse_uuid
 from offsets_tool.wire.schema import ZERO_UUID
+from offsets_tool.wire.text import from_shown
 
 Array = np.ndarray[Any, Any]
 
@@ -156,7 +157,7 @@ def _texts(column: pa.Array) -> Array:
     """Most commits have no metadata at all."""
     made = np.full(len(column), "", object)
     if pc.sum(pc.binary_length(column)).as_py():
-        made[:] = column.to_pylist()
+        made[:] = [from_shown(text) for text in column.to_pylist()]
     return made
 
 

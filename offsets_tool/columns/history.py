@@ -34,7 +34,7 @@ from offsets_tool.replay.removal_rows import RemovalRow
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.json import uuid_text
-from offsets_tool.wire.text import java_text
+from offsets_tool.wire.text import from_shown, shown_row
 
 ROWS: Final[tuple[type, ...]] = (
     OffsetHistoryRow,
@@ -56,7 +56,7 @@ class HistoryRows(NamedTuple):
 
 
 class Start(NamedTuple):
-    """With what a partition's replay begins: `names` of topics by id, as text; `checkpoint` as `Left` has it."""
+    """With what a partition's replay begins: `names` of topics by id, as text, as rows show them; `checkpoint` as `Left` has it."""
 
     log_partition: int | None
     names: Mapping[str, str] = {}
@@ -197,7 +197,7 @@ class _Names:
     """Names of topics, and what was asked for in vain."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
+        self._names = {topic_id: from_shown(name) for topic_id, name in names.items()}
         self.missing: set[str] = set()
 
     def name(self, topic_id: UUID) -> str:
@@ -231,14 +231,5 @@ def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _batch(kind: type, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    try:
-        return record_batch(kind, rows)
-    except UnicodeEncodeError:
-        return record_batch(kind, [tuple(map(_readable, row)) for row in rows])
-
-
-def _readable(value: Any) -> Any:
-    """Texts as `events` has them."""
-    if isinstance(value, tuple):
-        return tuple(map(java_text, value))
-    return java_text(value) if isinstance(value, str) else value
+    """Rows with their texts as `events` has them."""
+    return record_batch(kind, list(map(shown_row, rows)))

@@ -16,6 +16,7 @@ from offsets_tool.events import Event, Key, Value, decode, decode_key
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.wire.schema import ZERO_UUID
+from offsets_tool.wire.text import from_shown
 
 COLUMNS: Final = (*PLACE, *COMMIT, *RAW)
 """What a row must have. A row with a `topic` is a commit or its tombstone, told by columns of `events`; any other has `magic`,
@@ -58,14 +59,14 @@ class HistoryEvents:
 
 def _commit_key(type_id: int, group: str, topic: str, partition: int) -> Key:
     of = RECORD_TYPES[type_id]
-    return Key(of, of.key(group=group, topic=topic, partition=partition))
+    return Key(of, of.key(group=from_shown(group), topic=from_shown(topic), partition=partition))
 
 
 def _commit_value(row: Mapping[str, Any]) -> Value:
     data = OffsetCommitValue(
         offset=row["committed_offset"],
         leader_epoch=row["leader_epoch"],
-        metadata=row["metadata"],
+        metadata=from_shown(row["metadata"]),
         commit_timestamp=row["commit_timestamp"],
         expire_timestamp=row["expire_timestamp"],
         topic_id=uuid_of(row["topic_id"]) or ZERO_UUID,

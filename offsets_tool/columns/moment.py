@@ -20,6 +20,7 @@ from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_classic
 from offsets_tool.replay.topics import TopicNames
 from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.wire.text import from_shown
 
 Array = np.ndarray[Any, Any]
 
@@ -125,7 +126,7 @@ class ColumnMoment:
         for pair in pairs[pairs >= 0].tolist():
             topic_id, topic = ids.dictionary[pair // many].as_py(), topics.dictionary[pair % many].as_py()
             if (known := uuid_of(topic_id)) is not None:
-                self._names.learn_one(known, topic)
+                self._names.learn_one(known, from_shown(topic))
 
 
 def _times(rows: pa.RecordBatch) -> Array:

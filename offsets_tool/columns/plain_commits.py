@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from offsets_tool.columns.row_events import encoded
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import NO_PRODUCER_ID
+from offsets_tool.wire.text import from_shown
 
 Array = np.ndarray[Any, Any]
 Subject = tuple[str, TopicPartition]
@@ -95,8 +96,9 @@ class Subjects:
         if unknown.any():
             some = rows.select(["group", "topic", "partition"]).take(pa.array(places[first[unknown]]))
             subjects = zip(*(column.to_pylist() for column in some.columns), strict=True)
-            for at, (group, *place) in zip(np.flatnonzero(unknown), subjects, strict=True):
-                self._by_key[raw[at]] = self._number((group, TopicPartition(*place)))
+            for at, (group, topic, partition) in zip(np.flatnonzero(unknown), subjects, strict=True):
+                of = TopicPartition(from_shown(topic), partition)
+                self._by_key[raw[at]] = self._number((from_shown(group), of))
         self._by_code[codes] = [self._by_key[key] for key in raw]
 
     def _number(self, subject: Subject) -> int:

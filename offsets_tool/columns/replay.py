@@ -20,6 +20,7 @@ from offsets_tool.replay.changes import Change, TopicPartition
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_PRODUCER_ID
+from offsets_tool.wire.text import from_shown
 
 Array = np.ndarray[Any, Any]
 
@@ -94,7 +95,8 @@ class ColumnCoordinator:
 
     def _looked_at(self, rows: pa.RecordBatch, others: Array) -> Array:
         """By group number: whether other records than plain commits may be about the group."""
-        names = set(pc.unique(plain(rows.column("group").take(pa.array(others)))).to_pylist())
+        groups = pc.unique(plain(rows.column("group").take(pa.array(others)))).drop_null()
+        names = set(map(from_shown, groups.to_pylist()))
         if rows.column("is_control").true_count:
             pending = self.coordinator.state.pending.values()
             names |= {offset.group for commits in pending for offset in commits}

@@ -11,6 +11,7 @@ import pyarrow as pa
 from offsets_tool.columns.plain_commits import numbers
 from offsets_tool.columns.row_events import encoded
 from offsets_tool.replay.changes import OffsetOf
+from offsets_tool.wire.text import from_shown, shown
 
 Array = np.ndarray[Any, Any]
 
@@ -22,6 +23,8 @@ class RowSubjects:
 
     def __init__(self) -> None:
         self.offsets: list[OffsetOf] = []
+        self.shown: list[tuple[str, str]] = []
+        """By subject: its group and topic as rows have them."""
         self.groups: list[str] = []
         self.of_group: list[list[int]] = []
         """By group: its subjects."""
@@ -49,7 +52,12 @@ class RowSubjects:
         pairs = groups.indices.to_numpy().astype(np.int64) << 32 | topics.indices.to_numpy()
         distinct, which = np.unique(pairs, return_inverse=True)
         known = [
-            self._topic(groups.dictionary[pair >> 32].as_py(), topics.dictionary[pair & _PARTITION].as_py())
+            self._topic(
+                *map(
+                    from_shown,
+                    (groups.dictionary[pair >> 32].as_py(), topics.dictionary[pair & _PARTITION].as_py()),
+                )
+            )
             for pair in distinct.tolist()
         ]
         partitions = numbers(some.column("partition"), 0).astype(np.int64) & _PARTITION
@@ -75,6 +83,7 @@ class RowSubjects:
         partition = key & _PARTITION
         offset = OffsetOf(*self._topics[key >> 32], partition - (partition >> 31 << 32))
         self.offsets.append(offset)
+        self.shown.append((shown(offset.group), shown(offset.topic)))
         group = self._group_numbers[offset.group]
         self.of_group[group].append(number)
         if number == len(self.group_of):

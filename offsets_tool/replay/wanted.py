@@ -1,13 +1,15 @@
 """What a question is about: groups by name, and topics and a partition of theirs where it is about offsets.
 
 A name may be a pattern: * is any text, ? any character, [ab] one of these. In Kafka a name may hold these characters too: a text is
-also the very name that it is, and [*] or [[] is that character alone.
+also the very name that it is, and [*] or [[] is that character alone. Texts name what is shown of names (wire.text).
 """
 
 import re
 from collections.abc import Iterable
 from fnmatch import translate
 from typing import Final, NamedTuple
+
+from offsets_tool.wire.text import from_shown, shown, visible
 
 _OF_PATTERNS: Final = re.compile(r"[*?[]")
 
@@ -23,8 +25,10 @@ class Names:
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.texts: Final = tuple(dict.fromkeys(texts))
-        self._exact: Final = frozenset(self.texts)
-        self._patterns: Final = {text: re.compile(translate(text)) for text in self.texts if is_pattern(text)}
+        self._exact: Final = frozenset(map(from_shown, self.texts))
+        self._patterns: Final = {
+            text: re.compile(translate(visible(text))) for text in self.texts if is_pattern(text)
+        }
         self._decided: Final[dict[str | None, bool]] = {None: False}
 
     def __bool__(self) -> bool:
@@ -41,7 +45,7 @@ class Names:
         decided = self._decided.get(name)
         if decided is None:
             assert name is not None
-            found = name in self._exact or any(pattern.match(name) for pattern in self._patterns.values())
+            found = name in self._exact or any(self.means(text, name) for text in self._patterns)
             decided = self._decided[name] = found
         return decided
 
@@ -63,7 +67,7 @@ class Names:
     def means(self, text: str, name: str) -> bool:
         """Whether this one of the texts means the name."""
         pattern = self._patterns.get(text)
-        return name == text or (pattern is not None and pattern.match(name) is not None)
+        return name == from_shown(text) or (pattern is not None and bool(pattern.match(visible(shown(name)))))
 
 
 def is_pattern(text: str) -> bool:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of
@@ -31,16 +31,23 @@ def release_of(text: str) -> Release:
 
 
 def to_json(
-    message: Any, version: int, release: Release = NEWEST, *, unknown_tags: bool = False
+    message: Any,
+    version: int,
+    release: Release = NEWEST,
+    *,
+    unknown_tags: bool = False,
+    texts: Callable[[str], str] = java_text,
 ) -> dict[str, Any]:
     """A message as its JsonConverter writes it: no absent fields, no tags equal to their default.
 
     With `unknown_tags`, the tags that no release we know declares are added to the structure that holds them, as
-    `"unknownTags": {"7": "<hex>"}`; Kafka's converters drop them.
+    `"unknownTags": {"7": "<hex>"}`; Kafka's converters drop them. `texts` says how texts are written, which Kafka's do as Java
+    shows them: `shown`, or `str` to leave them as they were decoded.
     """
+    form = _Form(version, release, unknown_tags, texts)
     data = {
         name: convert(getattr(message, spec.name))
-        for spec, name, convert in _converters(type(message), version, release, unknown_tags)  # type: ignore[arg-type]
+        for spec, name, convert in _converters(type(message), form)  # type: ignore[arg-type]
         if spec.tag is None or getattr(message, spec.name) != spec.default
     }
     if unknown_tags and message.unknown_tags:
@@ -48,26 +55,36 @@ def to_json(
     return data
 
 
+class _Form(NamedTuple):
+    """How messages are to be written, as `to_json` has it."""
+
+    version: int
+    release: Release
+    unknown_tags: bool
+    texts: Callable[[str], str]
+
+
 @cache
-def _converters(
-    cls: type, version: int, release: Release, unknown_tags: bool
-) -> list[tuple[FieldSpec, str, Callable[[Any], Any]]]:
+def _converters(cls: type, form: _Form) -> list[tuple[FieldSpec, str, Callable[[Any], Any]]]:
     return [
-        (spec, camel(spec.name), _converter(spec.shape, version, release, unknown_tags))
+        (spec, camel(spec.name), _converter(spec.shape, form))
         for spec in schema_of(cls).fields
-        if version in spec.versions and release_of(spec.release) <= release
+        if form.version in spec.versions and release_of(spec.release) <= form.release
     ]
 
 
-def _converter(shape: Shape, version: int, release: Release, unknown_tags: bool) -> Callable[[Any], Any]:
+def _converter(shape: Shape, form: _Form) -> Callable[[Any], Any]:
     if shape.nullable:
-        convert = _converter(shape._replace(nullable=False), version, release, unknown_tags)
+        convert = _converter(shape._replace(nullable=False), form)
         return lambda value: None if value is None else convert(value)
     if shape.element is not None:
-        convert_element = _converter(shape.element, version, release, unknown_tags)
+        convert_element = _converter(shape.element, form)
         return lambda values: [convert_element(value) for value in values]
     if shape.part is not None:
-        return lambda value: to_json(value, version, release, unknown_tags=unknown_tags)
+        version, release, unknown_tags, texts = form
+        return lambda value: to_json(value, version, release, unknown_tags=unknown_tags, texts=texts)
+    if shape.primitive is Primitive.STRING:
+        return form.texts
     assert shape.primitive is not None
     return _PRIMITIVES.get(shape.primitive, lambda value: value)
 
@@ -92,7 +109,6 @@ def bytes_text(value: bytes) -> str:
 
 
 _PRIMITIVES: dict[Primitive, Callable[[Any], Any]] = {
-    Primitive.STRING: java_text,
     Primitive.BYTES: bytes_text,
     Primitive.UUID: uuid_text,
 }

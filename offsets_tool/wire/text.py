@@ -1,10 +1,13 @@
-"""Strings as Kafka's brokers and tools see them.
+r"""Strings as Kafka's brokers and tools see them, and as they are shown.
 
 A decoded string keeps every byte: what is not UTF-8 is held as lone surrogates (Python's surrogateescape), so that it can be
-encoded again unchanged. `java_text` gives the characters that Java shows for it: U+FFFD for each malformed sequence.
+encoded again unchanged. `shown` writes such a string as text that every table, file and terminal takes, `from_shown` reads that
+again: a byte that is not UTF-8 is `\xff`. `java_text` gives the characters that Java shows for it: U+FFFD for each malformed
+sequence. `visible` is for screens: nothing in it moves a cursor, sets a colour, turns a line around or cannot be seen.
 """
 
 import re
+from typing import Any, Final
 
 
 def decode_text(data: bytes) -> str:
@@ -19,7 +22,80 @@ def encode_text(text: str) -> bytes:
 
 def is_clean(text: str) -> bool:
     """Whether the text was valid UTF-8."""
-    return text.isascii() or not any("\udc80" <= c <= "\udcff" for c in text)
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_ESCAPE: Final = "\\x"
+_TO_ESCAPE: Final = re.compile(r"[\ud800-\udfff]|\\(?=x[0-9a-f]{2})")
+_ESCAPED: Final = re.compile(rb"\\x([0-9a-f]{2})")
+
+
+def shown(text: str) -> str:
+    r"""The text as valid Unicode, two different texts never alike; `from_shown` gives it back.
+
+    A byte that is not UTF-8 is `\xff`; the backslash of what only looks like such a byte is `\x5c`. All else is as it is.
+    """
+    if _ESCAPE not in text and is_clean(text):
+        return text
+    return _TO_ESCAPE.sub(lambda found: _by_bytes(found[0]), text)
+
+
+def from_shown(text: str) -> str:
+    """The text that is shown so. What `visible` made of it is read too, and bytes as they are on a command line."""
+    if _ESCAPE not in text:
+        return text
+    return decode_text(_ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), encode_text(text)))
+
+
+def shown_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values of a row, its texts and those in its tuples as `shown` has them."""
+    return tuple(map(_shown_value, row))
+
+
+def _shown_value(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return shown_row(value)
+    return shown(value) if isinstance(value, str) else value
+
+
+_UNSEEN: Final = frozenset(
+    chr(code)
+    for first, last in (
+        (0x034F, 0x034F),
+        (0x115F, 0x1160),
+        (0x17B4, 0x17B5),
+        (0x180B, 0x180F),
+        (0x2800, 0x2800),
+        (0x3164, 0x3164),
+        (0xFE00, 0xFE0F),
+        (0xFFA0, 0xFFA0),
+        (0xE0100, 0xE01EF),
+    )
+    for code in range(first, last + 1)
+)
+"""Characters that Python takes for printable and that show nothing: fillers, selectors, joiners."""
+
+
+def visible(text: str) -> str:
+    r"""The text with everything escaped by its bytes that a terminal obeys or that nobody sees, as `\x1b`.
+
+    Control characters, line ends, characters that turn the direction of writing, blanks other than a space, and bytes that are
+    not UTF-8. Text that is so already stays as it is.
+    """
+    if text.isprintable() and (text.isascii() or _UNSEEN.isdisjoint(text)):
+        return text
+    return "".join(c if c.isprintable() and c not in _UNSEEN else _by_bytes(c) for c in text)
+
+
+def _by_bytes(character: str) -> str:
+    errors = "surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass"
+    return "".join(f"{_ESCAPE}{byte:02x}" for byte in character.encode("utf-8", errors))
 
 
 _ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from offsets_tool.wire.text import shown, visible
 from tests.cli.test_offsets import compacted, invoke
 from tests.oracle.client import Oracle
 from tests.replay.placed import in_order, write_log
@@ -27,6 +28,17 @@ ODD = (
     "'q'",
     "\u2028",
     "\x85",
+    "\ufeffmark",
+    "\ufffd",
+    "?",
+    "\\xff",
+    "=1+1",
+    "'=1",
+    "-",
+    "\x1b[2J",
+    "\u202eright",
+    "a;b",
+    "x" * 999,
 )
 
 
@@ -55,18 +67,36 @@ def test_every_name_is_read_as_kafka_reads_it(tmp_path: Path, oracle: Oracle) ->
 
 
 @pytest.mark.parametrize(
-    ("group", "offset", "line"), [("two\nlines", 5, '"two\nlines",t,0,5\n'), ("h", -1, "h,t,0,-1\n")]
+    ("group", "topic", "offset", "line"),
+    [
+        ("two\nlines", "t", 5, '"two\nlines",t,0,5\n'),
+        ("g", "two\nlines", 5, 'g,"two\nlines",0,5\n'),
+        ("h", "t", -1, "h,t,0,-1\n"),
+    ],
 )
 def test_what_kafka_reads_in_no_file_is_left_out_and_said(
-    tmp_path: Path, oracle: Oracle, group: str, offset: int, line: str
+    tmp_path: Path, oracle: Oracle, group: str, topic: str, offset: int, line: str
 ) -> None:
     """Its tool takes the whole file for broken."""
     error, _ = oracle.reset_plan(line)
     assert error is not None
-    write_log(tmp_path, in_order(commit(group, "t", 0, offset), commit("g", "t", 0, 6)))
+    write_log(tmp_path, in_order(commit(group, topic, 0, offset), commit("g", "t", 0, 6)))
     result = invoke(tmp_path, "--format", "csv")
     assert oracle.reset_plan(result.stdout) == (None, [("g", "t", "0", "6")])
-    assert f"1 offset(s) of group(s) {group!r} are left out" in result.stderr
+    assert f"1 offset(s) of group(s) '{visible(group)}'" in result.stderr
+
+
+@pytest.mark.parametrize(("group", "topic"), [("\udcff", "t"), ("g", "t\udcc3"), ("\udced\udca0\udc80", "t")])
+def test_no_name_that_java_would_read_as_another_is_in_the_csv(
+    tmp_path: Path, group: str, topic: str
+) -> None:
+    """A reset file never names another group: to Java each such name is one with U+FFFD, and so may be another's."""
+    others = [commit(name, "t", 0, 6) for name in ("?", "\ufffd", "\\xff")]
+    write_log(tmp_path, in_order(commit(group, topic, 0, 5), commit(group, topic, 1, 5), *others))
+    result = invoke(tmp_path, "--format", "csv")
+    assert result.stdout_bytes.decode() == "?,t,0,6\n\\xff,t,0,6\n\ufffd,t,0,6\n"
+    assert f"2 offset(s) of group(s) '{shown(group)}'" in result.stderr
+    assert "are not UTF-8" in result.stderr and (shown(topic) in result.stderr or topic == "t")
 
 
 # ---- what it would lack

@@ -30,7 +30,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.views_expiry import all_losses, explained, gone_rows, live_rows
 from offsets_tool.replay.weighing import Ending
 from offsets_tool.rows import LogRecord
-from offsets_tool.wire.text import java_text
+from offsets_tool.wire.text import shown
 from tests import plain_rows
 from tests.absurd_times import write_absurd_times
 from tests.columns.test_history import parts, records_of, rows_of
@@ -106,7 +106,7 @@ def one_at_a_time(moment: Moment, logs: Records, asked: ExpiryAsked) -> list[Any
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
-    return java_text(value) if isinstance(value, str) else value
+    return shown(value) if isinstance(value, str) else value
 
 
 def check(logs: Records) -> int:

@@ -30,7 +30,7 @@ from offsets_tool.replay.loss_history import LossHistory
 from offsets_tool.replay.removal_rows import RemovalRow
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
-from offsets_tool.wire.text import java_text
+from offsets_tool.wire.text import shown
 from tests import plain_rows
 from tests.cases import COMMIT_KEY, commit
 from tests.columns.test_replay import live_segments
@@ -91,8 +91,8 @@ def _plain(row: HistoryRow | RemovalRow) -> dict[str, Any]:
 
 def _value(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [java_text(str(part)) for part in value]
-    return java_text(str(value)) if isinstance(value, str) else value
+        return [shown(str(part)) for part in value]
+    return shown(str(value)) if isinstance(value, str) else value
 
 
 def in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None, partition: int) -> list[HistoryRows]:

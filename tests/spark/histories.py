@@ -22,7 +22,7 @@ from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.removal_rows import RemovalRow
 from offsets_tool.replay.topics import TopicNames
 from offsets_tool.rows import BatchRead
-from offsets_tool.wire.text import java_text
+from offsets_tool.wire.text import shown
 from spark.replay import Replayed, replay
 from tests.spark.lakes import CORPORA
 
@@ -93,8 +93,8 @@ def _told(cluster: str, row: Any) -> dict[str, Any]:
 
 def _value(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [java_text(part) for part in value]
-    return java_text(str(value)) if isinstance(value, str) else value
+        return [shown(part) for part in value]
+    return shown(str(value)) if isinstance(value, str) else value
 
 
 def _rows(path: Path) -> Iterator[Any]:

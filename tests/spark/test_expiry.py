@@ -16,7 +16,6 @@ from offsets_tool.cli import main
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.replay.checkpoint import VERSION
 from offsets_tool.replay.expiry_rows import ExpiryRow, expiry_row
-from offsets_tool.wire.text import java_text
 from spark.compact import compact
 from spark.derive import Derived
 from spark.expiry import ExpiryRequest, expiry
@@ -59,8 +58,7 @@ def said(*args: object) -> list[ExpiryRow]:
 
 
 def _row(row: dict[str, Any]) -> ExpiryRow:
-    texts = {name: java_text(value) for name, value in row.items() if isinstance(value, str)}
-    return expiry_row(row | texts | {name: _epoch(row[name]) for name in _TIMES if row.get(name)})
+    return expiry_row(row | {name: _epoch(row[name]) for name in _TIMES if row.get(name)})
 
 
 def _epoch(text: str) -> int:

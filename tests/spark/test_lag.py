@@ -28,7 +28,7 @@ from offsets_tool.replay.history_rows import OffsetHistoryRow
 from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.topics import TopicNames
 from offsets_tool.rows import BatchRead
-from offsets_tool.wire.text import java_text
+from offsets_tool.wire.text import shown
 from spark.derive import Derived
 from spark.ends import EndsRequest
 from spark.lag import LagRequest, lag
@@ -112,7 +112,7 @@ def plain(
             times = range(-(-min(rows) // grid_ms) * grid_ms, newest + 1, grid_ms)
             rows = {row.at: row for row in lag_on_grid(of, held, ends, times)} | rows
         made += [{"cluster": cluster, **row._asdict()} for row in rows.values()]
-    return _sorted([{k: java_text(v) if type(v) is str else v for k, v in row.items()} for row in made])
+    return _sorted([{k: shown(v) if type(v) is str else v for k, v in row.items()} for row in made])
 
 
 def _histories(changes: list[tuple[int | None, int, Change]]) -> Iterator[OffsetHistoryRow]:

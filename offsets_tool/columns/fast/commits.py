@@ -8,7 +8,7 @@ from typing import Final
 from offsets_tool.columns.fast.interned import NO_TOPIC_ID, topic_id_number
 from offsets_tool.columns.fast.layout import Kind, R, get, put
 from offsets_tool.columns.fast.machine import big_i16, big_i32, big_i64, load_u8, step
-from offsets_tool.columns.fast.utf8 import is_ascii, is_utf8
+from offsets_tool.columns.fast.utf8 import is_ascii, is_utf8, looks_escaped
 
 # Compiled code takes plain integers.
 _KEY: Final = int(R.KEY)
@@ -99,7 +99,9 @@ def _fill(data: int, start: int, metadata: int, size: int, records: int, row: in
 
 @step
 def _kind(metadata: int, size: int) -> int:
-    """Text with a fault is the reference's, which says where it is."""
+    """Text with a fault is the reference's, which says where it is, and text that it shows otherwise."""
+    if looks_escaped(metadata, size):
+        return _REFERENCE
     if is_ascii(metadata, size):
         return _COMMIT
     return _COMMIT_IN_UTF8 if is_utf8(metadata, size) else _REFERENCE

@@ -1,6 +1,7 @@
 """Compiled: the table of what distinct keys say, filled from their bytes, and columns of rows picked from it.
 
-Reads keys that are exactly texts, in faultless UTF-8, and perhaps a partition. Others are the reference decoder's.
+Reads keys that are exactly texts, in faultless UTF-8 that is shown as it is, and perhaps a partition. Others are the reference
+decoder's.
 """
 
 from enum import IntEnum
@@ -19,7 +20,7 @@ from offsets_tool.columns.fast.machine import (
     store_i32,
     store_u8,
 )
-from offsets_tool.columns.fast.utf8 import is_utf8
+from offsets_tool.columns.fast.utf8 import is_utf8, looks_escaped
 
 
 class K(IntEnum):
@@ -136,11 +137,11 @@ def _forget(entry: int) -> None:
 
 @step
 def _text_end(at: int, end: int) -> int:
-    """Where the text ends whose length is at this address; 0 if it is null, too long or has a fault."""
+    """Where the text ends whose length is at this address; 0 if it is null, too long, has a fault or is shown otherwise."""
     if at + 2 > end:
         return 0
     size = big_i16(at)
-    if size < 0 or size > end - at - 2 or not is_utf8(at + 2, size):
+    if size < 0 or size > end - at - 2 or not is_utf8(at + 2, size) or looks_escaped(at + 2, size):
         return 0
     return at + 2 + size  # type: ignore[no-any-return]
 

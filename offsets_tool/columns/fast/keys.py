@@ -14,7 +14,7 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of
-from offsets_tool.wire.text import java_text
+from offsets_tool.wire.text import shown
 
 Array = np.ndarray[Any, Any]
 
@@ -129,4 +129,4 @@ class KeyColumns:
         for name, place in TEXTS.items():
             text = values[name] if name in values else getattr(fields, name, None)
             if text is not None:
-                line[place] = self._names[name].number(java_text(text))
+                line[place] = self._names[name].number(shown(text))

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from offsets_tool.columns.fast.machine import load_u8, step, store_u8
-from offsets_tool.columns.fast.utf8 import sequence_size
+from offsets_tool.columns.fast.utf8 import looks_escaped, sequence_size
 
 _STANDARD: Final = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8
@@ -58,8 +58,10 @@ def write_copy(out: int, at: int, size: int) -> int:
 
 @step
 def write_text(out: int, at: int, size: int) -> int:
-    """A text in quotes, escaped as wire.json.render escapes; 0 if it has a fault."""
+    """A text in quotes, escaped as wire.json.render escapes; 0 if it has a fault or may look like an escaped byte."""
     end = at + size
+    if looks_escaped(at, size):
+        return 0
     store_u8(out, _QUOTE)
     out += 1
     while at < end:

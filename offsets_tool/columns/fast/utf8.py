@@ -1,7 +1,7 @@
-"""Compiled: which bytes are ASCII, and which are UTF-8 without a fault.
+"""Compiled: which bytes are ASCII, which are UTF-8 without a fault, and which may look like an escaped byte.
 
 Faultless as Python's and Java's decoders have it: no overlong form, no surrogate, nothing beyond U+10FFFF, nothing cut. What
-becomes of other text is the reference's to say.
+becomes of other text is the reference's to say, and how text is shown that looks escaped.
 """
 
 from typing import Final
@@ -12,6 +12,10 @@ from offsets_tool.columns.fast.machine import load_u8, load_u64, step
 
 _HIGH_BITS: Final = np.uint64(0x8080808080808080)
 _NONE: Final = np.uint64(0)
+_LOW_BITS: Final = np.uint64(0x0101010101010101)
+_BACKSLASHES: Final = np.uint64(0x5C5C5C5C5C5C5C5C)
+_BACKSLASH: Final = ord("\\")
+_X: Final = ord("x")
 
 
 @step
@@ -31,6 +35,26 @@ def is_utf8(at: int, size: int) -> bool:
             return False
         at = ascii_end(at + length, end)
     return True
+
+
+@step
+def looks_escaped(at: int, size: int) -> bool:
+    """Whether a backslash before an x is in the text at this address."""
+    end = at + size
+    while at + 8 <= end and not _has_backslash(at):
+        at += 8
+    while at + 1 < end:
+        if load_u8(at) == _BACKSLASH and load_u8(at + 1) == _X:
+            return True
+        at += 1
+    return False
+
+
+@step
+def _has_backslash(at: int) -> bool:
+    """Whether one of eight bytes is one."""
+    bytes_ = load_u64(at) ^ _BACKSLASHES
+    return (bytes_ - _LOW_BITS) & ~bytes_ & _HIGH_BITS != _NONE  # type: ignore[no-any-return]
 
 
 @step

@@ -14,7 +14,7 @@ from offsets_tool.columns.fast.names import Names
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Key, decode_key, encode_key
 from offsets_tool.records import RECORD_TYPES
-from offsets_tool.wire.text import java_text
+from offsets_tool.wire.text import shown
 from tests.cases import CASES
 from tests.columns.fast.lanes import assert_same
 from tests.columns.fast.test_lane import batch
@@ -116,7 +116,7 @@ def assert_same_keys(keys: list[bytes]) -> None:
         assert line[K.PARTITION] == getattr(fields, "partition", -1)
         assert tables.text("record_name", number) == decoded.type.name
         group = fields.group if hasattr(fields, "group") else fields.group_id
-        assert tables.text("group", number) == java_text(group)
+        assert tables.text("group", number) == shown(group)
         for name in ("topic", "member_id", "regular_expression"):
             assert tables.text(name, number) == getattr(fields, name, None)
 

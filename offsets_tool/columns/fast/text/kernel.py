@@ -97,6 +97,13 @@ _INSTRUCTION: Final = 24
 _QUOTE: Final = ord('"')
 _BACKSLASH: Final = ord("\\")
 _U: Final = ord("u")
+_DELETE: Final = 0x7F
+_LATIN: Final = 0xC2
+_FIRST_LATIN: Final = 0xA0
+_PUNCTUATION: Final = 0xE2
+_LAST_PUNCTUATION: Final = 0x81
+_ARABIC: Final = 0xD8
+_ARABIC_MARK: Final = 0x9C
 _COLON: Final = ord(":")
 _BRACE: Final = ord("{")
 _HUNDRED: Final = np.uint64(100)
@@ -218,7 +225,10 @@ def write_digits(out: int, value: int) -> int:
 
 @compiled
 def find_marks(data: int, starts: int, sizes: int, count: int, marks: int) -> None:
-    """For each JSON text HAS_PART, if a structure is in it that is in no array, and HAS_CODE, if a character is by its code."""
+    """For each JSON text HAS_PART, if a structure is in it that is in no array, and HAS_CODE, if a character is by its code.
+
+    So are, in the JSON of some, characters that steer a terminal.
+    """
     for number in range(count):
         at = data + load_i64(starts + 8 * number)
         end = at + load_i64(sizes + 8 * number) - 2
@@ -227,7 +237,19 @@ def find_marks(data: int, starts: int, sizes: int, count: int, marks: int) -> No
             byte = load_u8(at)
             if byte == _QUOTE and load_u8(at + 1) == _COLON and load_u8(at + 2) == _BRACE:
                 found |= HAS_PART
-            elif byte == _BACKSLASH and load_u8(at + 1) == _U:
+            elif (byte == _BACKSLASH and load_u8(at + 1) == _U) or (
+                byte >= _DELETE and _is_unsafe(byte, load_u8(at + 1))
+            ):
                 found |= HAS_CODE
             at += 1
         store_i64(marks + 8 * number, found)
+
+
+@step
+def _is_unsafe(byte: int, next_: int) -> bool:
+    """Whether these may begin a control character, or one that turns the direction of writing."""
+    if byte == _DELETE or (byte == _LATIN and next_ < _FIRST_LATIN):
+        return True
+    return (byte == _PUNCTUATION and next_ <= _LAST_PUNCTUATION) or (
+        byte == _ARABIC and next_ == _ARABIC_MARK
+    )

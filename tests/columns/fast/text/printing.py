@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from offsets_tool.cli.event_json import event_json
-from offsets_tool.cli.render import json_line
+from offsets_tool.cli.texts import json_line
 from offsets_tool.columns.fast.interned import Interned
 from offsets_tool.columns.fast.lane import Chunk, Lane
 from offsets_tool.columns.fast.text.printer import Printer
