@@ -17,9 +17,10 @@ from typing import Any, Final, NamedTuple
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.discover import find_segments
+from offsets_tool.log.folders import Kind, listing, look_at, size_of
 from offsets_tool.log.mapping import sha256, sha256_of
 from offsets_tool.log.names import Packing, Segment, SegmentKind, member_source, segment_name
-from offsets_tool.log.open_file import open_file
+from offsets_tool.log.open_file import open_file, read_whole, why
 from offsets_tool.replay.times import LAST_MILLISECOND
 from spark.digest import NO_BYTES
 
@@ -101,7 +102,7 @@ def find_files(
     files: list[File] = []
     for path in paths:
         here = os.path.realpath(path)
-        archives = archive_files(here, columns) if Path(here).exists() else []
+        archives = archive_files(here, columns) if look_at(here).kind in (Kind.FILE, Kind.FOLDER) else []
         files += [_archive(file, cluster, log_partition) for file in archives]
         if any(file.named for file in archives):
             continue
@@ -162,10 +163,9 @@ def _segment(segment: Segment, cluster: str | None, given: str) -> File:
 def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) -> File:
     path = Path(_absolute(file.path))
     if file.kind is ArchiveKind.DELTA:
-        stat, size = (path / _DELTA_LOG).stat(), sum(part.stat().st_size for part in _delta_log(path))
+        stat, size = _stat(path / _DELTA_LOG), sum(map(size_of, _delta_log(path)))
     else:
-        stat = _stat(path)
-        size = stat.st_size if path.is_file() else 0
+        stat, size = _stat(path), size_of(path)
     segment = Segment(path=path.as_posix(), log_partition=log_partition, size=size)
     found = file._replace(path=path)
     return File(
@@ -175,12 +175,18 @@ def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) 
 
 def _absolute(path: str | Path) -> str:
     """Without links, but for a link that leads nowhere: that is what there is to name."""
-    return os.path.realpath(path) if Path(path).exists() else Path(path).absolute().as_posix()
+    leads_somewhere = look_at(path).kind is not Kind.NOWHERE
+    return os.path.realpath(path) if leads_somewhere else Path(path).absolute().as_posix()
 
 
 def _stat(path: str | Path) -> os.stat_result:
     place = Path(path)
-    return place.stat(follow_symlinks=place.exists())
+    try:
+        return place.stat(follow_symlinks=look_at(place).kind is not Kind.NOWHERE)
+    except OSError as error:
+        raise SourceError(
+            place.as_posix(), f"cannot be opened ({why(error)}); check its permissions"
+        ) from error
 
 
 def _time(stat: os.stat_result) -> datetime:
@@ -198,7 +204,7 @@ def digest(file: File, start: int = 0, end: int | None = None) -> str:
     if file.continues:
         return _range_digest(path, start, end)
     if file.archive and file.archive.kind is ArchiveKind.DELTA:
-        return sha256_of(part.read_bytes() for part in _delta_log(Path(path)))
+        return sha256_of(map(read_whole, _delta_log(Path(path))))
     try:
         return sha256(path, file.segment.member)
     except SourceError:
@@ -208,7 +214,7 @@ def digest(file: File, start: int = 0, end: int | None = None) -> str:
 
 
 def _delta_log(table: Path) -> list[Path]:
-    return sorted(part for part in (table / _DELTA_LOG).iterdir() if part.suffix == ".json")
+    return [entry.path for entry in listing(table / _DELTA_LOG) if entry.path.suffix == ".json"]
 
 
 def _range_digest(path: str, start: int, end: int | None) -> str:

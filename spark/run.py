@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from offsets_tool.log.discover import find_topics
+from offsets_tool.log.folders import Kind, look_at
+from offsets_tool.log.topics import find_topics
 from spark.derive import Derived, asked_before, finished
 from spark.ends import EndsRequest
 from spark.expiry import OF_EXPIRY, ExpiryRequest, as_before, expiry
@@ -55,7 +56,7 @@ def run(
 
 def _names_of(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return the topic names that the partition.metadata of data directories say."""
-    found = find_topics(path for path in paths if Path(path).is_dir())
+    found = find_topics(path for path in paths if look_at(path).kind is Kind.FOLDER)
     return {each.topic_id: (each.topic, DIRECTORY) for each in found if each.topic_id}
 
 

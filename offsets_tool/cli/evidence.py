@@ -5,6 +5,7 @@ when an archive or a live topic is read.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -16,6 +17,7 @@ from offsets_tool.cli.sizes import max_batch_bytes_option, parse_limits
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, archive_files
 from offsets_tool.log.discover import find_segments
+from offsets_tool.log.folders import Kind, look_at, size_of
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.mapping import sha256
@@ -122,7 +124,7 @@ class Evidence:
         return parts + [self._archive_part(file) for file in {file.path: file for file in found}.values()]
 
     def _archives(self, path: str) -> list[ArchiveFile]:
-        return archive_files(path, self.columns) if Path(path).exists() else []
+        return archive_files(path, self.columns) if look_at(path).kind in (Kind.FILE, Kind.FOLDER) else []
 
     def _archive_part(self, file: ArchiveFile) -> Part:
         def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
@@ -131,10 +133,11 @@ class Evidence:
             yield from read_archive(
                 file, columns=self.columns, log_partition=self.log_partition, ledger=ledger
             )
-            if file.path.is_file():
+            # Of what cannot be read to its end the ledger says so; a folder has no hash.
+            with suppress(SourceError):
                 ledger.hashed(sha256(file.path.as_posix()))
 
-        size = file.path.stat().st_size if file.path.is_file() else 0
+        size = size_of(file.path)
         return Part(file.path.as_posix(), self.log_partition, size, read, archive=True)
 
     def _live(self, only: frozenset[int]) -> list[Part]:

@@ -19,7 +19,7 @@ from offsets_tool.cli.render import default_format, note
 from offsets_tool.cli.row_route import RowRoute, rows_pay
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import Event
-from offsets_tool.log.discover import find_topics
+from offsets_tool.log.topics import find_topics
 from offsets_tool.replay.as_of import AsOf
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator

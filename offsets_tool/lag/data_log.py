@@ -5,6 +5,7 @@ Times are those that records carry: the clocks of producers, or of the broker wh
 lies in other brokers' directories. Source: LogSegment, TimeIndex, ProducerStateManager (first unstable offset), LogManager.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -18,13 +19,15 @@ from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.lag.time_lag import TimeMethod, Written
 from offsets_tool.log.checkpoints import read_offset_checkpoint
 from offsets_tool.log.crc import Checksums
-from offsets_tool.log.discover import TopicDirectory, find_topics
+from offsets_tool.log.folders import is_file, listing
 from offsets_tool.log.header import HEADER_SIZE_V2, read_header
 from offsets_tool.log.holes import Hole, reason_of
 from offsets_tool.log.indexes import read_offset_index, read_producer_snapshot, read_time_index
 from offsets_tool.log.mapping import map_file
 from offsets_tool.log.names import OFFSETS_TOPIC, SegmentKind, partition_directory, segment_name
 from offsets_tool.log.on_demand import PAGE, BytesOnDemand
+from offsets_tool.log.open_file import why
+from offsets_tool.log.topics import TopicDirectory, find_topics
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import Batch, Codec, TimestampType
 from offsets_tool.wire.longs import MAX_LONG
@@ -32,6 +35,7 @@ from offsets_tool.wire.longs import MAX_LONG
 LOG_START: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARK: Final = "replication-offset-checkpoint"
 _LEGACY: Final = (0, 1)
+_NUMBER: Final = re.compile("[0-9]{1,20}")
 
 
 class _Unverified(Checksums):
@@ -58,7 +62,8 @@ class DataLog:
     def __init__(self, directory: TopicDirectory) -> None:
         self.directory = directory
         self._folder = Path(directory.path)
-        self._segments = sorted(_segments(self._folder))
+        self._files = [entry.path for entry in listing(self._folder)]
+        self._segments = sorted(_segments(self._files))
         """Base offset and file of each segment that is in use."""
         if not self._segments:
             raise SourceError(
@@ -87,7 +92,7 @@ class DataLog:
 
     def _checkpoint(self, name: str) -> int | None:
         path = self._folder.parent / name
-        if not path.is_file():
+        if not is_file(path):
             return None
         at = (self.directory.topic, self.directory.partition)
         return next((entry.offset for entry in read_offset_checkpoint(path) if entry[:2] == at), None)
@@ -95,7 +100,13 @@ class DataLog:
     @cached_property
     def modified_at(self) -> int:
         """When the last segment was written, or copied, in epoch milliseconds."""
-        return int(self._segments[-1][1].stat().st_mtime * 1000)
+        path = self._segments[-1][1]
+        try:
+            return int(path.stat().st_mtime * 1000)
+        except OSError as error:
+            raise SourceError(
+                path.as_posix(), f"cannot be opened ({why(error)}); check its permissions"
+            ) from error
 
     def samples(self, until: int | None = None) -> list[EndSample]:
         """How the end grew, and what it was when the copy was made: `until` then, in epoch milliseconds, else when the file was."""
@@ -150,7 +161,7 @@ class DataLog:
 
     def _snapshot(self, base: int) -> tuple[int, dict[int, int]] | None:
         """The newest that the last segment goes on from: its offset, and the first offset of each producer's open transaction."""
-        paths = [path for path in self._folder.glob("*.snapshot") if path.stem.isdecimal()]
+        paths = [path for path in self._files if path.suffix == ".snapshot" and _NUMBER.fullmatch(path.stem)]
         newest = max(paths, key=lambda path: int(path.stem), default=None)
         if newest is None or int(newest.stem) < base:
             return (base, {}) if base == 0 else None
@@ -195,8 +206,8 @@ def data_logs(paths: Iterable[str]) -> dict[TopicPartition, list[DataLog]]:
     return logs
 
 
-def _segments(folder: Path) -> Iterator[tuple[int, Path]]:
-    for path in folder.iterdir():
+def _segments(files: Iterable[Path]) -> Iterator[tuple[int, Path]]:
+    for path in files:
         name = segment_name(path.name)
         if name is not None and name.kind is SegmentKind.LOG and name.base_offset is not None:
             yield name.base_offset, path
@@ -212,14 +223,14 @@ def _points_of(base: int, path: Path) -> Iterator[tuple[int, int]]:
     if first is not None:
         yield first.base_timestamp, max(base, first.base_offset) + 1
     index = _beside(path, ".timeindex")
-    if index.is_file():
+    if is_file(index):
         yield from ((entry.timestamp, entry.offset + 1) for entry in read_time_index(index).entries)
 
 
 def _position(path: Path, base: int, offset: int) -> int:
     """A byte of the segment where a batch begins, not after the one that holds the offset."""
     index = _beside(path, ".index")
-    if offset <= base or not index.is_file():
+    if offset <= base or not is_file(index):
         return 0
     entries = read_offset_index(index).entries
     i = bisect_right(entries, offset, key=lambda entry: entry.offset)

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.errors import SourceError
-from offsets_tool.lag.samples import EndSample
+from offsets_tool.lag.samples import HIGHEST_PARTITION, EndSample, number
+from offsets_tool.wire.longs import MAX_LONG
 
 _ENDS: Final = frozenset(
     {
@@ -29,7 +30,10 @@ _STARTS: Final = frozenset(
 _LINE: Final = re.compile(
     r"(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)\s*\{(?P<labels>.*)\}\s*(?P<value>\S+)(?:\s+(?P<at>-?\d+))?"
 )
+_LONGEST: Final = 1 << 16
+"""Characters of a line: no metric of an exporter comes near, and other text is not searched for labels."""
 _LABEL: Final = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
+_TOO_FAR: Final = 2.0**63
 _ESCAPED: Final = {r"\n": "\n", r"\"": '"', r"\\": "\\"}
 
 
@@ -52,7 +56,7 @@ def samples_of_answer(answer: Mapping[str, Any], source: str) -> Iterator[EndSam
     """`/api/v1/query` or `query_range`: a vector or a matrix."""
     try:
         yield from _samples(_series(answer), source)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise SourceError(
             source,
             f"is not an answer of Prometheus' query API ({error!r}); save /api/v1/query_range?query=...",
@@ -61,10 +65,10 @@ def samples_of_answer(answer: Mapping[str, Any], source: str) -> Iterator[EndSam
 
 def _lines(text: str, at: int) -> Iterator[_Seen]:
     for line in text.splitlines():
-        match = _LINE.fullmatch(line.strip())
+        match = _LINE.fullmatch(line.strip()) if len(line) <= _LONGEST else None
         if match is not None:
             labels = {name: _unescaped(value) for name, value in _LABEL.findall(match["labels"])}
-            yield _Seen(match["name"], labels, int(match["at"] or at), match["value"])
+            yield _Seen(match["name"], labels, number(match["at"] or at, MAX_LONG), match["value"])
 
 
 def _unescaped(value: str) -> str:
@@ -88,7 +92,9 @@ def _samples(seen: Iterable[_Seen], source: str) -> Iterator[EndSample]:
         if offset is None:
             continue
         topic = one.labels.get("topic", one.labels.get("topic_name", ""))
-        partition = int(one.labels.get("partition", one.labels.get("partition_id", "-1")))
+        partition = number(
+            one.labels.get("partition", one.labels.get("partition_id", "-1")), HIGHEST_PARTITION
+        )
         instance = one.labels.get("instance")
         asked = f"{source}#{instance}" if instance else source
         if topic and partition >= 0:
@@ -100,6 +106,6 @@ def _samples(seen: Iterable[_Seen], source: str) -> Iterator[EndSample]:
 
 
 def _offset(value: str) -> int | None:
-    """Prometheus has floating-point numbers only; NaN and negative ones stand for what is not known."""
+    """Prometheus has floating-point numbers only; NaN, negative and endless ones stand for what is not known."""
     number = float(value)
-    return int(number) if number >= 0 and number != float("inf") else None
+    return int(number) if 0 <= number < _TOO_FAR else None

@@ -14,6 +14,7 @@ from typing import Any, Final
 from offsets_tool.errors import SourceError
 from offsets_tool.lag.prometheus import samples_of_answer, samples_of_text
 from offsets_tool.lag.samples import EndSample, sample_of
+from offsets_tool.log.open_file import read_given_text, why
 
 _GET_OFFSETS: Final = re.compile(r"(?P<topic>[^:,\s]+):(?P<partition>\d+):(?P<offset>-?\d*)")
 _EXPOSITION: Final = re.compile(r"#|[A-Za-z_:][A-Za-z0-9_:]*(\{.*\})?\s+\S")
@@ -26,8 +27,8 @@ def read_ends(path: str | Path, at: int | None = None, *, log_starts: bool = Fal
     `log_starts`: its offsets are those of `kafka-get-offsets --time earliest`.
     """
     source = Path(path).as_posix()
-    text = _text(Path(path))
-    when = int(Path(path).stat().st_mtime * 1000) if at is None else at
+    text = read_given_text(path)
+    when = _written_at(Path(path)) if at is None else at
     samples = list(_samples(text, source, when))
     if not samples:
         raise SourceError(
@@ -40,11 +41,11 @@ def read_ends(path: str | Path, at: int | None = None, *, log_starts: bool = Fal
     return samples
 
 
-def _text(path: Path) -> str:
+def _written_at(path: Path) -> int:
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(path.as_posix(), f"cannot be read as text ({error}); check the path") from error
+        return int(path.stat().st_mtime * 1000)
+    except OSError as error:
+        raise SourceError(path.as_posix(), f"cannot be opened ({why(error)}); check the path") from error
 
 
 def _samples(text: str, source: str, at: int) -> Iterator[EndSample]:
@@ -72,8 +73,8 @@ def _get_offsets(lines: list[str], source: str, at: int) -> Iterator[EndSample]:
 
 def _json(text: str, source: str, at: int) -> Iterator[EndSample]:
     try:
-        whole = json.loads(text)
-    except json.JSONDecodeError:
+        whole = _parsed(text)
+    except ValueError:
         whole = None
     if isinstance(whole, dict) and "data" in whole:
         yield from samples_of_answer(whole, source)
@@ -85,33 +86,53 @@ def _json(text: str, source: str, at: int) -> Iterator[EndSample]:
         yield _row(row, source, number, at)
 
 
+def _parsed(text: str) -> Any:
+    """What JSON says. Raises ValueError, with a sentence, for what is none, or none that anybody writes."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(error.msg) from error
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except ValueError as error:
+        # Python's own limit for the digits of a number, which it would have the reader raise.
+        raise ValueError("a number in it is thousands of digits long") from error
+
+
 def _json_lines(text: str, source: str) -> list[Any]:
     rows = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
-                rows.append(json.loads(line))
-            except json.JSONDecodeError as error:
+                rows.append(_parsed(line))
+            except ValueError as error:
                 raise SourceError(
-                    source, f"line {number} is not JSON ({error.msg}); correct or remove it"
+                    source, f"line {number} is not JSON ({error}); correct or remove it"
                 ) from error
     return rows
 
 
 def _csv(lines: list[str], source: str, at: int) -> Iterator[EndSample]:
     rows = csv.reader(line for line in lines if line.strip())
-    names = [name.strip().lower() for name in next(rows)]
+    names = [name.strip().lower() for name in next(_each(rows, source), [])]
     start = 2
     if len(names) == len(_NO_NAMES) and names[1].isdecimal():
         rows, names, start = csv.reader(line for line in lines if line.strip()), _NO_NAMES, 1
-    for number, row in enumerate(rows, start):
+    for number, row in enumerate(_each(rows, source), start):
         if len(row) != len(names):
             raise SourceError(source, f"row {number} has {len(row)} columns, not {len(names)}")
         yield _row(dict(zip(names, row, strict=True)), source, number, at)
 
 
+def _each(rows: Iterator[list[str]], source: str) -> Iterator[list[str]]:
+    try:
+        yield from rows
+    except csv.Error as error:
+        raise SourceError(source, f"is not CSV that can be read ({error}); correct it") from error
+
+
 def _row(fields: dict[str, Any], source: str, number: int, at: int) -> EndSample:
     try:
         return sample_of(fields, source, at)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise SourceError(source, f"row {number}: {error}; correct or remove it") from error

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.rows import NO_TIMESTAMP
-from offsets_tool.wire.longs import MAX_LONG, MIN_LONG
+from offsets_tool.wire.longs import MAX_LONG
 
 
 class EndMethod(StrEnum):
@@ -68,6 +68,10 @@ OFFSETS: Final[Mapping[str, str]] = {
 """Names under which tables have these offsets, and EndSample's own."""
 
 
+_LONGEST_NUMBER: Final = 40
+HIGHEST_PARTITION: Final = (1 << 31) - 1
+
+
 def sample_of(fields: Mapping[str, Any], source: str = "", at: int | None = None) -> EndSample:
     """A row of a table: topic, partition, at (epoch ms or ISO 8601), and any of OFFSETS; empty and negative mean not known.
 
@@ -84,32 +88,36 @@ def sample_of(fields: Mapping[str, Any], source: str = "", at: int | None = None
         raise ValueError(f"a row needs one of {', '.join(sorted(OFFSETS))}")
     return EndSample(
         str(fields["topic"]),
-        int(fields["partition"]),
+        number(fields["partition"], HIGHEST_PARTITION),
         moment,
         known.get("log_start"),
         known.get("last_stable"),
         known.get("end"),
         source=source,
-        topic_id=fields.get("topic_id") or None,
+        topic_id=str(fields["topic_id"]) if fields.get("topic_id") else None,
     )
 
 
 def _offset(value: Any) -> int | None:
     if value is None or value == "":
         return None
-    offset = _long(int(value))
+    offset = number(value, MAX_LONG)
     return offset if offset >= 0 else None
 
 
-def _long(number: int) -> int:
-    if not MIN_LONG <= number <= MAX_LONG:
-        raise ValueError("a number of more than 64 bits is no offset and no time")
-    return number
+def number(value: Any, highest: int) -> int:
+    """What a table or metric has for a number, from minus `highest` to it. Raises ValueError, with a sentence."""
+    if isinstance(value, str) and len(value) > _LONGEST_NUMBER:
+        raise ValueError(f"{value[:_LONGEST_NUMBER]}... is too long for a number")
+    found = int(value)
+    if not -highest <= found <= highest:
+        raise ValueError(f"{value} is more than {highest}")
+    return found
 
 
 def _time(value: Any) -> int:
     if isinstance(value, int) or str(value).lstrip("-").isdecimal():
-        return _long(int(value))
+        return number(value, MAX_LONG)
     at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return round(at.timestamp() * 1000)

@@ -4,13 +4,16 @@ Read strictly, as Kafka reads them: what is not as declared is a SourceError wit
 Source: CheckpointFile, OffsetCheckpointFile, LeaderEpochCheckpointFile, PartitionMetadataFile, MetaProperties.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
+from offsets_tool.log.open_file import read_text
 
 META_FILE: Final = "meta.properties"
+_NUMBER: Final = re.compile("[+-]?[0-9]{1,19}")
 
 
 class PartitionOffset(NamedTuple):
@@ -92,10 +95,7 @@ def parse_meta_properties(text: str, source: str) -> MetaProperties:
 
 
 def _text(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(str(path), f"cannot be read as text ({error})") from error
+    return read_text(path)
 
 
 def _entries(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -130,9 +130,9 @@ def _field(path: str | Path, number: int, fields: list[str], count: int) -> list
 
 
 def _numbers(path: str | Path, number: int, fields: list[str]) -> list[int]:
-    try:
-        return [int(field) for field in fields]
-    except ValueError:
+    if not all(map(_NUMBER.fullmatch, fields)):
         raise SourceError(
-            str(path), f"line {number} has {' '.join(fields)!r} where numbers belong; correct or remove it"
-        ) from None
+            str(path),
+            f"line {number} has {' '.join(fields)[:80]!r} where numbers belong; correct or remove it",
+        )
+    return [int(field) for field in fields]

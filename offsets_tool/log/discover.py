@@ -1,22 +1,23 @@
 """Finds the segments of `__consumer_offsets` in any mix of files, folders and tars, in a fixed order.
 
 Every copy stays apart: two brokers' files of one partition are two segments with two sources. Other topics' partitions are
-named by `find_topics` and never read. What cannot be looked into, of what was found beside other things (a broken tar, a closed
+never read. What cannot be looked into, of what was found beside other things (a broken tar, a closed
 folder), is a Segment that says why; of what was given itself, a SourceError. Knows nothing about what the files hold.
 """
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.checkpoints import (
     META_FILE,
     MetaProperties,
     read_meta_properties,
-    read_partition_metadata,
 )
+from offsets_tool.log.folders import Entry, Kind, is_file, listing, look_at, walk
 from offsets_tool.log.names import (
     NO_FILE,
     OFFSETS_TOPIC,
@@ -28,21 +29,18 @@ from offsets_tool.log.names import (
     segment_name,
     tar_name,
 )
+from offsets_tool.log.open_file import why
 from offsets_tool.log.tar import find_in_tar
 
 _EXPECTED: Final = (
     f"no segment of {OFFSETS_TOPIC} is here; expected a .log file, a {OFFSETS_TOPIC}-N directory, a broker's data directory,"
     " a directory of those, or a tar of any of them"
 )
-
-
-class TopicDirectory(NamedTuple):
-    """A partition's directory of any topic; `topic_id` is None where no partition.metadata says it."""
-
-    path: str
-    topic: str
-    partition: int
-    topic_id: str | None
+_NOT_THERE: Final = {
+    Kind.OTHER: NO_FILE,
+    Kind.NOWHERE: "a symbolic link that leads nowhere or to itself; give the folder it was meant for",
+    Kind.MISSING: "does not exist; check the path",
+}
 
 
 def find_segments(paths: Iterable[str | Path], log_partition: int | None = None) -> list[Segment]:
@@ -60,25 +58,6 @@ def find_segments(paths: Iterable[str | Path], log_partition: int | None = None)
         for segment in kept:
             found.setdefault((os.path.realpath(segment.path), segment.member), segment)
     return sorted(found.values(), key=_order)
-
-
-def find_topics(paths: Iterable[str | Path]) -> list[TopicDirectory]:
-    """The partition directories of every topic under the paths, with their topic ids: names for what the log gives ids."""
-    found = []
-    for path in paths:
-        for folder, directory in _partition_directories(Path(path)):
-            metadata = folder / "partition.metadata"
-            topic_id = _topic_id(metadata) if metadata.is_file() else None
-            found.append(TopicDirectory(folder.as_posix(), directory.topic, directory.partition, topic_id))
-    return sorted(found)
-
-
-def _topic_id(metadata: Path) -> str | None:
-    try:
-        return read_partition_metadata(metadata).topic_id
-    except SourceError:
-        # It names the topic, as meta.properties names the cluster; what it names can be read without.
-        return None
 
 
 def _order(segment: Segment) -> tuple[str, int, int, str, str]:
@@ -105,22 +84,16 @@ def _nothing(segments: list[Segment], log_partition: int | None) -> str:
 
 
 def _find(path: Path) -> Iterator[Segment]:
-    if path.is_dir():
+    given = look_at(path)
+    if given.kind is Kind.FOLDER:
         segments = list(_find_in_folder(path, _meta_near(path)))
         yield from segments
         if all(segment.unreadable for segment in segments):
             yield from _loose(path)
-    elif path.is_file():
+    elif given.kind is Kind.FILE:
         yield from _find_file(path)
-    elif path.exists():
-        raise SourceError(path.as_posix(), NO_FILE)
-    elif path.is_symlink():
-        raise SourceError(
-            path.as_posix(),
-            "a symbolic link that leads nowhere or to itself; give the folder it was meant for",
-        )
     else:
-        raise SourceError(path.as_posix(), "does not exist; check the path")
+        raise SourceError(path.as_posix(), given.problem or _NOT_THERE[given.kind])
 
 
 def _find_file(path: Path) -> Iterator[Segment]:
@@ -136,89 +109,71 @@ def _find_file(path: Path) -> Iterator[Segment]:
 
 def _meta_near(folder: Path) -> MetaProperties | None:
     """Of the data directory itself, or of the one around a partition's directory."""
-    for candidate in (folder / META_FILE, folder.resolve().parent / META_FILE):
-        if candidate.is_file():
-            return _meta(candidate)
-    return None
+    return _meta_in(folder) or _meta_in(folder.resolve().parent)
 
 
-def _meta(path: Path) -> MetaProperties | None:
+def _meta_in(folder: Path) -> MetaProperties | None:
     """Whose data directory it is; None if that cannot be read, which is no reason not to read the log."""
+    path = folder / META_FILE
     try:
-        return read_meta_properties(path)
+        return read_meta_properties(path) if is_file(path) else None
     except SourceError:
         return None
 
 
-def _find_in_folder(
-    folder: Path, meta: MetaProperties | None, above: frozenset[str] = frozenset()
-) -> Iterator[Segment]:
+def _find_in_folder(top: Path, meta: MetaProperties | None) -> Iterator[Segment]:
     # "." and ".." say nothing; a link's own name says more than what it leads to.
-    directory = offsets_directory(folder.resolve().name if folder.name in ("", "..") else folder.name)
+    directory = offsets_directory(top.resolve().name if top.name in ("", "..") else top.name)
     if directory is not None:
-        yield from _segments_of(folder, directory, meta)
+        yield from _segments_of(top, directory, meta)
         return
-    here = above | {os.path.realpath(folder)}
-    entries = _listing(folder)
-    if any(entry.name == META_FILE and entry.is_file() for entry in entries):
-        meta = _meta(folder / META_FILE)
-    for entry in entries:
+    metas = {top: meta}
+    for entry in walk(top, _may_hold_partitions):
+        folder = entry.path.parent
+        if folder not in metas:
+            metas[folder] = _meta_in(folder) or metas[folder.parent]
         try:
             # All at once: either all of a folder or tar can be listed, or it is unreadable as a whole.
-            yield from list(_find_in_entry(entry, meta, here))
+            yield from list(_find_in_entry(entry, metas[folder]))
         except SourceError as error:
-            yield _unreadable(entry, error.reason)
+            yield _unreadable(entry.path, error.reason)
 
 
-def _find_in_entry(entry: Path, meta: MetaProperties | None, above: frozenset[str]) -> Iterator[Segment]:
-    if entry.is_dir():
-        # A link to a folder above leads to what is being read.
-        if os.path.realpath(entry) not in above and not _is_other_topic(entry):
-            yield from _find_in_folder(entry, meta, above)
-    elif tar_name(entry.name) and entry.is_file():
-        yield from (
-            segment
-            for segment in find_in_tar(entry)
-            if segment.log_partition is not None or segment.unreadable
-        )
+def _may_hold_partitions(folder: Entry) -> bool:
+    return offsets_directory(folder.path.name) is None and not is_other_topic(folder.path)
 
 
-def _listing(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError as error:
-        reason = f"cannot be listed ({error.strerror}); check its permissions"
-        raise SourceError(folder.as_posix(), reason) from error
+def _find_in_entry(entry: Entry, meta: MetaProperties | None) -> Iterator[Segment]:
+    name = entry.path.name
+    if entry.problem:
+        raise SourceError(entry.path.as_posix(), entry.problem)
+    if entry.kind is Kind.FOLDER and (directory := offsets_directory(name)):
+        yield from _segments_of(entry.path, directory, meta)
+    elif entry.kind is Kind.FILE and tar_name(name):
+        found = find_in_tar(entry.path)
+        yield from (each for each in found if each.log_partition is not None or each.unreadable)
 
 
-def _is_other_topic(folder: Path) -> bool:
-    """A partition's directory by name and content: `night-1` may be a folder of copies."""
+def is_other_topic(folder: Path) -> bool:
+    """Whether it is a partition's directory of another topic, by name and content: `night-1` may be a folder of copies."""
     directory = partition_directory(folder.name)
     if directory is None or directory.topic == OFFSETS_TOPIC:
         return False
-    return any(
-        (name := segment_name(file.name)) and name.base_offset is not None for file in _listing(folder)
-    )
+    try:
+        return any(map(_is_segment, listing(folder)))
+    except SourceError:
+        # Whoever lists it meets the same, and says it.
+        return False
 
 
-def _partition_directories(
-    folder: Path, above: frozenset[str] = frozenset()
-) -> Iterator[tuple[Path, PartitionDirectory]]:
-    if not folder.is_dir():
-        return
-    directory = partition_directory(folder.name)
-    if directory is not None and (directory.topic == OFFSETS_TOPIC or _is_other_topic(folder)):
-        yield folder, directory
-        return
-    here = above | {os.path.realpath(folder)}
-    for entry in _listing(folder):
-        if os.path.realpath(entry) not in here:
-            yield from _partition_directories(entry, here)
+def _is_segment(entry: Entry) -> bool:
+    name = segment_name(entry.path.name)
+    return name is not None and name.base_offset is not None
 
 
 def _loose(folder: Path) -> Iterator[Segment]:
     """Segments in a folder that was given itself and is not named by Kafka."""
-    if _is_other_topic(folder):
+    if is_other_topic(folder):
         raise SourceError(
             folder.as_posix(),
             f"a partition of another topic than {OFFSETS_TOPIC}; give the files if it is not",
@@ -229,11 +184,9 @@ def _loose(folder: Path) -> Iterator[Segment]:
 def _segments_of(
     folder: Path, directory: PartitionDirectory | None, meta: MetaProperties | None
 ) -> Iterator[Segment]:
-    for file in _listing(folder):
-        name = segment_name(file.name)
-        is_log = name is not None and name.base_offset is not None
-        if is_log and (file.is_file() or file.is_symlink()):
-            yield _segment(file, directory, meta)
+    for entry in listing(folder):
+        if _is_segment(entry) and entry.kind is not Kind.FOLDER:
+            yield _segment(entry.path, directory, meta)
 
 
 def _segment(path: Path, directory: PartitionDirectory | None, meta: MetaProperties | None) -> Segment:
@@ -257,10 +210,14 @@ def _segment(path: Path, directory: PartitionDirectory | None, meta: MetaPropert
 def _size(path: Path) -> tuple[int, str]:
     """How many bytes a file has, and why they cannot be read."""
     try:
-        size = path.stat().st_size
+        found = path.stat()
     except OSError as error:
-        return 0, f"cannot be opened ({error.strerror}); copy what it stands for if it is a link"
-    return size, "" if os.access(path, os.R_OK) else "cannot be opened; check its permissions"
+        leads_nowhere = look_at(path).kind is Kind.NOWHERE
+        remedy = "copy what the link stands for" if leads_nowhere else "check its permissions"
+        return 0, f"cannot be opened ({why(error)}); {remedy}"
+    if not stat.S_ISREG(found.st_mode):
+        return 0, NO_FILE
+    return found.st_size, "" if os.access(path, os.R_OK) else "cannot be opened; check its permissions"
 
 
 def _unreadable(entry: Path, reason: str) -> Segment:
@@ -270,7 +227,7 @@ def _unreadable(entry: Path, reason: str) -> Segment:
     return Segment(
         path=entry.as_posix(),
         log_partition=directory.partition if directory else None,
-        size=0 if entry.is_dir() else _size(entry)[0],
+        size=_size(entry)[0],
         directory=entry.parent.as_posix(),
         unreadable=reason,
     )

@@ -5,6 +5,7 @@ beside all entries up to it. Knows nothing about the log itself.
 Source: OffsetIndex, TimeIndex, TransactionIndex, AbortedTxn, ProducerStateManager.
 """
 
+import re
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import crc32c
 
 from offsets_tool.errors import SourceError
+from offsets_tool.log.open_file import read_whole
 
 
 class IndexedOffset(NamedTuple):
@@ -67,6 +69,7 @@ class IndexFile(NamedTuple, Generic[Entry]):
     problem: str | None = None
 
 
+_NUMBER: Final = re.compile("[0-9]{1,20}")
 _INDEX: Final = struct.Struct(">ii")
 _TIME: Final = struct.Struct(">qi")
 _TRANSACTION: Final = struct.Struct(">hqqqq")
@@ -130,17 +133,12 @@ def _producer(fields: tuple[int, ...]) -> ProducerState:
 
 
 def _bytes(path: str | Path) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise SourceError(
-            str(path), f"cannot be read ({error.strerror}); check the path and its permissions"
-        ) from error
+    return read_whole(path)
 
 
 def _base_offset(path: str | Path) -> int:
     stem = Path(path).name.split(".")[0]
-    if not stem.isdecimal():
+    if not _NUMBER.fullmatch(stem):
         raise SourceError(
             str(path), "is not named by its base offset, without which its entries mean nothing"
         )

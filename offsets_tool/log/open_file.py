@@ -4,8 +4,10 @@ Only regular files are opened: a pipe or a device would never end. Nothing is ma
 or its disk fails. Knows nothing of what files hold.
 """
 
+import io
 import os
 import stat
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -16,6 +18,7 @@ from offsets_tool.log.names import NO_FILE
 PIECE: Final = 1 << 20
 SMALL_FILE: Final = 64 << 20
 """Bytes up to which a file that is wanted whole is read: no list, index or checkpoint comes near."""
+GIVEN_TEXT: Final = 256 << 20
 
 
 def why(error: Exception) -> str:
@@ -88,3 +91,46 @@ def read_whole(path: str | Path, limit: int = SMALL_FILE) -> bytes:
                 str(path), f"is longer than {limit} bytes, which no such file is; check the path"
             )
     return bytes(content)
+
+
+def read_text(path: str | Path) -> str:
+    """The content of a small text file. SourceError too if it is no text."""
+    try:
+        return read_whole(path).decode()
+    except UnicodeDecodeError as error:
+        raise SourceError(str(path), f"cannot be read as text ({error}); check the path") from error
+
+
+def read_given_text(path: str | Path) -> str:
+    """The text of a file that somebody names, perhaps a pipe of their shell; without a byte order mark.
+
+    SourceError if it cannot be read, is no text, or goes on after GIVEN_TEXT characters.
+    """
+    decoder = getincrementaldecoder("utf-8-sig")()
+    text = io.StringIO()
+    try:
+        for piece in _given_pieces(str(path)):
+            if b"\0" in piece:
+                raise SourceError(str(path), "cannot be read as text (it has zero bytes); check the path")
+            text.write(decoder.decode(piece))
+            if text.tell() > GIVEN_TEXT:
+                raise SourceError(str(path), f"goes on after {GIVEN_TEXT} characters; give a part of it")
+        text.write(decoder.decode(b"", final=True))
+    except (OSError, ValueError) as error:
+        raise SourceError(str(path), f"cannot be read as text ({_said(error)}); check the path") from error
+    return text.getvalue()
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, UnicodeDecodeError) else why(error)
+
+
+def _given_pieces(path: str) -> Iterator[bytes]:
+    # A pipe that nobody writes to is at its end, instead of opening it once somebody does.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        os.set_blocking(descriptor, True)
+        while piece := os.read(descriptor, PIECE):
+            yield piece
+    finally:
+        os.close(descriptor)

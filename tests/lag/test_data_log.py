@@ -14,7 +14,7 @@ from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.lag import lag_at
 from offsets_tool.lag.samples import CommitAt, EndMethod
 from offsets_tool.lag.time_lag import TimeMethod, Written, written_at
-from offsets_tool.log.discover import TopicDirectory, find_topics
+from offsets_tool.log.topics import TopicDirectory, find_topics
 from tests.broker import KRaftBroker
 from tests.cases import FIXTURES
 from tests.lag.story import APPENDED, CREATED, DELETED_BEFORE, EVERY_MS, QUIET, RECORDS, STABLE, tell

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.errors import SourceError
-from offsets_tool.log.discover import find_segments, find_topics
+from offsets_tool.log.discover import find_segments
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import (
     Packing,
@@ -24,6 +24,7 @@ from offsets_tool.log.names import (
     tar_name,
 )
 from offsets_tool.log.segment import read_segment
+from offsets_tool.log.topics import find_topics
 from tests.log import batches
 from tests.log.samples import CORPORA, FIXTURES, SMALL
 

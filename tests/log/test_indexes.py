@@ -182,7 +182,7 @@ def test_any_bytes_are_entries_or_a_problem(tmp_path_factory: pytest.TempPathFac
 def test_an_index_without_its_base_offset_says_nothing(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="base offset"):
         read_offset_index(written(tmp_path, "some.index", b""))
-    with pytest.raises(SourceError, match="cannot be read"):
+    with pytest.raises(SourceError, match="cannot be opened"):
         read_offset_index(tmp_path / f"{BASE}.index")
 
 

@@ -5,7 +5,6 @@ and value too, and a key that is text (of bytes) in its first lines: settings, r
 and ignored like any other file. What cannot be looked into is listed, for its reader to say why. Knows not what rows mean.
 """
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -15,9 +14,14 @@ from typing import Final, NamedTuple
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.columns import check_fields, match_columns
 from offsets_tool.log.archive.lines import first_rows, names_of
+from offsets_tool.log.folders import Entry, Kind, look_at, walk
 from offsets_tool.log.names import NO_FILE, OFFSETS_TOPIC, segment_name, tar_name
+from offsets_tool.log.open_file import why
 
-_JSON_NAME: Final = re.compile(rf".*\.(?:json|jsonl|ndjson)(?:\.(?:gz|zst))?|{OFFSETS_TOPIC}[-+]\d+[-+]\d+.*")
+_JSON_NAME: Final = re.compile(
+    rf".*\.(?:json|jsonl|ndjson)(?:\.(?:gz|zst|bz2|xz|lz4))?|{OFFSETS_TOPIC}[-+]\d+[-+]\d+.*"
+)
+_DELTA_LOG: Final = "_delta_log"
 _PARQUET_MAGIC: Final = b"PAR1"
 
 
@@ -46,34 +50,36 @@ def archive_files(path: str | Path, columns: Mapping[str, str] | None = None) ->
     place = Path(path)
     chosen = columns or {}
     check_fields(chosen)
+    given = look_at(place)
+    if given.kind is Kind.FOLDER:
+        return [file._replace(named=file.path == place) for file in sorted(_folder(place, chosen))]
+    if given.kind is Kind.OTHER:
+        raise SourceError(place.as_posix(), NO_FILE)
     try:
-        if place.is_dir():
-            return [file._replace(named=file.path == place) for file in sorted(_folder(place, chosen))]
-        if place.exists() and not place.is_file():
-            raise SourceError(place.as_posix(), NO_FILE)
         return list(_file(place))
     except OSError as error:
-        reason = f"cannot be opened ({error.strerror}); check the path and its permissions"
+        reason = f"cannot be opened ({why(error)}); check the path and its permissions"
         raise SourceError(place.as_posix(), reason) from error
 
 
 def _folder(top: Path, chosen: Mapping[str, str]) -> Iterator[ArchiveFile]:
-    seen = set()
-    for root, folders, names in os.walk(top, followlinks=True):
-        folder = Path(root)
-        real = os.path.realpath(folder)
-        if real in seen:
-            folders.clear()
-            continue
-        seen.add(real)
-        if "_delta_log" in folders:
-            # Its files are only what the table's log says they are.
-            folders.clear()
-            yield ArchiveFile(folder, ArchiveKind.DELTA)
-            continue
-        folders[:] = [name for name in folders if not _hidden(name)]
-        for name in names:
-            yield from _in_folder(folder / name, chosen)
+    if _is_delta(top):
+        yield ArchiveFile(top, ArchiveKind.DELTA)
+        return
+    for entry in walk(top, _may_hold_archives):
+        if entry.kind is not Kind.FOLDER:
+            yield from _in_folder(entry, chosen)
+        elif not _hidden(entry.path.name) and _is_delta(entry.path):
+            yield ArchiveFile(entry.path, ArchiveKind.DELTA)
+
+
+def _may_hold_archives(folder: Entry) -> bool:
+    # The files of a Delta table are only what its log says they are.
+    return not _hidden(folder.path.name) and not _is_delta(folder.path)
+
+
+def _is_delta(folder: Path) -> bool:
+    return look_at(folder / _DELTA_LOG).kind is Kind.FOLDER
 
 
 def _hidden(name: str) -> bool:
@@ -81,9 +87,10 @@ def _hidden(name: str) -> bool:
     return name.startswith(("_", ".")) and not name.startswith(OFFSETS_TOPIC)
 
 
-def _in_folder(path: Path, chosen: Mapping[str, str]) -> Iterator[ArchiveFile]:
+def _in_folder(entry: Entry, chosen: Mapping[str, str]) -> Iterator[ArchiveFile]:
     """A file of a folder, if its name is one of an archive's: not every file is opened to see what it is."""
-    if _hidden(path.name) or not (path.is_file() or path.is_symlink()):
+    path = entry.path
+    if _hidden(path.name) or entry.kind is Kind.OTHER:
         return
     if path.suffix == ".parquet":
         # Even without Parquet's magic: a file that is cut off must be reported, not passed over.

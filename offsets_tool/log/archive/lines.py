@@ -4,8 +4,10 @@ A line that does not hold what it should is an Unreadable, and the next line is 
 bounded by the longest line it accepts.
 """
 
+import bz2
 import gzip
 import json
+import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -15,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.columns import ColumnPath, Columns
+from offsets_tool.log.open_file import why
 from offsets_tool.rows import Unreadable, UnreadableKind
 
 LONGEST_LINE: Final = 64 << 20
@@ -23,10 +26,12 @@ _PROBED_BYTES: Final = 1 << 20
 
 
 _GZIP: Final = b"\x1f\x8b"
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
-_ZSTD_PIECE: Final = 4096
-_TORN: Final = (OSError, EOFError, zlib.error)
-"""What the end of a cut file raises, pyarrow's zstd (an OSError) included."""
+_BZIP2: Final = b"BZh"
+_XZ: Final = b"\xfd7zX"
+_BY_ARROW: Final = {b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+_ARROW_PIECE: Final = 4096
+_TORN: Final = (OSError, EOFError, zlib.error, lzma.LZMAError, MemoryError)
+"""What the end of a cut file raises, pyarrow's (an OSError) included; MemoryError: of an xz file that asks for too much."""
 
 
 class RowRead(NamedTuple):
@@ -71,12 +76,16 @@ def _open(path: Path) -> Iterator[BufferedIOBase]:
         file.seek(0)
         if magic.startswith(_GZIP):
             yield stack.enter_context(gzip.GzipFile(fileobj=file))
-        elif magic == _ZSTD:
+        elif magic.startswith(_BZIP2):
+            yield stack.enter_context(bz2.BZ2File(file))
+        elif magic == _XZ:
+            yield stack.enter_context(lzma.LZMAFile(file))
+        elif magic in _BY_ARROW:
             import pyarrow as pa  # noqa: PLC0415 - a tenth of a second, for this alone
 
-            inflating = stack.enter_context(pa.CompressedInputStream(file, "zstd"))
+            inflating = stack.enter_context(pa.CompressedInputStream(file, _BY_ARROW[magic]))
             # In small pieces, because a piece in which the file turns out to be cut off is lost as a whole.
-            yield stack.enter_context(BufferedReader(inflating, _ZSTD_PIECE))
+            yield stack.enter_context(BufferedReader(inflating, _ARROW_PIECE))
         else:
             yield file
 
@@ -93,7 +102,7 @@ def first_rows(path: Path) -> list[Mapping[str, Any]]:
                 rows += _rows(line, "latin-1") or ()
     except _TORN as error:
         if not rows:
-            reason = f"cannot be read up to its first line ({error}); copy it again if it is cut off"
+            reason = f"cannot be read up to its first line ({why(error)}); copy it again if it is cut off"
             raise SourceError(path.as_posix(), reason) from error
     return rows
 
@@ -137,7 +146,7 @@ def _read_lines(stream: BufferedIOBase, source: str, encoding: str) -> Iterator[
             line, size = _line(stream)
         except _TORN as error:
             # Size 0: how much the rest would have been is not known.
-            reason = f"the compressed file ends early or is damaged: {error}"
+            reason = f"the file ends early or is damaged: {why(error)}"
             yield Unreadable(source, position, 0, reason, UnreadableKind.TORN_TAIL)
             return
         if not size:

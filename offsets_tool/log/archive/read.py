@@ -14,6 +14,7 @@ from offsets_tool.log.archive.columns import Columns, match_columns, read_row
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.archive.lines import RowRead, RowSource, line_source
 from offsets_tool.log.archive.tables import delta_source, parquet_source
+from offsets_tool.log.folders import size_of
 from offsets_tool.log.ledger import Ledger, whole_file
 from offsets_tool.log.names import OFFSETS_TOPIC
 from offsets_tool.rows import LogRecord, Unreadable, UnreadableKind
@@ -75,7 +76,7 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
             yield from self._read_file(file, opened, columns)
 
     def _lost(self, file: ArchiveFile, reason: str) -> Unreadable:
-        size = file.path.stat().st_size if file.path.is_file() else 0
+        size = size_of(file.path)
         self._ledger.size_grows(size)
         return whole_file(file.path.as_posix(), size, reason)
 

@@ -18,7 +18,7 @@ from offsets_tool.rows import Unreadable, UnreadableKind
 
 _ROWS_AT_ONCE: Final = 8192
 # Damaged names and strings are first seen when they become Python's.
-_BROKEN: Final = (pa.ArrowException, OSError, UnicodeDecodeError)
+_BROKEN: Final = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError)
 
 
 def parquet_source(path: Path) -> RowSource:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.log.open_file import read_given_text, read_whole
 
 # Kafka's names, and librdkafka's where they differ.
 _PLAIN: Final = {
@@ -46,12 +47,7 @@ _ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 def read_client_config(path: str | Path) -> dict[str, str]:
     """A properties file as `--command-config` of Kafka's tools takes it (java.util.Properties). Raises SourceError."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = f"cannot be read as a properties file ({error}); check the path"
-        raise SourceError(Path(path).as_posix(), reason) from error
-    return parse_properties(text)
+    return parse_properties(read_given_text(path))
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -154,11 +150,9 @@ def _check_sasl(options: Mapping[str, Any]) -> None:
 
 def _check_pem(path: Path) -> None:
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SourceError(
-            path.as_posix(), f"cannot be opened ({error.strerror}); check the path in the client properties"
-        ) from error
+        content = read_whole(path)
+    except SourceError as error:
+        raise SourceError(error.path, f"{error.reason} (the client properties name it)") from error
     if _PEM not in content:
         raise UsageError(
             f"{path.as_posix()} is not PEM, the only kind of key and trust store that can be read;"

@@ -44,7 +44,7 @@ def test_a_file(tmp_path: Path) -> None:
     assert read_client_config(path) == {"security.protocol": "SSL"}
     path.write_bytes(b"\xff")
     for bad in (path, tmp_path / "missing"):
-        with pytest.raises(SourceError, match=r"cannot be read as a properties file .*check the path"):
+        with pytest.raises(SourceError, match=r"cannot be read as text .*check the path"):
             read_client_config(bad)
 
 

@@ -1,0 +1,73 @@
+"""The partition directories of every topic, with their topic ids: names for what the log gives ids, and logs to tell lag by.
+
+Directories are found by name and content, and not read. Knows nothing about segments of `__consumer_offsets`.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from offsets_tool.errors import SourceError
+from offsets_tool.log.checkpoints import read_partition_metadata
+from offsets_tool.log.discover import is_other_topic
+from offsets_tool.log.folders import Entry, Kind, look_at, walk
+from offsets_tool.log.names import OFFSETS_TOPIC, PartitionDirectory, partition_directory
+
+
+class TopicDirectory(NamedTuple):
+    """A partition's directory of any topic; `topic_id` is None where no partition.metadata says it."""
+
+    path: str
+    topic: str
+    partition: int
+    topic_id: str | None
+
+
+def find_topics(paths: Iterable[str | Path]) -> list[TopicDirectory]:
+    """The partition directories of every topic under the paths, in order; folders that cannot be listed have none.
+
+    SourceError for a path that cannot be looked at itself.
+    """
+    found = []
+    for path in paths:
+        for folder, directory in _partition_directories(Path(path)):
+            found.append(
+                TopicDirectory(folder.as_posix(), directory.topic, directory.partition, _topic_id(folder))
+            )
+    return sorted(found)
+
+
+def _topic_id(folder: Path) -> str | None:
+    metadata = folder / "partition.metadata"
+    if look_at(metadata).kind is not Kind.FILE:
+        return None
+    try:
+        return read_partition_metadata(metadata).topic_id
+    except SourceError:
+        # It names the topic, as meta.properties names the cluster; what it names can be read without.
+        return None
+
+
+def _partition_directories(top: Path) -> Iterator[tuple[Path, PartitionDirectory]]:
+    given = look_at(top)
+    if given.problem:
+        raise SourceError(top.as_posix(), given.problem)
+    if given.kind is not Kind.FOLDER:
+        return
+    if directory := _directory(top):
+        yield top, directory
+        return
+    for entry in walk(top, _may_hold_others):
+        if entry.kind is Kind.FOLDER and (directory := _directory(entry.path)):
+            yield entry.path, directory
+
+
+def _may_hold_others(folder: Entry) -> bool:
+    return _directory(folder.path) is None
+
+
+def _directory(folder: Path) -> PartitionDirectory | None:
+    directory = partition_directory(folder.name)
+    if directory is not None and (directory.topic == OFFSETS_TOPIC or is_other_topic(folder)):
+        return directory
+    return None
