@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.cli.table import Column, Kind, Table
+from offsets_tool.wire.text import ABSENT
 
 GAP: Final = "  "
 LEAST: Final = 12
@@ -18,8 +19,6 @@ LEGIBLE: Final = 24
 ESSENTIAL: Final = 6
 """How many columns names make room for, down to `LEAST`."""
 CUT: Final = "…"
-ABSENT: Final = "-"
-"""How a cell shows that there is nothing."""
 
 _NUMBER: Final = re.compile(r">?=?-?\d[\d.]*(e[+-]?\d+)?")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d([T ][\d:.]+Z?)?")

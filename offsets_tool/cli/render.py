@@ -15,11 +15,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from offsets_tool.cli.layout import ABSENT, cell_width, lay_out
+from offsets_tool.cli.layout import lay_out
 from offsets_tool.cli.table import Table
 from offsets_tool.cli.texts import ShowText, cell_text, csv_text, json_line
 from offsets_tool.errors import SetupError, UsageError
-from offsets_tool.wire.text import shown, visible
+from offsets_tool.wire.text import ABSENT, in_cell, shown, visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -146,15 +146,7 @@ def _say_left_out(titles: list[str]) -> None:
 
 def _cell(value: Any, texts: ShowText = shown) -> str:
     """One line of text that shows what is there: nothing and an empty text told apart."""
-    return ABSENT if value is None else _quoted(cell_text(value, texts))
-
-
-def _quoted(text: str) -> str:
-    """In quotes where it would be blank, look like a value that is absent, or like one in quotes: no two texts are shown alike."""
-    is_plain = (
-        cell_width(text) and text != ABSENT and not text.startswith(("'", " ")) and not text.endswith(" ")
-    )
-    return text if is_plain else f"'{text}'"
+    return ABSENT if value is None else in_cell(cell_text(value, texts))
 
 
 def note(text: str) -> None:

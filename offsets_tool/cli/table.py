@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from offsets_tool.cli.nearest import did_you_mean
 from offsets_tool.errors import UsageError
+from offsets_tool.wire.text import visible
 
 Value = Callable[[Any], Any]
 """From a row to what its cell is to show: None for what is not there."""
@@ -76,7 +77,7 @@ class Table(NamedTuple):
     @classmethod
     def of_names(cls, names: Iterable[str], *, is_whole: bool = False) -> "Table":
         """A table of fields that nobody has declared, the first the most important."""
-        columns = (_column(name, Kind.UNKNOWN, rank, name) for rank, name in enumerate(names, 1))
+        columns = (_column(visible(name), Kind.UNKNOWN, rank, name) for rank, name in enumerate(names, 1))
         return cls(tuple(columns), is_whole)
 
     @property

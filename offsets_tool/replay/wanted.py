@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fnmatch import translate
 from typing import Final, NamedTuple
 
-from offsets_tool.wire.text import from_shown, shown, visible
+from offsets_tool.wire.text import from_cell, from_shown, shown, visible
 
 _OF_PATTERNS: Final = re.compile(r"[*?[]")
 
@@ -25,7 +25,7 @@ class Names:
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.texts: Final = tuple(dict.fromkeys(texts))
-        self._exact: Final = frozenset(map(from_shown, self.texts))
+        self._exact: Final = frozenset(name for text in self.texts for name in _named(text))
         self._patterns: Final = {
             text: re.compile(translate(visible(text))) for text in self.texts if is_pattern(text)
         }
@@ -67,7 +67,12 @@ class Names:
     def means(self, text: str, name: str) -> bool:
         """Whether this one of the texts means the name."""
         pattern = self._patterns.get(text)
-        return name == from_shown(text) or (pattern is not None and bool(pattern.match(visible(shown(name)))))
+        return name in _named(text) or (pattern is not None and bool(pattern.match(visible(shown(name)))))
+
+
+def _named(text: str) -> tuple[str, str]:
+    """The names that a text may stand for: as JSON lines show it, and as a cell of a table does, which has some in quotes."""
+    return from_shown(text), from_shown(from_cell(text))
 
 
 def is_pattern(text: str) -> bool:

@@ -8,6 +8,7 @@ sequence. `visible` is for screens: nothing in it moves a cursor, sets a colour,
 
 import re
 from typing import Any, Final
+from unicodedata import category
 
 
 def decode_text(data: bytes) -> str:
@@ -91,6 +92,26 @@ def visible(text: str) -> str:
     if text.isprintable() and (text.isascii() or _UNSEEN.isdisjoint(text)):
         return text
     return "".join(c if c.isprintable() and c not in _UNSEEN else _by_bytes(c) for c in text)
+
+
+ABSENT: Final = "-"
+"""How a cell of a table shows that there is nothing."""
+
+
+def in_cell(text: str) -> str:
+    """The text as a cell of a table has it: in quotes where it would be blank, or look like what is absent or like one in quotes.
+
+    Two different texts never look alike; `from_cell` gives it back.
+    """
+    begins_badly = text.startswith(("'", " ")) or category(text[:1] or " ") in ("Mn", "Mc", "Me")
+    is_plain = text not in ("", ABSENT) and not begins_badly and not text.endswith(" ")
+    return text if is_plain else f"'{text}'"
+
+
+def from_cell(text: str) -> str:
+    """The text that a cell shows so; one that no cell has in quotes is as it is."""
+    inner = text[1:-1]
+    return inner if in_cell(inner) == text else text
 
 
 def _by_bytes(character: str) -> str:

@@ -114,3 +114,14 @@ def test_live_groups_are_what_the_brokers_own_tool_lists(active: KRaftBroker) ->
     assert answered and GROUPS[0] not in answered
     shown = rows("--bootstrap-server", active.bootstrap_server)
     assert {row["group"]: row["state"] for row in shown if row["group"] in GROUPS} == answered
+
+
+def test_a_name_is_found_as_a_table_and_as_json_lines_show_it(tmp_path: Path) -> None:
+    """Also where it is empty, a dash, or has quotes itself: nothing is taken for another."""
+    names = ["", "-", "''", " a", "a", "'a'"]
+    write_log(tmp_path, in_order(*(commit(name, "t", 0, 1) for name in names)))
+    table = invoke(tmp_path, "--format", "table", "--show", "group").stdout.splitlines()[1:]
+    for name, shown in zip(sorted(names), table, strict=True):
+        assert shown.strip() and shown != "-"
+        assert name in {row["group"] for row in rows(tmp_path, "--group", shown)}
+        assert name in {row["group"] for row in rows(tmp_path, "--group", name)}

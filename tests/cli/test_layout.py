@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.cli.layout import ABSENT, cell_width, lay_out, shorten
+from offsets_tool.cli.layout import cell_width, lay_out, shorten
 from offsets_tool.cli.render import _cell
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import UsageError
+from offsets_tool.wire.text import ABSENT, from_cell, in_cell
 
 TABLE = Table.of(
     Column.name("GROUP", 1),
@@ -79,6 +80,12 @@ def test_no_two_values_are_shown_alike_and_none_is_blank() -> None:
     assert len(set(shown)) == len(shown)
     assert shown[:4] == ["-", "''", "'-'", "''''"]
     assert all(cell_width(cell) and cell == cell.strip() for cell in shown)
+
+
+@given(st.text(st.sampled_from("'- a\u0301\x00")) | st.text())
+def test_what_a_cell_shows_is_read_again(text: str) -> None:
+    assert from_cell(in_cell(text)) == text
+    assert in_cell(text) in (text, f"'{text}'") and in_cell(text) not in ("", ABSENT)
 
 
 def chosen(*show: str, format_: str = "table", wide: bool = False) -> Table:
