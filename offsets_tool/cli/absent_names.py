@@ -10,9 +10,11 @@ from typing import Final
 
 from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import Part
+from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.moment_notes import number_text, place
 from offsets_tool.cli.names_here import NamesHere
 from offsets_tool.cli.nearest import nearest
+from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.replaying import Replaying
 from offsets_tool.cli.texts import quoted
 from offsets_tool.placement import Homes, find_homes, partition_for
@@ -138,6 +140,16 @@ def nobody(option: str, names: Names) -> Iterator[str]:
     """Of members and instances that were met nowhere in what the other options leave."""
     for text in names.missing:
         yield f"{option} '{text}': nobody among the members of what is asked for is called so{_near(text, names.looked_for)}"
+
+
+def outside(filters: Filters, reading: Reading) -> Iterator[str]:
+    """Where nothing was shown of a range of times: from when the records are."""
+    if reading.has_shown or filters.since.time is filters.until.time is None:
+        return
+    first = [entry.min_timestamp for entry in reading.ledgers if entry.min_timestamp is not None]
+    last = [entry.max_timestamp for entry in reading.ledgers if entry.max_timestamp is not None]
+    if first and last:
+        yield f"nothing is shown: the records here are from {time_text(min(first))} to {time_text(max(last))}"
 
 
 def passed_over(group: str, here: NamesHere) -> str:

@@ -4,7 +4,7 @@ Looks at the partition's records only until one stands as far: no place that loo
 so is told by moment_texts.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from offsets_tool.cli.evidence import Part
@@ -38,20 +38,24 @@ def note_moment(bound: Bound, option: str, parts: list[Part], clock: Clock) -> s
 def note_range(filters: Filters, parts: list[Part], clock: Clock) -> list[str]:
     """As note_moment, of --since and --until. Files without a number may be of any partition: of them nothing is refused."""
     bounds = (("--since", filters.since), ("--until", filters.until))
-    here = {part.log_partition for part in parts}
-    for option, place in ((option, place) for option, bound in bounds for place in bound.places):
-        number = place.log_partition
-        if number not in here:
-            unnumbered = (
-                "; --log-partition tells the number of files that do not say it" if None in here else ""
-            )
-            note(
-                f"{option} {number}:{place.log_offset}: partition {number} is not in this evidence{unnumbered}"
-            )
+    for text in _elsewhere(filters, parts):
+        note(text)
     if any(part.log_partition is None and not part.archive for part in parts):
         return []
     said = (note_moment(bound, option, parts, clock) for option, bound in bounds)
     return [text for text in said if text is not None]
+
+
+def _elsewhere(filters: Filters, parts: list[Part]) -> Iterator[str]:
+    """Places of partitions that are not here. An archive's rows say their partition, and nobody knows it before."""
+    if any(part.log_partition is None and part.archive for part in parts):
+        return
+    here = {part.log_partition for part in parts}
+    unnumbered = "; --log-partition tells the number of files that do not say it" if None in here else ""
+    for option, bound in (("--since", filters.since), ("--until", filters.until)):
+        for number, log_offset in bound.places:
+            if number not in here:
+                yield f"{option} {number}:{log_offset}: partition {number} is not in this evidence{unnumbered}"
 
 
 def _lacking(place: Position, parts: list[Part]) -> str | None:

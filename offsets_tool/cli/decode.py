@@ -5,7 +5,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from offsets_tool.cli.absent_names import AbsentNames, passed_over
+from offsets_tool.cli.absent_names import AbsentNames, outside, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.dialect_output import DUMP_LOG, dump_log_writer, formatter_writer
 from offsets_tool.cli.event_json import event_json, event_summary
@@ -79,7 +79,8 @@ def decode_command(*, output_path: str | None, strict: bool, **options: Any) -> 
     with reading, output(output_path, reading.files) as out:
         write_caption(out, shown_as, said)
         write(out, reading)
-    for text in AbsentNames(filters.wanted, parts, "", passed_over).notes(reading.has_shown):
+    absent = AbsentNames(filters.wanted, parts, "", passed_over)
+    for text in (*absent.notes(reading.has_shown), *outside(filters, reading)):
         note(text)
     reading.finish()
 

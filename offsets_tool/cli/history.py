@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
+from offsets_tool.cli.absent_names import AbsentNames, nobody, outside, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.event_json import shown_time, time_text
 from offsets_tool.cli.evidence import evidence_options
@@ -155,6 +155,7 @@ def _shown(replay: Replaying, asked: Asked) -> Iterator[Happening]:
 def _absent(replay: Replaying, asked: Asked) -> Iterator[str]:
     reading = replay.reading
     yield from AbsentNames(asked.wanted, reading.parts, "", passed_over).notes(reading.has_shown)
+    yield from outside(asked.range, reading)
     yield from nobody("--member", asked.members)
     yield from nobody("--instance", asked.instances)
 

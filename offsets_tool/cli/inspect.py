@@ -60,7 +60,7 @@ Examples:
 def inspect_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
     """Says what LOG... is: files and hashes, offsets and times, formats and codecs, record kinds, gaps, and the ledger.
 
-    The ledger of a file adds up when every byte is in a batch or an unreadable range, and every record was decoded,
+    Times are UTC. The ledger of a file adds up when every byte is in a batch or an unreadable range, and every record was decoded,
     kept raw, or is a control record. What could not be read is named with its place: `unreadable` are ranges of bytes,
     `problems` are records.
     """

@@ -3,7 +3,7 @@
 Who resets groups from a file takes what is not in it for what needs no reset. Knows nothing of how the file is written.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from offsets_tool.cli.moment_notes import number_text
 from offsets_tool.cli.reading import Reading
@@ -29,10 +29,14 @@ def _counted_as_empty(moment: Moment, wanted: Wanted) -> Iterator[str]:
     ends = moment.as_of.ends
     if ends is None:
         return
-    empty = [p for p in moment if p.log_partition not in ends and _holds(p, wanted)]
+    empty = [p for p in moment if _end_of(p, ends) == 0 and _holds(p, wanted)]
     if empty:
         numbers = ", ".join(number_text(p.log_partition) for p in empty)
-        yield f"--as-of names no end of partition(s) {numbers}, which hold such offsets and count as empty"
+        yield f"--as-of names no end, or 0, of partition(s) {numbers}, which hold such offsets and count as empty"
+
+
+def _end_of(p: PartitionMoment, ends: Mapping[int, int]) -> int:
+    return 0 if p.log_partition is None else ends.get(p.log_partition, 0)
 
 
 def _holds(p: PartitionMoment, wanted: Wanted) -> bool:

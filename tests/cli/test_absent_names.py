@@ -131,6 +131,8 @@ def test_what_a_range_leaves_out_is_told_from_what_is_nowhere(tmp_path: Path, co
         "nothing is of all that was asked for together: there is group 'g' from 3:0 to 3:0" in outside.stderr
     )
     assert "together" not in invoke(command, tmp_path, "--group", "h", "--since", "3:1").stderr
+    early = invoke(command, tmp_path, "--since", "2026-01-01").stderr
+    assert "the records here are from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:02.000Z" in early
     elsewhere = invoke(command, tmp_path, "--since", "44:100").stderr
     assert "--since 44:100: partition 44 is not in this evidence" in elsewhere
 

@@ -110,12 +110,14 @@ def two_partitions(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (("--as-of", "3:2"), "no end of partition(s) 4"),
+        (("--as-of", "3:2"), "no end, or 0, of partition(s) 4"),
         (
             ("--as-of", "3:2", "--as-of", "12:9"),
             "partition(s) 12 that --as-of names are not in this evidence",
         ),
-        (("--as-of", "3:2", "--group", "h"), "no end of partition(s) 4"),
+        (("--as-of", "3:2", "--as-of", "4:0"), "no end, or 0, of partition(s) 4"),
+        (("--as-of", "3:00", "--group", "g"), "no end, or 0, of partition(s) 3"),
+        (("--as-of", "3:2", "--group", "h"), "no end, or 0, of partition(s) 4"),
     ],
 )
 def test_partitions_that_count_as_empty_need_partial(
