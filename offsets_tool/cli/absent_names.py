@@ -149,7 +149,7 @@ def outside(filters: Filters, reading: Reading) -> Iterator[str]:
     first = [entry.min_timestamp for entry in reading.ledgers if entry.min_timestamp is not None]
     last = [entry.max_timestamp for entry in reading.ledgers if entry.max_timestamp is not None]
     if first and last:
-        yield f"nothing is shown: the records here are from {time_text(min(first))} to {time_text(max(last))}"
+        yield f"nothing is shown: the records here are from {shown_time(min(first))} to {shown_time(max(last))}"
 
 
 def passed_over(group: str, here: NamesHere) -> str:

@@ -11,6 +11,7 @@ from offsets_tool.cli.partition_logs import uncounted
 from offsets_tool.cli.row_route import rows_pay
 from offsets_tool.events import Event
 from offsets_tool.placement import infer_partitions
+from offsets_tool.wire.text import from_shown
 
 
 class Stretch(NamedTuple):
@@ -58,9 +59,9 @@ class NamesHere:
                 if not isinstance(read, RowsRead) or read.events is None:
                     continue
                 for group, number, first, last in groups_named(read.events):
-                    self._see_group(group, Stretch(number, first, last))
+                    self._see_group(from_shown(group), Stretch(number, first, last))
                 for topic, partition in partitions_named(read.events):
-                    self.topics.setdefault(topic, set()).add(partition)
+                    self.topics.setdefault(from_shown(topic), set()).add(partition)
 
     def _see(self, event: Event) -> None:
         record = event.record

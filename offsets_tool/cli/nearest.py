@@ -1,9 +1,11 @@
-"""The names nearest to one that was mistyped, of as many as there are: a cheap look at all, a careful one at the best of these."""
+"""The names nearest to a mistyped one, as they are shown: a cheap look at all there are, a careful one at the best of these."""
 
 from collections.abc import Collection, Iterable
 from difflib import SequenceMatcher
 from heapq import nlargest
 from typing import Final
+
+from offsets_tool.wire.text import shown
 
 _CAREFULLY: Final = 200
 """Names that are compared letter by letter."""
@@ -22,9 +24,10 @@ def nearest(text: str, names: Collection[str], count: int = 3) -> list[str]:
         return []
     pairs = {asked[at : at + 2] for at in range(max(len(asked) - 1, 1))}
     best = nlargest(
-        _CAREFULLY, ((_shared(pairs, len(asked), _plain(name)), name) for name in _looked_at(asked, names))
+        _CAREFULLY,
+        ((_shared(pairs, len(asked), _plain(shown(name))), name) for name in _looked_at(asked, names)),
     )
-    rated = ((_likeness(asked, _plain(name)), name) for shared, name in best if shared)
+    rated = ((_likeness(asked, _plain(shown(name))), name) for shared, name in best if shared)
     return [name for rate, name in nlargest(count, rated) if rate >= _LIKE]
 
 

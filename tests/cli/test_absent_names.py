@@ -161,6 +161,17 @@ def test_names_are_the_same_by_rows_and_event_by_event(name: str, monkeypatch: p
     assert plainly.partition_counts() == by_rows.partition_counts() == (5,)
 
 
+def test_so_they_are_where_names_are_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = ("\udcff", "\udcfe\udcff", "a\\xff", "two\nlines", "é*")
+    write_log(tmp_path, in_order(*(commit(name, name[::-1], 0, 1) for name in odd)))
+    parts = Evidence(paths=(str(tmp_path),)).parts()
+    plainly = NamesHere(parts)
+    monkeypatch.setattr(row_route, "ROWS_FROM", 0)
+    assert vars(plainly) == vars(NamesHere(parts)) and set(plainly.groups) == set(odd)
+    result = invoke("groups", tmp_path, "--group", r"\xff\xff", "--format", "jsonl")
+    assert r"nearest: '\xff'; of" in result.stderr
+
+
 # ---- nearest names
 
 
