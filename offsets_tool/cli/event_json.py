@@ -14,7 +14,7 @@ from offsets_tool.events import Event, Key, Value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import NO_TIMESTAMP, Batch, LogRecord
 from offsets_tool.wire.json import bytes_text, to_json
-from offsets_tool.wire.text import decode_text
+from offsets_tool.wire.text import ABSENT, decode_text, in_cell
 
 _BATCH_FIELDS = tuple(field.name for field in fields(Batch))
 
@@ -144,4 +144,6 @@ def _value_text(event: Event) -> str | None:
 
 
 def _brief(value: Any) -> str:
-    return f"[{len(value)}]" if isinstance(value, (list, dict)) else str(value)
+    if isinstance(value, (list, dict)):
+        return f"[{len(value)}]"
+    return ABSENT if value is None else in_cell(str(value))

@@ -31,7 +31,7 @@ TABLE = Table.of(
     Column.number("AGE-MS", 5),
     Column.word("AGE-TO", 12),
     Column.number("COMMITS", 8),
-    Column.name("GROUPS", 4, lambda row: " ".join(row["groups"]) or None),
+    Column.name("GROUPS", 4, lambda row: " ".join(row["groups"]) if row["groups"] else None),
 )
 
 _EPILOG = """

@@ -15,6 +15,8 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from tests.cases import FIXTURES
+from tests.replay.placed import in_order, write_log
+from tests.replay.story import commit, group_metadata
 
 CLASSIC = FIXTURES / "corpora" / "4.3.1-classic" / "segments"
 TXN = FIXTURES / "corpora" / "4.3.1-txn" / "segments"
@@ -290,3 +292,10 @@ def test_output_that_cannot_be_written_is_one_sentence(redirection: str) -> None
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert "file" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_table_tells_a_value_that_is_null_from_one_that_is_empty(tmp_path: Path) -> None:
+    write_log(tmp_path, in_order(commit("g", "t", 0, 1), group_metadata("g", 1, protocol_type="")))
+    offset, group = invoke(tmp_path, "--format", "table", "--show", "value").stdout.splitlines()[1:]
+    assert offset.startswith("offset=1 leaderEpoch=-1 metadata='' ")
+    assert group.startswith("protocolType='' generation=1 protocol=- leader=- ")
