@@ -56,6 +56,10 @@ class AbsentNames:
         names = (*self._wanted.groups.texts, *self._wanted.topics.texts)
         if names and not is_shown and not self._wanted.groups.missing and not self._wanted.topics.missing:
             yield from self._together()
+        yield from self.others()
+
+    def others(self) -> Iterator[str]:
+        """Of each text that is somebody's name and as a pattern means others too."""
         yield from _also_others(self._wanted.groups, "group")
         yield from _also_others(self._wanted.topics, "topic")
 

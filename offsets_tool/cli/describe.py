@@ -130,5 +130,7 @@ def _say_some(reason: str, texts: list[str], most: int) -> None:
 
 def _refuse_missing(replay: Replaying, wanted: Wanted, partitions: int | None) -> None:
     absent = AbsentNames(wanted, replay.reading.parts, then(replay.moment), why_not_then(replay), partitions)
+    for text in absent.others():
+        note(text)
     if texts := list(absent.groups()):
         raise OffsetsToolError("; ".join(texts))

@@ -87,7 +87,8 @@ def test_patterns_mean_many(evidence: Path, command: str) -> None:
 
 def test_a_text_that_is_a_name_and_a_pattern_is_said(evidence: Path) -> None:
     said = "group 'v[1]' is there, and as a pattern it means 1 other(s) too; write 'v[[]1]' for it alone"
-    assert said in invoke("offsets", evidence, "--group", "v[1]").stderr
+    for command in ("offsets", "describe", "decode"):
+        assert said in invoke(command, evidence, "--group", "v[1]").stderr
     assert said not in invoke("offsets", evidence, "--group", "v[[]1]").stderr
 
 

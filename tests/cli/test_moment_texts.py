@@ -13,6 +13,7 @@ from offsets_tool.cli import main
 from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.moment_texts import Bound, Clock, Position, parse_bound, parse_time, parse_zone
 from offsets_tool.errors import UsageError
+from spark.cli import main as spark_main
 from tests.replay.placed import in_order, write_log
 from tests.replay.story import commit
 
@@ -202,3 +203,17 @@ def test_a_zone_is_that_of_all_times_of_a_command(tmp_path: Path) -> None:
     asked = ("--since", "1970-01-01 01:00:02", "--until", "1970-01-01 01:00:03")
     assert invoke("decode", tmp_path, *asked, "--tz", "+01:00").stdout.count("\n") == 1
     assert invoke("decode", tmp_path, *asked).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--since", "12:31"), "--since: '12:31' lacks the day; write 'today 12:31'"),
+        (("--until", "1795263000"), "2026-11-21T12:10:00.000Z in seconds"),
+        (("--ends-at", "yesterday"), "--ends-at: 'yesterday' is no time"),
+        (("--tz", "Nowhere"), "there is no zone 'Nowhere'"),
+    ],
+)
+def test_the_lakes_commands_read_times_alike(tmp_path: Path, asked: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(spark_main, ["lag", "--lake", str(tmp_path), *asked])
+    assert result.exit_code == 2 and said in result.stderr
