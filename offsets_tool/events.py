@@ -86,7 +86,7 @@ def decode(record: LogRecord, key_reader: KeyReader | None = None) -> Event:
     """
     if record.is_control:
         return _decode_control(record)
-    found = _Found()
+    found = _Found(record)
     key = _key(record, key_reader or decode_key, found)
     value = _value(key.type, record.value, found) if key and record.value is not None else None
     return Event(
@@ -103,8 +103,8 @@ def decode(record: LogRecord, key_reader: KeyReader | None = None) -> Event:
 class _Found:
     """What was wrong with one record."""
 
-    def __init__(self) -> None:
-        self.problems: list[str] = []
+    def __init__(self, record: LogRecord) -> None:
+        self.problems: list[str] = [] if record.misplaced is None else [_misplaced(record.misplaced)]
         self.kept_raw: str | None = None
 
     def unread(self, problem: str, reason: str) -> None:
@@ -201,11 +201,17 @@ def _oddities(what: str, part: Key | Value) -> list[str]:
     return notes
 
 
+def _misplaced(reason: str) -> str:
+    return f"place: {reason}"
+
+
 def _decode_control(record: LogRecord) -> Event:
+    problem = None if record.misplaced is None else _misplaced(record.misplaced)
     try:
-        return Event(record=record, control=decode_control(record))
+        return Event(record=record, control=decode_control(record), problem=problem)
     except DecodeError as error:
-        return Event(record=record, problem=f"control record: {error}")
+        unread = f"control record: {error}"
+        return Event(record=record, problem=f"{problem}; {unread}" if problem else unread)
 
 
 def _prefix(data: bytes | None) -> int | None:

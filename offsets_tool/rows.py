@@ -95,6 +95,16 @@ class LogRecord:
     crc_valid: bool | None = None
     """Whether `crc` is right; None where there is none."""
     batch: Batch | None = None
+    misplaced: str | None = None
+    """Why it cannot stand at `log_offset`; None where nothing speaks against it. Where it belongs is not known then."""
+
+
+class Misplacement(NamedTuple):
+    """Why a batch, or a record of it, cannot stand where it says."""
+
+    reason: str
+    goes_back: bool
+    """Whether the batch does not begin after those before it."""
 
 
 class UnreadableKind(StrEnum):
@@ -123,8 +133,12 @@ class Unreadable(NamedTuple):
 
 
 class BatchRead(NamedTuple):
-    """One batch and all its records; `records` is empty and `unreadable` says why when the content cannot be read."""
+    """One batch and all its records; `records` is empty and `unreadable` says why when the content cannot be read.
+
+    `misplaced` says why it, or the first such record of it, cannot stand where it says; each such record says so too.
+    """
 
     batch: Batch
     records: tuple[LogRecord, ...]
     unreadable: Unreadable | None = None
+    misplaced: Misplacement | None = None

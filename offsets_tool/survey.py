@@ -56,7 +56,8 @@ class Survey:
         self.delete_horizons += batch.delete_horizon_ms is not None
         self.transactional_batches += batch.is_transactional
         self.leader_epochs.add(batch.partition_leader_epoch)
-        self._see_offsets(batch, len(read.records))
+        if read.misplaced is None:
+            self._see_offsets(batch, len(read.records))
 
     def _see_offsets(self, batch: Batch, records: int) -> None:
         if self._next_offset is not None and batch.base_offset > self._next_offset:

@@ -43,6 +43,10 @@ IsTransactional = Annotated[
     bool | None, "Whether the batch belongs to a transaction; null if an archive does not say."
 ]
 IsControl = Annotated[bool, "Whether this is a control record: a transaction's marker, no data."]
+Misplaced = Annotated[
+    String | None,
+    "Why the record cannot stand at log_offset, by its neighbours or the segment's name: replays leave it out; else null.",
+]
 Run = Annotated[Int64, "The ingest that brought the row; it counts once sources has that run."]
 
 
@@ -78,6 +82,7 @@ class LogRow(NamedTuple):
     delete_horizon_ms: Annotated[
         Int64 | None, "When the cleaner may drop the batch's tombstones, epoch milliseconds; null if not set."
     ]
+    misplaced: Misplaced
     headers: Annotated[tuple[Header, ...], "The record's headers, in order; empty if it has none."]
     key: Annotated[Bytes | None, "The raw key; null if the record has none."]
     value: Annotated[Bytes | None, "The raw value; null in a tombstone."]
@@ -100,6 +105,7 @@ class EventRow(NamedTuple):
     sequence: Sequence
     is_transactional: IsTransactional
     is_control: IsControl
+    misplaced: Misplaced
     control: Annotated[
         String | None,
         "COMMIT, ABORT or another control record's type; null in data and if it cannot be read.",
@@ -206,7 +212,10 @@ class SourceRow(NamedTuple):
     ]
     batches: Annotated[Int64, "Batches, readable or not; 0 in an archive."]
     empty_batches: Annotated[Int64, "Batches that compaction left without records."]
-    out_of_order: Annotated[Int64, "Batches that do not begin after the one before them ended."]
+    out_of_order: Annotated[Int64, "Misplaced batches that do not begin after those before them."]
+    misplaced: Annotated[
+        Int64, "Batches that cannot stand where they say, or with such records: log.misplaced says why."
+    ]
     records: Annotated[Int64, "Records read, all of them in log and events."]
     decoded: Annotated[Int64, "Records with key and value decoded, tombstones too."]
     kept_raw: Annotated[Int64, "Records whose key or value could not be decoded; the raw bytes are in log."]

@@ -43,6 +43,7 @@ def event(record: LogRecord) -> Row:
         "sequence": record.sequence,
         "is_transactional": record.is_transactional,
         "is_control": record.is_control,
+        "misplaced": record.misplaced,
         "control": control.get("type"),
         "coordinator_epoch": control.get("coordinator_epoch"),
         "record_type": decoded.type_id,
@@ -85,7 +86,7 @@ def log(record: LogRecord) -> Row:
     batch = event_json(decode(record)).get("batch") or {}
     in_batch = ("base_offset", "last_offset", "magic", "codec", "partition_leader_epoch", "base_sequence")
     plain = ("log_partition", "log_offset", "timestamp", "timestamp_type", "producer_id", "producer_epoch")
-    flags = ("sequence", "is_transactional", "is_control")
+    flags = ("sequence", "is_transactional", "is_control", "misplaced")
     return {
         **{name: getattr(record, name) for name in (*plain, *flags)},
         **{name: batch.get(name) for name in (*in_batch, "delete_horizon_ms")},

@@ -143,6 +143,7 @@ def _row(part: Part, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
         "batches",
         "empty_batches",
         "out_of_order",
+        "misplaced",
         "elsewhere",
     ):
         row[name] = getattr(entry, name)
@@ -151,6 +152,7 @@ def _row(part: Part, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
     row["unreadable"] = [
         {"position": u.position, "size": u.size, "kind": u.kind, "reason": u.reason} for u in entry.unreadable
     ]
+    row["misplaced_ranges"] = [found._asdict() for found in entry.misplaced_ranges]
     for name in ("first_offset", "last_offset", "min_timestamp", "max_timestamp", "magics", "codecs"):
         row[name] = getattr(entry, name)
     return row | survey.json()

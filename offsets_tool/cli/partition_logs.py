@@ -1,10 +1,12 @@
 """One log of each partition, made of the parts of the evidence: segments by base offset, and archives, whose rows may lie anyhow.
 
 Several segments of a partition follow each other; two copies of one partition are refused, since nothing here decides between them:
-also where their offsets do not meet, for what was deleted between two copies would come back.
+also where their offsets do not meet, for what was deleted between two copies would come back. Records that cannot stand where they
+say are left out, and so are those of a segment that go back behind what the others of its folder have.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -46,7 +48,10 @@ def partition_logs(parts: list[Part], events_of: EventsOf) -> "dict[int | None, 
             _Run(rows[0].record.source, rows[0].record.log_offset, partial(iter, rows))
         )
     order = sorted(runs, key=lambda number: -1 if number is None else number)
-    return {number: PartitionLog(number, sorted(runs[number], key=attrgetter("begins"))) for number in order}
+    return {
+        number: PartitionLog(number, sorted(runs[number], key=attrgetter("begins")), LeftOut())
+        for number in order
+    }
 
 
 def _refuse_copies(parts: list[Part]) -> None:
@@ -69,6 +74,19 @@ def _copy_of(part: Part) -> str | None:
     return segment.directory if in_partition or not part.must_open else None
 
 
+@dataclass(slots=True)
+class LeftOut:
+    """Records that go back behind others of their folder: how many, and the first of them in words."""
+
+    records: int = 0
+    first: str = ""
+
+    def add(self, source: str, log_offset: int, before: str, records: int = 1) -> None:
+        """Some more, the first of them at this offset, which `before` has too or has gone beyond."""
+        self.records += records
+        self.first = self.first or f"offset {log_offset} in {source} is not above what {before} has"
+
+
 class _Run(NamedTuple):
     """Events of one partition from one place, in the order of their offsets."""
 
@@ -84,7 +102,7 @@ def _segment_run(part: Part, events_of: EventsOf) -> _Run:
     begins = part.segment.base_offset if part.segment else 0
     if begins is None:
         # Not named by its base offset: its first record has to say it.
-        first = next(uncounted(part), None)
+        first = next((event for event in uncounted(part) if event.record.misplaced is None), None)
         begins = first.record.log_offset if first else 0
     return _Run(part.source, begins, partial(events_of, part), part)
 
@@ -94,6 +112,7 @@ class PartitionLog(NamedTuple):
 
     log_partition: int | None
     runs: list[_Run]
+    left_out: LeftOut
 
     @property
     def begins(self) -> int:
@@ -102,42 +121,68 @@ class PartitionLog(NamedTuple):
         return self.runs[0].begins if part is not None and part.segment is not None else 0
 
     def events(self) -> Iterator[Event]:
-        """In the order of their offsets; UsageError where two runs have the same."""
-        end, before = -1, ""
+        """In the order of their offsets, each once; UsageError where two runs of different folders have the same."""
+        reached = _Reached(self)
         for run in self.runs:
-            last = end
             for event in run.events():
-                if event.record.log_offset <= last:
-                    raise self._twice(run, event.record.log_offset, before)
-                end = max(end, event.record.log_offset)
-                yield event
-            before = run.source
+                if event.record.misplaced is None and reached.is_new(run, event.record.log_offset):
+                    yield event
 
     def rows(self, rows_of: "Callable[[Part], Iterator[RowsRead]]") -> "Iterator[RowsRead]":
         """The same as rows, where all runs are segments."""
-        end, before = -1, ""
+        reached = _Reached(self)
         for run in self.runs:
             assert run.part is not None
-            last = end
             for read in rows_of(run.part):
-                if read.events is not None:
-                    offsets = read.events.column("log_offset").to_numpy()
-                    if offsets.min() <= last:
-                        raise self._twice(run, int(offsets[offsets <= last][0]), before)
-                    end = max(end, int(offsets.max()))
-                yield read
-            before = run.source
+                yield reached.new_rows(run, read)
 
-    def _twice(self, run: _Run, log_offset: int, before: str) -> UsageError:
-        if self.log_partition is None:
-            return UsageError(
+
+class _Reached:
+    """How far the log has come, run by run."""
+
+    def __init__(self, log: PartitionLog) -> None:
+        self._log_partition = log.log_partition
+        self._left_out = log.left_out
+        self._end = -1
+        self._run: _Run | None = None
+
+    def is_new(self, run: _Run, log_offset: int) -> bool:
+        """Whether a record goes on from what was there; if not, it is left out, or refused as of another copy."""
+        if log_offset > self._end:
+            self._end, self._run = log_offset, run
+            return True
+        self._goes_back(run, log_offset, 1)
+        return False
+
+    def new_rows(self, run: _Run, read: "RowsRead") -> "RowsRead":
+        """The same of rows."""
+        from offsets_tool.columns.rising import rising  # noqa: PLC0415 - NumPy, where rows are
+
+        found = rising(read, self._end)
+        if len(found.back):
+            self._goes_back(run, int(found.back[0]), len(found.back))
+        if found.end > self._end:
+            self._end, self._run = found.end, run
+        return found.read
+
+    def _goes_back(self, run: _Run, log_offset: int, records: int) -> None:
+        before = self._run.source if self._run else run.source
+        if _folder_of(before) == _folder_of(run.source):
+            self._left_out.add(run.source, log_offset, before, records)
+        elif self._log_partition is None:
+            raise UsageError(
                 f"{before} and {run.source} both have offset {log_offset}, and nothing says of which partition they are: "
                 f"{_WHICH}"
             )
-        return UsageError(
-            f"partition {self.log_partition} is here twice: offset {log_offset} is in {before} and in {run.source}; "
-            "name one copy"
-        )
+        else:
+            raise UsageError(
+                f"partition {self._log_partition} is here twice: offset {log_offset} is in {before} and in {run.source}; "
+                "name one copy"
+            )
+
+
+def _folder_of(source: str) -> str:
+    return PurePosixPath(source).parent.as_posix()
 
 
 def _archived(parts: list[Part], events_of: EventsOf) -> dict[int | None, list[Event]]:

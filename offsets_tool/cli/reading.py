@@ -45,6 +45,7 @@ class Reading:
         self._strict = strict
         self._hashes = hashes
         self._unreadable = 0
+        self._misplaced = 0
         self._noted: set[str] = set()
         self._progress = ProgressBar(sum(part.size for part in parts), shown=progress)
 
@@ -85,7 +86,7 @@ class Reading:
         for item in part.read(self._ledger, verify):
             self._see(item)
             yield item
-        self.ledgers.append(self._ledger.entry())
+        self._close(self._ledger)
 
     def through(self, part: Part, read: "Callable[..., Iterator[Read]]") -> Iterator[memoryview | Item]:
         """What a segment holds by the fast lane, counted: text, and items, as `items` has them, in place of the rest."""
@@ -100,7 +101,7 @@ class Reading:
                     self.has_shown = self.has_shown or (isinstance(piece, memoryview) and len(piece) > 0)
                     yield piece
                 self._progress.advance(item.size)
-        self.ledgers.append(self._ledger.entry())
+        self._close(self._ledger)
 
     def rows(self, part: Part, reader: "RowReader", *, counted: bool = True) -> "Iterator[RowsRead]":
         """What a segment holds as rows; counted unless it is read once more."""
@@ -118,9 +119,20 @@ class Reading:
                     self._count_rows(item)
                 yield item
         if counted:
-            self.ledgers.append(ledger.entry())
+            self._close(ledger)
             for unreadable in self.ledgers[-1].unreadable:
                 self._unread(unreadable)
+
+    def _close(self, ledger: Ledger) -> None:
+        """A part has been read: what of it cannot stand where it says is named, and belongs in no state."""
+        self.ledgers.append(entry := ledger.entry())
+        for found in entry.misplaced_ranges:
+            self._misplaced += 1
+            if self._misplaced <= UNREADABLE_SHOWN:
+                note(
+                    f"{entry.source}: {found.records} record(s) in {found.batches} batch(es) at byte {found.position} are "
+                    f"misplaced: {found.reason}"
+                )
 
     def _count_rows(self, read: "RowsRead") -> None:
         self._progress.advance(read.end - read.start)
@@ -173,9 +185,13 @@ class Reading:
 
     def finish(self, where: str = "`offsets-tool inspect` names them") -> None:
         """Says that something could not be read and where it is named; `--strict` ends the program with 3 if there was."""
-        if self._unreadable or self.problems:
-            note(f"{self.problems} record(s) with a problem, {self._unreadable} unreadable range(s); {where}")
-        if self._strict and (self._unreadable or self.problems):
+        if not (self._unreadable or self._misplaced or self.problems):
+            return
+        misplaced = f"{self._misplaced} range(s) of misplaced batches, " if self._misplaced else ""
+        note(
+            f"{self.problems} record(s) with a problem, {misplaced}{self._unreadable} unreadable range(s); {where}"
+        )
+        if self._strict:
             raise SystemExit(STRICT_EXIT)
 
 

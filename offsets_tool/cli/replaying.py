@@ -11,7 +11,7 @@ import click
 from offsets_tool.cli.clock_places import note_moment, write_caption
 from offsets_tool.cli.evidence import Evidence, Part
 from offsets_tool.cli.filters import WHEN, Filters, tz_option
-from offsets_tool.cli.moment_notes import moment_notes, topic_id_notes
+from offsets_tool.cli.moment_notes import moment_notes, number_text, topic_id_notes
 from offsets_tool.cli.moment_texts import Bound, Clock, parse_bound
 from offsets_tool.cli.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
 from offsets_tool.cli.reading import Reading
@@ -193,11 +193,22 @@ def replay_evidence(reading: Reading, moment: Moment, watch_of: WatchOf | None =
     logs = partition_logs(reading.parts, _counted(reading))
     for log in logs.values():
         _replay(moment, log, watch_of, by_rows)
+        _say_left_out(reading, log)
     if again := moment.to_replay_again():
         by_rows = by_rows and by_rows.again()
         logs = partition_logs(reading.parts, uncounted)
         for number in again:
             _replay(moment, logs[number], watch_of, by_rows)
+
+
+def _say_left_out(reading: Reading, log: PartitionLog) -> None:
+    """Segments that reach into each other: what each is by itself, no file's ledger says."""
+    if log.left_out.records:
+        reading.problems += log.left_out.records
+        note(
+            f"partition {number_text(log.log_partition)}: {log.left_out.records} record(s) of segments that reach into each other "
+            f"are left out, the first as {log.left_out.first}"
+        )
 
 
 def _replay(moment: Moment, log: PartitionLog, watch_of: WatchOf | None, by_rows: RowRoute | None) -> None:

@@ -28,7 +28,8 @@ KEYS_KEPT: Final = 65_536
 """Distinct keys remembered decoded: keys of a log partition repeat for as long as its groups commit."""
 
 Raw = tuple[bytes | None, bytes | None, bool]
-"""Key, value, and whether it is a control record."""
+"""Key, value, and whether it is a control record, of one that is not misplaced."""
+_DECODED_FROM: Final = ("key", "value", "is_control", "misplaced")
 
 _ADDED: Final = tuple(name for name in EventRow._fields if name not in LogRow._fields)
 _NO_VALUE: Final = (None,) * 8
@@ -49,7 +50,7 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     key_reader = lru_cache(KEYS_KEPT)(decode_key)
     schema = arrow_schema(EventRow)
     for batch in batches:
-        raw = zip(*(batch.column(name).to_pylist() for name in ("key", "value", "is_control")), strict=True)
+        raw = zip(*(batch.column(name).to_pylist() for name in _DECODED_FROM), strict=True)
         decoded = [_decoded(decode(_record(*fields), key_reader)) for fields in raw]
         yield pa.record_batch(_event_columns(batch, decoded, schema), schema=schema)
 
@@ -92,6 +93,7 @@ def _log_row(record: LogRecord, cluster: str, source: str, run: int) -> LogRow:
         is_transactional=record.is_transactional,
         is_control=record.is_control,
         delete_horizon_ms=batch.delete_horizon_ms if batch else None,
+        misplaced=record.misplaced,
         headers=record.headers,
         key=record.key,
         value=record.value,
@@ -99,7 +101,9 @@ def _log_row(record: LogRecord, cluster: str, source: str, run: int) -> LogRow:
     )
 
 
-def _record(key: bytes | None, value: bytes | None, is_control: bool) -> LogRecord:
+def _record(
+    key: bytes | None, value: bytes | None, is_control: bool, misplaced: str | None = None
+) -> LogRecord:
     """All of a record that decoding looks at."""
     return LogRecord(
         source="",
@@ -109,6 +113,7 @@ def _record(key: bytes | None, value: bytes | None, is_control: bool) -> LogReco
         key=key,
         value=value,
         is_control=is_control,
+        misplaced=misplaced,
     )
 
 

@@ -101,6 +101,7 @@ class RowReader:
             reading.limits,
             fetch=reading.fetch,
         )
+        lane.verdict = reading.verdict(lane.are_in_order)
         yield from lane.read(reading.first, reading.last)
         self._interned = lane.interned
 
@@ -112,7 +113,7 @@ class RowReader:
         from offsets_tool.columns.fast.sums import run_of  # noqa: PLC0415 - NumPy, where there is a lane
 
         assert self._assembler is not None
-        ledger.add_run(run_of(chunk, ledger.last_offset))
+        ledger.add_run(run_of(chunk))
         log, events = self._assembler.rows(chunk, origin, log=self._log)
         count_outcomes(events, ledger)
         return RowsRead(chunk.start, chunk.end, log, events)
@@ -156,14 +157,15 @@ class _Waiting:
 
 def _by_reference(reading: SegmentReading) -> "Iterator[BatchRead | Unreadable]":
     source, partition = reading.segment.source, reading.segment.log_partition
+    verdict = reading.verdict()
     for item in reading.walker.walk(reading.first):
         if item.position >= reading.last:
             break
-        yield (
-            read_content(reading.data, item, source, partition, limits=reading.limits)
-            if isinstance(item, Batch)
-            else item
-        )
+        if isinstance(item, Batch):
+            why = verdict.get(item.position)
+            yield read_content(reading.data, item, source, partition, limits=reading.limits, misplacement=why)
+        else:
+            yield item
 
 
 def _assembler() -> "Assembler":

@@ -5,15 +5,17 @@ and `records` is empty. Knows nothing about files, tails or what keys and values
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from mmap import mmap
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.compression import inflate
 from offsets_tool.log.header import HEADER_SIZE_V2, read_header
 from offsets_tool.log.limits import LIMITS, REMEDY, Limits
+from offsets_tool.log.places import Place, marked
 from offsets_tool.log.records_legacy import read_message, record, unwrap
 from offsets_tool.log.records_v2 import read_records
-from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
+from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Misplacement, Unreadable, UnreadableKind
 
 Readable = bytes | bytearray | memoryview | mmap
 
@@ -45,8 +47,12 @@ def read_content(
     *,
     verify: bool = True,
     limits: Limits = LIMITS,
+    misplacement: Misplacement | None = None,
 ) -> BatchRead:
-    """The records of a batch whose header is known; never raises for what the bytes are."""
+    """The records of a batch whose header is known; never raises for what the bytes are.
+
+    `misplacement` is what log.places says of the batch among the others of its file.
+    """
     if verify and not batch.crc_valid:
         reason = f"the batch at offset {batch.base_offset} has a wrong checksum"
         return BatchRead(batch, (), _unreadable(batch, source, reason, UnreadableKind.CRC))
@@ -56,7 +62,16 @@ def read_content(
     except DecodeError as error:
         reason = f"the batch at offset {batch.base_offset} cannot be read: {error.reason}"
         return BatchRead(batch, (), _unreadable(batch, source, reason, UnreadableKind.CONTENT))
-    return BatchRead(batch, records)
+    records, misplaced = marked(batch, records, misplacement)
+    return BatchRead(batch, records, misplaced=misplaced)
+
+
+def place_of(data: memoryview, batch: Batch, limits: Limits) -> Place:
+    """Where a batch says that it stands. Only the content of a wrapper of magic 0 and 1 tells its first offset."""
+    if batch.magic < 2 and batch.codec is not Codec.NONE:
+        with suppress(DecodeError):
+            batch, _ = _read_legacy(data, batch, "", None, limits)
+    return Place(batch.position, min(batch.base_offset, batch.last_offset), batch.last_offset, batch.magic)
 
 
 def _unreadable(batch: Batch, source: str, reason: str, kind: UnreadableKind) -> Unreadable:

@@ -24,6 +24,7 @@ from offsets_tool.log.names import (
     PartitionDirectory,
     Segment,
     SegmentKind,
+    followed,
     offsets_directory,
     partition_directory,
     segment_name,
@@ -86,7 +87,7 @@ def _nothing(segments: list[Segment], log_partition: int | None) -> str:
 def _find(path: Path) -> Iterator[Segment]:
     given = look_at(path)
     if given.kind is Kind.FOLDER:
-        segments = list(_find_in_folder(path, _meta_near(path)))
+        segments = followed(_find_in_folder(path, _meta_near(path)))
         yield from segments
         if all(segment.unreadable for segment in segments):
             yield from _loose(path)
@@ -98,13 +99,27 @@ def _find(path: Path) -> Iterator[Segment]:
 
 def _find_file(path: Path) -> Iterator[Segment]:
     if tar_name(path.name):
-        segments = find_in_tar(path)
+        segments = followed(find_in_tar(path))
         named = [segment for segment in segments if segment.log_partition is not None or segment.is_rest]
         yield from segments if all(segment.is_rest for segment in named) else named
     elif segment_name(path.name):
-        yield _segment(path, offsets_directory(path.resolve().parent.name), _meta_near(path.parent))
+        directory = offsets_directory(path.resolve().parent.name)
+        segment = _segment(path, directory, _meta_near(path.parent))
+        yield _followed_beside(segment, path.resolve().parent, directory) if directory else segment
     else:
         raise SourceError(path.as_posix(), f"not named like a segment (.log); {_EXPECTED}")
+
+
+def _followed_beside(segment: Segment, folder: Path, directory: PartitionDirectory) -> Segment:
+    """A file that was given itself, with what its partition's folder says of it."""
+    try:
+        beside = list(_segments_of(folder, directory, None))
+    except SourceError:
+        # The folder cannot be listed; the file can be read even so.
+        return segment
+    # By a link, it may have been given in another folder, and by another name.
+    here = segment._replace(path=(folder / Path(segment.path).name).as_posix())
+    return segment._replace(next_offset=followed([here, *beside])[0].next_offset)
 
 
 def _meta_near(folder: Path) -> MetaProperties | None:

@@ -6,7 +6,7 @@ Source: Kafka's DefaultRecordBatch, LegacyRecord and FileLogInputStream.
 """
 
 import struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.crc import Checksums
@@ -22,6 +22,7 @@ HEADER_SIZE_V2: Final = 61
 MAX_INT: Final = 2**31 - 1
 
 _V2: Final = struct.Struct(">qiiBIhiqqqhii")
+_OFFSETS_V2: Final = struct.Struct(">qiiBIhi")
 _LEGACY: Final = struct.Struct(">qiIBB")
 _LONG: Final = struct.Struct(">q")
 _INT: Final = struct.Struct(">i")
@@ -59,6 +60,27 @@ def read_header(data: memoryview, position: int, checksums: Checksums | None = N
     if magic == 2:
         return _read_v2(data, position, size, checksums)
     return _read_legacy(data, position, size, magic, checksums)
+
+
+class Span(NamedTuple):
+    """How many bytes a batch of magic 2 has, and its first and last offset."""
+
+    size: int
+    first: int
+    last: int
+
+
+def read_span(data: memoryview, position: int, checksums: Checksums) -> Span | None:
+    """Of a batch of magic 2 as `read_header` reads it, if its checksum is right; None for all else, sooner than by reading it."""
+    if len(data) - position < HEADER_SIZE_V2 or data[position + MAGIC_AT] != 2:
+        return None
+    first, length, _, _, crc, _, delta = _OFFSETS_V2.unpack_from(data, position)
+    end = position + LOG_OVERHEAD + length
+    if length < _SMALLEST_SIZE[2] or end > len(data) or first < 0 or not 0 <= delta <= MAX_LONG - first:
+        return None
+    if checksums.crc32c(position + 21, end) != crc or _INT.unpack_from(data, position + 57)[0] < 0:
+        return None
+    return Span(length + LOG_OVERHEAD, first, first + delta)
 
 
 def key_at(magic: int) -> int:

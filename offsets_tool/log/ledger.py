@@ -5,12 +5,12 @@ an unreadable range, and every record was decoded, kept raw with a reason, or is
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
+from offsets_tool.rows import BatchRead, Codec, LogRecord, Misplacement, Unreadable, UnreadableKind
 
 
 class Outcome(StrEnum):
@@ -19,6 +19,31 @@ class Outcome(StrEnum):
     DECODED = "decoded"
     KEPT_RAW = "kept raw"
     CONTROL = "control"
+
+
+class MisplacedRange(NamedTuple):
+    """Batches next to each other in a file that cannot stand where they say, or with such records.
+
+    `records` are the misplaced ones; the offsets are what the headers say; `reason` is that of the first.
+    """
+
+    position: int
+    size: int
+    batches: int
+    records: int
+    first_offset: int
+    last_offset: int
+    reason: str
+
+    def joined(self, other: "MisplacedRange") -> "MisplacedRange":
+        """This range and the one right behind it."""
+        return self._replace(
+            size=self.size + other.size,
+            batches=self.batches + other.batches,
+            records=self.records + other.records,
+            first_offset=min(self.first_offset, other.first_offset),
+            last_offset=max(self.last_offset, other.last_offset),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +61,11 @@ class LedgerEntry:
     batches: int
     empty_batches: int
     out_of_order: int
-    """Batches that do not begin after the one before them ended: a damaged offset is not covered by any checksum."""
+    """Misplaced batches that do not begin after those before them, which stand where they say."""
+    misplaced: int
+    """Batches that cannot stand where they say, or with such records (log.places): no checksum covers an offset. Their records are
+    decoded and counted as all others."""
+    misplaced_ranges: tuple[MisplacedRange, ...]
     records: int
     records_unreadable: int
     """What the headers of unreadable batches say that they had."""
@@ -77,11 +106,13 @@ class _Range:
 
 
 class BatchRun(NamedTuple):
-    """Batches that follow each other, summed up. `offsets` and `timestamps`: least and greatest, if there are any."""
+    """Batches that follow each other, all of them where they say, summed up.
+
+    `offsets` and `timestamps`: least and greatest, if there are any.
+    """
 
     batches: int
     empty_batches: int
-    out_of_order: int
     bytes: int
     records: int
     magic: int
@@ -109,6 +140,7 @@ class Ledger:
     _batches: int = 0
     _empty: int = 0
     _out_of_order: int = 0
+    _misplaced: list[MisplacedRange] = field(default_factory=list)
     _records: int = 0
     _records_unreadable: int = 0
     _elsewhere: int = 0
@@ -148,7 +180,7 @@ class Ledger:
         self._in_batches += batch.size
         self._records += len(item.records)
         self._empty += not item.records
-        self._see(batch)
+        self._place(item)
         for record in item.records:
             self._timestamps.see(record.timestamp)
 
@@ -170,11 +202,25 @@ class Ledger:
         self.add(found)
         return found
 
-    def _see(self, batch: Batch) -> None:
-        if self._offsets.last is not None and batch.base_offset <= self._offsets.last:
-            self._out_of_order += 1
-        self._offsets.see(batch.base_offset)
-        self._offsets.see(batch.last_offset)
+    def _place(self, read: BatchRead) -> None:
+        """Offsets of records that are misplaced are none of the file's."""
+        batch = read.batch
+        if read.misplaced is None:
+            self._offsets.see(batch.base_offset)
+            self._offsets.see(batch.last_offset)
+            return
+        found = range_of(read, read.misplaced)
+        self._out_of_order += read.misplaced.goes_back
+        self._offsets_of(record for record in read.records if record.misplaced is None)
+        last = self._misplaced[-1] if self._misplaced else None
+        if last is not None and last.position + last.size == found.position:
+            self._misplaced[-1] = last.joined(found)
+        else:
+            self._misplaced.append(found)
+
+    def _offsets_of(self, records: Iterable[LogRecord]) -> None:
+        for record in records:
+            self._offsets.see(record.log_offset)
 
     def add_run(self, run: BatchRun) -> None:
         """Many batches at once, each of them readable."""
@@ -182,17 +228,11 @@ class Ledger:
         self._empty += run.empty_batches
         self._in_batches += run.bytes
         self._records += run.records
-        self._out_of_order += run.out_of_order
         self._magics.add(run.magic)
         self._codecs.update(run.codecs)
         for seen, values in ((self._offsets, run.offsets), (self._timestamps, run.timestamps)):
             for value in values:
                 seen.see(value)
-
-    @property
-    def last_offset(self) -> int | None:
-        """The highest offset so far."""
-        return self._offsets.last
 
     def count(self, outcome: Outcome, reason: str = "", times: int = 1) -> None:
         """What became of records; a record kept raw has a reason."""
@@ -216,6 +256,8 @@ class Ledger:
             batches=self._batches,
             empty_batches=self._empty,
             out_of_order=self._out_of_order,
+            misplaced=sum(found.batches for found in self._misplaced),
+            misplaced_ranges=tuple(self._misplaced),
             records=self._records,
             records_unreadable=self._records_unreadable,
             decoded=self._outcomes[Outcome.DECODED],
@@ -232,6 +274,15 @@ class Ledger:
             codecs=tuple(sorted(self._codecs)),
             sha256=self._sha256,
         )
+
+
+def range_of(read: BatchRead, misplacement: Misplacement) -> MisplacedRange:
+    """One batch with misplaced records."""
+    batch, reason = read.batch, misplacement.reason
+    records = sum(record.misplaced is not None for record in read.records)
+    return MisplacedRange(
+        batch.position, batch.size, 1, records, batch.base_offset, batch.last_offset, reason
+    )
 
 
 def whole_file(source: str, size: int, reason: str) -> Unreadable:

@@ -5,7 +5,10 @@ Source: Kafka's LogFileUtils and LocalLog.
 """
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
+from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
@@ -23,6 +26,7 @@ _TAR_FILE: Final = re.compile(
 )
 _SHORT: Final = {"tgz": "gz", "tzst": "zst", "tbz": "bz2", "tbz2": "bz2", "txz": "xz"}
 _BASE_OFFSET: Final = re.compile(r"[0-9]{20}")
+_HIGHEST_OFFSET: Final = (1 << 63) - 1
 _HIGHEST_PARTITION: Final = (1 << 31) - 1
 
 
@@ -85,6 +89,8 @@ class Segment(NamedTuple):
     """delete, future or stray: what Kafka had renamed the partition's directory for."""
     cluster_id: str | None = None
     broker_id: int | None = None
+    next_offset: int | None = None
+    """Base offset of the segment that follows it in its partition's directory; None where none is known to."""
     unreadable: str = ""
     """Why nothing of it can be read (a broken tar, a closed folder, a link to nowhere), of what was found beside other files."""
     is_rest: bool = False
@@ -94,6 +100,36 @@ class Segment(NamedTuple):
     def source(self) -> str:
         """The name that records, batches and the ledger carry."""
         return member_source(self.path, self.member)
+
+
+def followed(segments: Iterable[Segment]) -> list[Segment]:
+    """The segments as they were found, each with the base offset of the next one of its partition's directory.
+
+    Only of those in use: what Kafka has set aside, or is about to put in place, overlaps them. Loose files, whose partition no
+    directory names, say nothing about each other.
+    """
+    segments = list(segments)
+    bases: dict[tuple[str, str], set[int]] = {}
+    for segment in filter(_is_in_use, segments):
+        bases.setdefault(_folder(segment), set()).add(segment.base_offset or 0)
+    following = {folder: dict(pairwise(sorted(found))) for folder, found in bases.items()}
+    return [
+        segment._replace(next_offset=following[_folder(segment)].get(segment.base_offset or 0))
+        if _is_in_use(segment)
+        else segment
+        for segment in segments
+    ]
+
+
+def _is_in_use(segment: Segment) -> bool:
+    is_of_partition = segment.log_partition is not None and segment.base_offset is not None
+    return segment.kind is SegmentKind.LOG and is_of_partition
+
+
+def _folder(segment: Segment) -> tuple[str, str]:
+    """The tar, if it is in one, and the folder."""
+    path = PurePosixPath(segment.member or segment.path)
+    return segment.path if segment.member else "", path.parent.as_posix()
 
 
 def member_source(path: str, member: str) -> str:
@@ -121,6 +157,7 @@ def segment_name(name: str) -> SegmentName | None:
     if match is None:
         return None
     base = int(match["stem"]) if _BASE_OFFSET.fullmatch(match["stem"]) else None
+    base = None if base is None or base > _HIGHEST_OFFSET else base
     return SegmentName(base, SegmentKind(match["fate"] or "log"), Packing(match["packing"] or ""))
 
 

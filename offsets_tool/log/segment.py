@@ -5,19 +5,22 @@ Every byte is in a BatchRead or an Unreadable, and ranges that meet add up to th
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
 from offsets_tool.errors import SourceError
-from offsets_tool.log.batch import read_content
+from offsets_tool.log.batch import place_of, read_content
+from offsets_tool.log.crc import Checksums
+from offsets_tool.log.header import HEADER_SIZE_V2, Span, read_span
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.mapping import map_file, raw_pieces, sha256, sha256_of
 from offsets_tool.log.names import Segment
+from offsets_tool.log.places import NONE_MISPLACED, Bounds, Place, Places, Verdict, are_in_order, judge
 from offsets_tool.log.walk import Walker
-from offsets_tool.rows import BatchRead, Unreadable
+from offsets_tool.rows import Batch, BatchRead, Unreadable
 
 _HASH_BESIDE: Final = 1 << 20
 """Bytes from which a thread of its own pays."""
@@ -55,7 +58,7 @@ def read_segment(
         limits=limits,
         ledger=ledger,
     )
-    place = reading.segment
+    place, verdict = reading.segment, reading.verdict()
     for item in reading.walker.walk(reading.first) if reading.first < reading.last else ():
         if item.position >= reading.last:
             break
@@ -69,6 +72,7 @@ def read_segment(
                 place.log_partition,
                 verify=verify,
                 limits=limits,
+                misplacement=verdict.get(item.position),
             )
         )
         if ledger is not None:
@@ -131,6 +135,42 @@ class SegmentReading:
         self._hashing = _Hashing(self.segment, len(mapped.data)) if hashed else None
         if ledger is not None:
             ledger.size(max(0, self.last - self.first))
+
+    def verdict(self, are_in_order: Callable[[Bounds], bool] | None = None) -> Verdict:
+        """Which batches of the whole file cannot stand where they say, whatever range is read.
+
+        `are_in_order` is asked first, where somebody can tell sooner that all of them can.
+        """
+        if self.first >= self.last:
+            return NONE_MISPLACED
+        bounds = Bounds.of(self.segment)
+        if (are_in_order or self._are_in_order)(bounds):
+            return NONE_MISPLACED
+        return judge(Places(self._places()), bounds)
+
+    def _are_in_order(self, bounds: Bounds) -> bool:
+        return are_in_order(self._places(), bounds)
+
+    def _places(self) -> Iterator[Place]:
+        """Of all batches that the walker proves."""
+        position, checksums = 0, Checksums(self.data, self.fetch)
+        while position < len(self.data):
+            span = self._span(position, checksums)
+            if span is not None:
+                yield Place(position, span.first, span.last, 2)
+                position += span.size
+                continue
+            for item in self.walker.walk(position):
+                position = item.position + item.size
+                if isinstance(item, Batch) and item.crc_valid:
+                    yield place_of(self.data, item, self.limits)
+                    if item.magic == 2:
+                        break
+
+    def _span(self, position: int, checksums: Checksums) -> Span | None:
+        self.fetch(position, position + HEADER_SIZE_V2)
+        span = read_span(self.data, position, checksums)
+        return None if span is None or self.fetch(position, position + span.size) else span
 
     def finish(self) -> None:
         """The range has been read to its end: the ledger gets the hash of a whole file, if all of it could be read."""

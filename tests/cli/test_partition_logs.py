@@ -56,11 +56,27 @@ def test_loose_folders_of_nobody_knows_which_partition_are_not_one_log(tmp_path:
     assert result.exit_code == 2 and "nothing says of which partition" in result.stderr
 
 
-def test_segments_of_one_folder_that_reach_into_each_other_are_refused(tmp_path: Path) -> None:
+def test_segments_of_one_folder_that_reach_into_each_other_are_no_copies(tmp_path: Path) -> None:
+    """The name of the second says where the first must end: what goes on is left out, and said."""
     write_log(tmp_path, commits(1, 2, 3))
     write_log(tmp_path, [at._replace(offset=at.offset + 1) for at in commits(4)], base=1)
-    result = invoke(tmp_path)
-    assert result.exit_code == 2 and "partition 3 is here twice: offset 1 is in" in result.stderr
+    assert committed(tmp_path) == {0: 4}
+    result = invoke(tmp_path, "--strict")
+    assert (
+        result.exit_code == 3 and "offset 1 is not below 1, at which the next segment begins" in result.stderr
+    )
+
+
+def test_a_segment_beside_its_own_packed_copy_is_read_once(tmp_path: Path) -> None:
+    folder = write_log(tmp_path, commits(1, 2))
+    (log,) = folder.glob("*.log")
+    (folder / f"{log.name}.gz").write_bytes(gzip.compress(log.read_bytes()))
+    assert committed(tmp_path) == {0: 2}
+    result = invoke(tmp_path, "--strict")
+    assert (
+        result.exit_code == 3
+        and "2 record(s) of segments that reach into each other are left out" in result.stderr
+    )
 
 
 def test_what_kafka_has_set_aside_is_not_replayed_unless_it_is_named(tmp_path: Path) -> None:

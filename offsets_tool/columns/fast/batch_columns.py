@@ -47,6 +47,7 @@ class BatchColumns:
             "sequence": self._sequences(),
             "is_transactional": self._flags(Bit.TRANSACTIONAL),
             "is_control": self._flags(Bit.CONTROL),
+            "misplaced": repeated(None, pa.string(), rows),
             "run": repeated(origin.run, pa.int64(), rows),
         }
 

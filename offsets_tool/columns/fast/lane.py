@@ -20,6 +20,7 @@ from offsets_tool.log.compression import inflate
 from offsets_tool.log.header import CODECS, LOG_OVERHEAD, MAGIC_AT, SHORTEST_HEADER
 from offsets_tool.log.holes import Fetch, all_there
 from offsets_tool.log.limits import LIMITS, Limits
+from offsets_tool.log.places import NONE_MISPLACED, Bounds
 from offsets_tool.log.walk import Walker
 from offsets_tool.rows import Batch, BatchRead, Unreadable
 
@@ -89,6 +90,28 @@ class Lane:
         self._batches = new_table(B)
         self._records = new_table(R)
         self.interned = interned or Interned()
+        self.verdict = NONE_MISPLACED
+        """Which batches cannot stand where they say: these are the reference's."""
+
+    def are_in_order(self, bounds: Bounds) -> bool:
+        """Whether every batch can stand where it says; False too where only the reference can tell."""
+        reached, position, size = (bounds.begin or 0) - 1, 0, len(self._view)
+        while position < size:
+            there = self._fetched(position)
+            count = read_headers(address(self._data), there, position, there, address(self._batches))
+            if not count:
+                items = list(self._references(position, size))
+                # Wrappers of magic 0 and 1 keep their first offset inside.
+                if any(isinstance(item, Batch) and item.crc_valid for item in items):
+                    return False
+                position = items[-1].position + items[-1].size
+                continue
+            batches = self._batches[:, :count]
+            first, last = batches[B.BASE_OFFSET], batches[B.LAST_OFFSET]
+            if first[0] <= reached or (first[1:] <= last[:-1]).any():
+                return False
+            reached, position = int(last[-1]), int(batches[B.POSITION, -1] + batches[B.SIZE, -1])
+        return reached < bounds.end
 
     def read(self, start: int = 0, end: int | None = None) -> Iterator[Read]:
         """The batches that begin from `start`, where one begins, to `end`; by default all."""
@@ -97,21 +120,25 @@ class Lane:
             if self._know_too_much():
                 self.interned = Interned()
             there = self._fetched(position)
-            count = read_headers(
-                address(self._data), there, position, min(end, there), address(self._batches)
-            )
+            sound = self.verdict.next_from(position, min(end, there))
+            count = read_headers(address(self._data), there, position, sound, address(self._batches))
             if count:
                 count = self._of_one_kind(count)
                 position = int(self._batches[B.POSITION, count - 1] + self._batches[B.SIZE, count - 1])
                 yield from self._chunks(count)
             else:
-                for item in self._walker.walk(position):
-                    if item.position >= end:
-                        return
+                for item in self._references(position, end):
                     yield self._by_reference(item)
                     position = item.position + item.size
-                    if self._may_be_ours(position):
-                        break
+
+    def _references(self, position: int, end: int) -> Iterator[Batch | Unreadable]:
+        """What the reference finds from `position` on, up to where the lane may go on."""
+        for item in self._walker.walk(position):
+            if item.position >= end:
+                return
+            yield item
+            if self._may_be_ours(item.position + item.size):
+                return
 
     def _fetched(self, position: int) -> int:
         """Up to where the bytes from a position on are in memory, for what is read at once: the next batches, at least one."""
@@ -144,6 +171,7 @@ class Lane:
             self._log_partition,
             verify=self._verify,
             limits=self._limits,
+            misplacement=self.verdict.get(item.position),
         )
 
     def _of_one_kind(self, count: int) -> int:

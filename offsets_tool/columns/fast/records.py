@@ -18,6 +18,7 @@ TABLES_FULL: Final = -2
 
 # Compiled code takes plain integers.
 _BASE_OFFSET: Final = int(B.BASE_OFFSET)
+_LAST_OFFSET: Final = int(B.LAST_OFFSET)
 _BASE_TIMESTAMP: Final = int(B.BASE_TIMESTAMP)
 _MAX_TIMESTAMP: Final = int(B.MAX_TIMESTAMP)
 _ATTRIBUTES: Final = int(B.ATTRIBUTES)
@@ -45,10 +46,16 @@ def read_records(data: int, batches: int, first: int, last: int, tables: int, re
     for number in range(first, last):
         at, end = get(batches, _BODY_START, number), get(batches, _BODY_END, number)
         count = get(batches, _COUNT, number)
+        before, highest = get(batches, _BASE_OFFSET, number) - 1, get(batches, _LAST_OFFSET, number)
         for index in range(row, row + count):
             at = _read_record(data, at, end, batches, number, tables, records, index)
             if at < 0:
                 return number, row, at
+            offset = get(records, _LOG_OFFSET, index)
+            # Offsets that do not rise within the batch are for the reference to judge.
+            if offset <= before or offset > highest:
+                return number, row, DECLINED
+            before = offset
         if at != end:
             return number, row, DECLINED
         row += count

@@ -46,9 +46,10 @@ class SegmentReader:
             verify=verify,
             fetch=reading.fetch,
         )
+        lane.verdict = reading.verdict(lane.are_in_order)
         for item in lane.read():
             if isinstance(item, Chunk):
-                run = run_of(item, ledger.last_offset)
+                run = run_of(item)
                 ledger.add_run(run)
                 yield ChunkRead(item, run)
                 continue

@@ -12,16 +12,14 @@ from offsets_tool.log.ledger import BatchRun
 Array = np.ndarray[Any, Any]
 
 
-def run_of(chunk: Chunk, last_offset: int | None) -> BatchRun:
-    """The chunk's batches as the ledger takes them; `last_offset` is the highest offset before them."""
+def run_of(chunk: Chunk) -> BatchRun:
+    """The chunk's batches as the ledger takes them; none of them is misplaced."""
     batches, timestamps = chunk.batches, chunk.records[R.TIMESTAMP]
     base, last = batches[B.BASE_OFFSET], batches[B.LAST_OFFSET]
-    before = np.concatenate(([-1 if last_offset is None else last_offset], np.maximum.accumulate(last)[:-1]))
     codecs = _distinct(batches[B.ATTRIBUTES] & Bit.CODEC)
     return BatchRun(
         batches=batches.shape[1],
         empty_batches=int((batches[B.COUNT] == 0).sum()),
-        out_of_order=int((base <= before).sum()),
         bytes=int(batches[B.SIZE].sum()),
         records=chunk.records.shape[1],
         magic=2,

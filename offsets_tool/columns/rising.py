@@ -1,0 +1,40 @@
+"""Rows of a log in the order of its offsets: misplaced records left out, and those that go back behind what was there.
+
+What becomes of the latter the caller decides. Knows nothing about files.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.reading import RowsRead
+
+Array = np.ndarray[Any, Any]
+
+
+class Rising(NamedTuple):
+    """Rows whose offsets rise, up to `end`, and the offsets of those that go back, in their order."""
+
+    read: RowsRead
+    end: int
+    back: Array
+
+
+def rising(read: RowsRead, end: int) -> Rising:
+    """The rows that go on from offset `end`, which is the last that was there."""
+    if read.events is None:
+        return Rising(read, end, np.empty(0, np.int64))
+    offsets = read.events.column("log_offset").to_numpy()
+    placed = read.events.column("misplaced").is_null().to_numpy(zero_copy_only=False)
+    reached = np.maximum.accumulate(np.concatenate(([end], np.where(placed, offsets, -1))))
+    goes_on = placed & (offsets > reached[:-1])
+    back = offsets[placed & ~goes_on]
+    return Rising(read if goes_on.all() else _only(read, goes_on), int(reached[-1]), back)
+
+
+def _only(read: RowsRead, rows: Array) -> RowsRead:
+    if not rows.any():
+        return read._replace(log=None, events=None)
+    log, events = (table and table.filter(pa.array(rows)) for table in (read.log, read.events))
+    return read._replace(log=log, events=events)
