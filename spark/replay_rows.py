@@ -103,8 +103,9 @@ class LakeRows:
         return found.repartitionById(len(work), F.col(UNIT)).sortWithinPartitions("log_offset", "run")
 
     def _rows(self, table: Table, since: int) -> DataFrame:
-        """Rows of files that are part of a log, with their copy, that ingests after `since` brought."""
+        """Rows of files that are part of a log, with their copy, that ingests after `since` brought; but for misplaced records."""
         rows = self._read(table).where((F.col("run") > since) & (F.col("run") <= self._upto))
+        rows = rows.where("misplaced IS NULL")
         return rows.join(F.broadcast(self._copies()), ["cluster", "source", "run"])
 
     def _copies(self) -> DataFrame:

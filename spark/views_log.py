@@ -13,15 +13,18 @@ def _once(table: str, what: str) -> View:
     return View(
         f"{table}_once",
         f"{what}, each place of the log once: where sources overlap (brokers' copies, a file rewritten since, archives that "
-        "repeat themselves), the copy that was ingested last. What Kafka has set aside (.deleted, .cleaned, .swap) is in it too.",
+        "repeat themselves), the copy that was ingested last. What Kafka has set aside (.deleted, .cleaned, .swap) is in it too; "
+        "misplaced records, whose places nobody knows, are not.",
         f"""
         SELECT each.* FROM {table} AS each LEFT ANTI JOIN overlaps USING (cluster, source)
+        WHERE misplaced IS NULL
         UNION ALL
         SELECT * EXCEPT (copy) FROM (
           SELECT each.*, row_number() OVER (
             PARTITION BY cluster, log_partition, log_offset, nvl2(log_partition, NULL, source)
             ORDER BY run DESC, source DESC) AS copy
-          FROM {table} AS each LEFT SEMI JOIN overlaps USING (cluster, source))
+          FROM {table} AS each LEFT SEMI JOIN overlaps USING (cluster, source)
+          WHERE misplaced IS NULL)
         WHERE copy = 1
         """,
         {},

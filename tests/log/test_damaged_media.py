@@ -177,7 +177,8 @@ def test_a_batch_with_a_hole_proves_nothing_though_its_checksum_is_right() -> No
 @pytest.mark.parametrize("cut", [0.0, 0.4, 0.99])
 @pytest.mark.parametrize("count", [40, 7_000])
 def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, count: int, cut: float) -> None:
-    data = log(count)
+    # Places are judged before the first batch is given: of a file that is kept in memory, nothing is read again.
+    data = log(count, size=200 if count == 40 else 6_000)
     path, left = tmp_path / "some.log", int(len(data) * cut)
     path.write_bytes(data)
     ledger = Ledger("here")
