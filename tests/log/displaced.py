@@ -64,7 +64,7 @@ def displaced(chance: random.Random) -> bytes:
     for _ in range(chance.randint(0, 4)):
         at = chance.randrange(len(batches))
         match chance.choice(("flip", "flip", "move", "swap", "twice", "junk", "broken")):
-            case "flip":
+            case "flip" if len(batches[at]) > 16:
                 batches[at] = flipped(chance, batches[at])
             case "move":
                 batches[at] = moved(batches[at], chance.choice((0, 1, 50, 2**31, 2**47, 2**62, 2**63 - 1)))
@@ -75,6 +75,6 @@ def displaced(chance: random.Random) -> bytes:
                 batches.insert(chance.randrange(len(batches)), batches[at])
             case "junk":
                 batches.insert(at, chance.randbytes(chance.randint(1, 60)))
-            case _:
+            case "broken" | "flip":
                 batches[at] = batches[at][:-1] + bytes([batches[at][-1] ^ 1])
     return b"".join(batches)
