@@ -14,7 +14,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.log.names import Packing, member_source, segment_name
 from offsets_tool.log.on_demand import BLOCK, BytesOnDemand
 from offsets_tool.log.open_file import OpenFile, open_file, why
-from offsets_tool.log.packed import expand_whole
+from offsets_tool.log.packed import expand_segment
 from offsets_tool.log.tar_index import tar_index
 
 
@@ -28,7 +28,7 @@ def map_file(path: str, member: str = "", *, block: int = BLOCK) -> BytesOnDeman
     place = tar.find(path, member)
     if packing is Packing.NONE:
         return BytesOnDemand(tar.file, place.start, place.size, block=block)
-    inside = expand_whole(tar.file, packing, member_source(path, member), place.start, place.size)
+    inside = expand_segment(tar.file, packing, member_source(path, member), place.start, place.size)
     return BytesOnDemand(inside, block=block)
 
 
@@ -77,4 +77,4 @@ def _expanded(path: str, packing: Packing) -> OpenFile:
 @lru_cache(maxsize=2)
 def _expanded_once(path: str, packing: Packing, _mtime: int, _size: int) -> OpenFile:
     """One file may be read in several pieces; it is not decompressed for each."""
-    return expand_whole(open_file(path), packing, path)
+    return expand_segment(open_file(path), packing, path)

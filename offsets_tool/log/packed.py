@@ -25,6 +25,9 @@ from offsets_tool.log.names import Packing
 from offsets_tool.log.on_demand import PAGE, BytesOnDemand
 from offsets_tool.log.open_file import PIECE, OpenFile
 
+LONGEST_SEGMENT: Final = 1 << 31
+"""Bytes: `log.segment.bytes` is an int."""
+_UNBOUNDED: Final = 1 << 63
 _XZ_MEMORY: Final = 256 << 20
 """Four times what xz -9 asks for."""
 _BROKEN: Final = (
@@ -46,19 +49,27 @@ class Expanded(NamedTuple):
 
 
 def expand(
-    packed: OpenFile, packing: Packing, source: str, start: int = 0, size: int | None = None
+    packed: OpenFile,
+    packing: Packing,
+    source: str,
+    start: int = 0,
+    size: int | None = None,
+    *,
+    most: int = _UNBOUNDED,
 ) -> Expanded:
-    """Decompress a file, or a range of it, as far as it goes. SourceError where there is no room for it."""
+    """Decompress a file, or a range of it, as far as it goes. SourceError for more bytes than `most`, or than there is room for."""
     part = _Part(packed, start, packed.size - start if size is None else size)
     with tempfile.NamedTemporaryFile(prefix="offsets-tool-") as file:
-        room = shutil.disk_usage(file.name).free // 2
+        room = min(most, shutil.disk_usage(file.name).free // 2)
         problem = None
         try:
             _INFLATE[packing](part, file, room)
         except _NoRoom as error:
-            raise SourceError(
-                source, f"cannot be decompressed ({error}); set TMPDIR to a larger disk"
-            ) from error
+            if room == most:
+                reason = f"is not decompressed: more than {most} bytes come out, and no log segment has so many; look at it by hand"
+            else:
+                reason = f"cannot be decompressed ({error}); set TMPDIR to a larger disk"
+            raise SourceError(source, reason) from error
         except SourceError as error:
             problem = error.reason
         except _BROKEN as error:
@@ -66,11 +77,11 @@ def expand(
         return Expanded(OpenFile(source, os.dup(file.fileno())), problem)
 
 
-def expand_whole(
+def expand_segment(
     packed: OpenFile, packing: Packing, source: str, start: int = 0, size: int | None = None
 ) -> OpenFile:
-    """Decompress a file, or a range of it. SourceError for one that is cut off or damaged too."""
-    expanded = expand(packed, packing, source, start, size)
+    """Decompress a log segment, or a range of a file that is one. SourceError for one that is cut off or damaged too."""
+    expanded = expand(packed, packing, source, start, size, most=LONGEST_SEGMENT)
     if expanded.problem is not None:
         raise SourceError(
             source,

@@ -9,6 +9,7 @@ from typing import Final
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.draft import draft_of
 from offsets_tool.log.header import increment_sequence
+from offsets_tool.log.limits import REMEDY
 from offsets_tool.rows import Batch, Header, LogRecord, TimestampType
 from offsets_tool.wire.longs import MAX_LONG
 
@@ -139,8 +140,10 @@ class _Reader:
 
     def _headers(self, count: int, at: int) -> tuple[tuple[Header, ...], int]:
         self._headers_left -= count
-        if count < 0 or self._headers_left < 0 or 2 * count > len(self._content) - at:
+        if count < 0 or 2 * count > len(self._content) - at:
             raise DecodeError(f"{count} headers in a record are impossible", at)
+        if self._headers_left < 0:
+            raise DecodeError(f"its records have too many headers, one of them {count}, {REMEDY}", at)
         headers: list[Header] = []
         for _ in range(count):
             key, at = self._bytes(at)
