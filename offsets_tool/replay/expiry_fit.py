@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from offsets_tool.replay.changes import CommittedOffset
-from offsets_tool.replay.expiry import Expiry, Policy, Rule, expiry_of
+from offsets_tool.replay.expiry import MINUTE_MS, Expiry, Policy, Rule, expiry_of
 from offsets_tool.replay.losses import Gone, Removal
 
 SLACK_MS: Final = 5_000
@@ -67,7 +67,7 @@ def fit_of(removal: Removal, found: Expiries, policy: Policy, *, is_new: bool, r
     expiries = [expiry for _, expiry in found if expiry is not None]
     at, left = removal.at, list(expiries_left(removal, policy, is_new=is_new))
     if at is not None and not _all_over(left, expiries, at):
-        fits = not retention_known and _fits_another(left, expiries)
+        fits = not retention_known and _fits_another(left, expiries, at)
         return Fit.OTHER_RETENTION if fits else Fit.NONE
     if len(expiries) < len(found):
         return Fit.UNSEEN
@@ -94,11 +94,12 @@ def _due(removal: Removal, gone: Gone, expiry: Expiry | None) -> int:
     return max(expiry.at, removal.changed_at or 0, gone.committed_at or 0)
 
 
-def _fits_another(left: Iterable[Expiry], expiries: Iterable[Expiry]) -> bool:
-    """Whether another retention would have taken just these: all older than what was left."""
+def _fits_another(left: Iterable[Expiry], expiries: Iterable[Expiry], at: int) -> bool:
+    """Whether another retention, of whole minutes, would have taken just these: all older than what was left."""
     bases = [each.base_timestamp for each in expiries]
     counted = [base for base in bases if base is not None]
     if len(counted) < len(bases):
         return False
-    kept = [each.base_timestamp for each in left if each.base_timestamp is not None]
-    return not kept or not counted or min(kept) > max(counted)
+    kept = [at - each.base_timestamp - CHECKED_MS for each in left if each.base_timestamp is not None]
+    above = max(0, max(kept, default=0)) // MINUTE_MS
+    return not counted or above < (at - max(counted)) // MINUTE_MS

@@ -49,6 +49,7 @@ class _Sign(NamedTuple):
 
 _BY_DEFAULT: Final = "Kafka's default"
 _BY_VALUES: Final = "as most values say"
+_MANY: Final = 10
 _NEWEST: Final[Release] = (4, 3)
 _CLASSIC_SIGNS: Final = (
     (_GROUP, {3, 4}, _Sign((3, 9), "group metadata of version 3: 2.3 to 3.9")),
@@ -93,8 +94,9 @@ class Signs:
         return default_retention_ms(release), _BY_DEFAULT
 
     def _is_plain(self, words: str, retention_ms: int) -> bool:
-        """Whether nothing speaks against a retention that was not given: of values, more than half say it."""
-        return words == _BY_DEFAULT or 2 * self._lasting[retention_ms] > self._lasting.total()
+        """Whether nothing speaks against a retention that was not given: of values, many and nearly all say it."""
+        many, by = self._lasting.total(), self._lasting[retention_ms]
+        return words == _BY_DEFAULT or (by >= _MANY and 4 * by > 3 * many)
 
     def _sign(self) -> _Sign:
         if self._has(_COMMIT, {4}) or any(type_id in _STREAMS for type_id, _ in self._seen):
@@ -117,7 +119,8 @@ def by_removals(basis: Basis, ages: Ages, left: Callable[[], Ages], *, interval_
     if found == supposed:
         return basis
     policy = policy._replace(retention_ms=found.retention_ms, check_interval_ms=found.check_interval_ms)
-    said = basis._replace(policy=policy)
+    known = basis.known._replace(retention=basis.known.retention and not found.in_doubt)
+    said = basis._replace(policy=policy, known=known)
     by = f"{found.removals} removals fit that"
     if found.check_interval_ms != supposed.check_interval_ms:
         said = said._replace(interval_by=by)

@@ -2,6 +2,7 @@
 
 Kafka's default stands unless removals speak for another: several, at several times, each at an age from that retention to little
 more, while nothing lasted longer. So exact by chance, deletions that clients asked for would be one time in a thousand or less.
+Where fewer speak for another, the default stands in doubt.
 """
 
 from collections.abc import Callable
@@ -13,16 +14,20 @@ from offsets_tool.replay.expiry_ages import Ages
 from offsets_tool.replay.expiry_fit import CHECKED_MS, SLACK_MS
 
 _SURE: Final = log(1_000)
+_DOUBTFUL: Final = log(10)
+"""For each removal."""
 _ONCE_MS: Final = 1_000
 """What one script, or one pass, removes at once tells once."""
 
 
 class Settings(NamedTuple):
-    """A broker's; `removals` is how many they were found by, 0 if they are what was supposed."""
+    """A broker's; `removals` is how many they were found by, 0 if they are what was supposed. `in_doubt`: so few removals speak for
+    another retention that it stands."""
 
     retention_ms: int
     check_interval_ms: int
     removals: int = 0
+    in_doubt: bool = False
 
 
 def search(
@@ -49,15 +54,21 @@ def _searched(supposed: Settings, ages: Ages, *, retention: bool, interval: bool
 def _retention(supposed: Settings, ages: Ages) -> Settings:
     """The retention with most evidence, if it is enough and more than for what is supposed."""
     interval = supposed.check_interval_ms
-    best, most = supposed, max(_SURE, _evidence(supposed.retention_ms, interval, ages))
+    best, most = supposed, _evidence(supposed.retention_ms, interval, ages)
     for minutes in sorted({high for _, high in ages.fitting}, reverse=True):
         retention = minutes * MINUTE_MS
-        if may_be_retention(retention):
-            evidence = _evidence(retention, interval, ages)
-            if evidence > most and _is_apart(retention, ages):
-                removals = ages.fits(retention).removals
-                best, most = Settings(retention, interval, removals), evidence
+        evidence = _evidence(retention, interval, ages) if may_be_retention(retention) else 0
+        if evidence > most:
+            best, most = _weighed(supposed, retention, ages, evidence), evidence
     return best
+
+
+def _weighed(supposed: Settings, retention_ms: int, ages: Ages, evidence: float) -> Settings:
+    """The retention if the evidence for it is enough, else what is supposed, and whether that is in doubt."""
+    removals = ages.fits(retention_ms).removals
+    if evidence > _SURE and _is_apart(retention_ms, ages):
+        return Settings(retention_ms, supposed.check_interval_ms, removals)
+    return supposed._replace(in_doubt=evidence > removals * _DOUBTFUL)
 
 
 def _is_apart(retention_ms: int, ages: Ages) -> bool:
@@ -83,4 +94,4 @@ def _interval(found: Settings, ages: Ages) -> Settings:
     if not _is_apart(found.retention_ms, ages):
         return found
     seconds = max(1, -(-late // 1_000))
-    return Settings(found.retention_ms, seconds * 1_000, removals)
+    return found._replace(check_interval_ms=seconds * 1_000, removals=removals)

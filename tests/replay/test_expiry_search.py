@@ -25,6 +25,7 @@ by_name = pytest.mark.parametrize("corpus", CORPORA, ids=lambda path: path.name)
 EXPIRED = (Cause.RETENTION, Cause.EXPIRE_TIMESTAMP, Cause.UNSUBSCRIBED_TOPIC)
 MINUTE = 60_000
 WEEK = Settings(7 * DAY, 600_000)
+DOUBT = WEEK._replace(in_doubt=True)
 Row = dict[str, Any]
 
 
@@ -153,6 +154,14 @@ def _at(deletion: Deletion) -> int:
     return deletion.at
 
 
+@by_name
+def test_of_one_partition_alone_nothing_wrong_is_called_likely(corpus: Path) -> None:
+    """There may be too little to find the settings by: then it is said to be in doubt."""
+    for number, events in events_of(corpus.name).items():
+        _, found = unnamed({number: events})
+        assert all(each.confidence is Confidence.AMBIGUOUS for each in wrong(corpus, found))
+
+
 # ---- how much is enough
 
 
@@ -175,9 +184,11 @@ def settings(gone: Ages, left: Ages | None = None, interval: bool = True) -> Set
         (seen((0, 3), 9_000), Settings(3 * MINUTE, 9_000, 4)),
         (seen((0, 30 * 1_440), 400_000), Settings(30 * DAY, 600_000, 4)),
         (seen((0, 10_080), 590_000, removals=1_000), WEEK),
-        (seen((0, 1), 2_400, removals=2), WEEK),
+        (seen((0, 1), 2_400, removals=2), DOUBT),
+        (seen((0, 1), 2_400, removals=50, apart=900), DOUBT),
+        (seen((0, 1), 9_000, removals=2), WEEK),
         (seen((0, 1), 50_000), WEEK),
-        (seen((0, 1), 2_400, removals=50, apart=900), WEEK),
+        (seen((0, 0), 50), WEEK),
         (Ages(), WEEK),
     ],
 )  # fmt: skip
