@@ -4,7 +4,8 @@ import os
 import posixpath
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO
+from itertools import chain
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
@@ -18,7 +19,8 @@ from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.columns.fast.availability import why_not
 from offsets_tool.columns.fast.kept import why_not_kept
-from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.log.ledger import Ledger, LedgerEntry
+from offsets_tool.log.left_out import find_left_out
 from offsets_tool.rows import BatchRead
 from offsets_tool.survey import Survey
 
@@ -45,6 +47,9 @@ TABLE = Table.of(
     Column.number("groups", 14),
 )
 
+_LEFT_OUT_NAMED: Final = 20
+"""How many things that are not read have a note; all have a row."""
+
 _EPILOG = """
 \b
 Examples:
@@ -62,13 +67,14 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
 
     Times are UTC. The ledger of a file adds up when every byte is in a batch or an unreadable range, and every record was decoded,
     kept raw, or is a control record. What could not be read is named with its place: `unreadable` are ranges of bytes,
-    `problems` are records.
+    `problems` are records. What lies there and is not read at all is a row with the reason in `not_read`; other topics are
+    counted.
     """
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     reading = Reading(Evidence.of(options).parts(), Filters(), strict=strict, progress=True)
     with reading, output(output_path, reading.files) as out:
-        rows = _rows(reading)
+        rows = chain(_rows(reading), _left_out(options["logs"], reading))
         if chosen == "jsonl":
             write_rows(out, rows, chosen, table)
         else:
@@ -100,6 +106,23 @@ def _rows(reading: Reading) -> Iterator[dict[str, Any]]:
             for event in reading.decoded(item):
                 survey.see_event(event)
         yield _row(part, reading.ledgers[-1], survey)
+
+
+def _left_out(paths: tuple[str, ...], reading: Reading) -> Iterator[dict[str, Any]]:
+    """Rows of what is not read, and notes of what is only counted."""
+    read = {
+        (os.path.realpath(part.path), part.segment.member if part.segment else "")
+        for part in reading.parts
+        if part.path
+    }
+    for number, each in enumerate(find_left_out(paths, read), 1):
+        if number <= _LEFT_OUT_NAMED or not each.has_row:
+            note(f"{each.source}: not read: {each.reason}")
+        if not each.has_row:
+            continue
+        entry = Ledger(each.source).entry()
+        row = _row(Part(each.source, None, 0, lambda *_: iter(())), entry, Survey())
+        yield row | {"bytes": each.size, "adds_up": None, "not_read": each.reason}
 
 
 class _ByLane:

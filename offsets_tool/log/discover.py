@@ -200,7 +200,7 @@ def _segments_of(
     folder: Path, directory: PartitionDirectory | None, meta: MetaProperties | None
 ) -> Iterator[Segment]:
     for entry in listing(folder):
-        if _is_segment(entry) and entry.kind is not Kind.FOLDER:
+        if _is_segment(entry) and entry.kind not in (Kind.FOLDER, Kind.OTHER):
             yield _segment(entry.path, directory, meta)
 
 

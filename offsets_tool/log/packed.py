@@ -6,7 +6,6 @@ bytes can inflate to any number. Knows nothing about logs and tars.
 
 import bz2
 import errno
-import gzip
 import lzma
 import os
 import shutil
@@ -99,7 +98,7 @@ class _NoRoom(Exception):
 
 
 class _Part:
-    """Just enough of a file for gzip, over a range of an open one."""
+    """A range of an open file, read from front to back."""
 
     def __init__(self, file: OpenFile, start: int, size: int) -> None:
         self.file: Final = file
@@ -107,18 +106,11 @@ class _Part:
         self.size: Final = size
         self._at = 0
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int) -> bytes:
         left = self.size - self._at
-        piece = self.file.read(self.start + self._at, left if size < 0 else min(size, left)) if left else b""
+        piece = self.file.read(self.start + self._at, min(size, left)) if left else b""
         self._at += len(piece)
         return piece
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = offset + (0, self._at, self.size)[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
 
 
 def _write(pieces: Iterator[bytes], file: IO[bytes], room: int) -> None:
@@ -141,8 +133,7 @@ def _flush(file: IO[bytes], room: int) -> None:
 
 
 def _gunzip(packed: _Part, file: IO[bytes], room: int) -> None:
-    with gzip.GzipFile(fileobj=packed) as unzipped:
-        _write(iter(lambda: unzipped.read(PIECE), b""), file, room)
+    _write(_streams(packed, _Gzip), file, room)
 
 
 class _Stream(Protocol):
@@ -155,6 +146,28 @@ class _Stream(Protocol):
     @property
     def unused_data(self) -> bytes: ...
     def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _Gzip:
+    """zlib's own, alike."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._stream.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._stream.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
 
 
 def _unbzip2(packed: _Part, file: IO[bytes], room: int) -> None:

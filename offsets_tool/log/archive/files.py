@@ -63,22 +63,23 @@ def archive_files(path: str | Path, columns: Mapping[str, str] | None = None) ->
 
 
 def _folder(top: Path, chosen: Mapping[str, str]) -> Iterator[ArchiveFile]:
-    if _is_delta(top):
+    if is_delta(top):
         yield ArchiveFile(top, ArchiveKind.DELTA)
         return
     for entry in walk(top, _may_hold_archives):
         if entry.kind is not Kind.FOLDER:
             yield from _in_folder(entry, chosen)
-        elif not _hidden(entry.path.name) and _is_delta(entry.path):
+        elif not _hidden(entry.path.name) and is_delta(entry.path):
             yield ArchiveFile(entry.path, ArchiveKind.DELTA)
 
 
 def _may_hold_archives(folder: Entry) -> bool:
     # The files of a Delta table are only what its log says they are.
-    return not _hidden(folder.path.name) and not _is_delta(folder.path)
+    return not _hidden(folder.path.name) and not is_delta(folder.path)
 
 
-def _is_delta(folder: Path) -> bool:
+def is_delta(folder: Path) -> bool:
+    """Whether a folder is a Delta table."""
     return look_at(folder / _DELTA_LOG).kind is Kind.FOLDER
 
 

@@ -1,0 +1,140 @@
+"""What lies among the evidence and is not read, with the reason: nothing is passed over without a word.
+
+Kafka's own files beside a log are not named, other topics' directories and files that have nothing of a log are counted, folder by
+folder. Knows nothing about what files hold.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final, NamedTuple
+
+from offsets_tool.errors import SourceError
+from offsets_tool.log.archive.files import is_delta
+from offsets_tool.log.discover import is_other_topic
+from offsets_tool.log.folders import Entry, Kind, look_at, size_of, walk
+from offsets_tool.log.names import (
+    member_source,
+    offsets_directory,
+    partition_directory,
+    segment_name,
+    tar_name,
+)
+from offsets_tool.log.tar_index import tar_index
+
+_KAFKAS: Final = re.compile(
+    r"[0-9]{20}\.(?:index|timeindex|txnindex|snapshot)(?:\.[a-z0-9]+)*"
+    r"|(?:leader-epoch-checkpoint|partition\.metadata|meta\.properties|bootstrap\.checkpoint|[a-z-]+-offset-checkpoint)(?:\.tmp)?"
+    r"|\.kafka_cleanshutdown|\.lock|__cluster_metadata-0",
+    re.DOTALL,
+)
+_LIKE_A_LOG: Final = re.compile(r".*\.log\b.*|.*[0-9]{20}.*", re.DOTALL)
+_UNNAMED: Final = "its name is none of Kafka's (20 digits and .log); give the file itself if it is a segment"
+_OUTSIDE: Final = "a segment outside of a partition's directory, beside others; give the file itself"
+_INSIDE: Final = "a folder inside of a partition's directory; give the folder itself"
+_REPLACED: Final = "a later member of the tar has the same name; unpack it by hand to read both"
+
+
+class LeftOut(NamedTuple):
+    """A file, folder or member of a tar that is not read; or a folder, and what is counted in it."""
+
+    source: str
+    reason: str
+    size: int = 0
+    has_row: bool = True
+    """Whether it is a thing that can have bytes, by itself: no pipe, no sum."""
+
+
+Read = Collection[tuple[str, str]]
+"""What is read: real paths, with the member of a tar or an empty string."""
+
+
+def find_left_out(paths: Iterable[str], read: Read) -> list[LeftOut]:
+    """What under the paths is not among what is read. Of folders that cannot be listed, nothing: they are named as unreadable."""
+    found: dict[tuple[str, str | bool], LeftOut] = {}
+    for path in paths:
+        given = look_at(path)
+        try:
+            inside = _in_folder(given.path, read) if given.kind is Kind.FOLDER else _in_tar(given.path, read)
+            for each in inside:
+                found.setdefault((each.source, not each.has_row and each.reason), each)
+        except SourceError:
+            continue
+    return list(found.values())
+
+
+def _in_folder(top: Path, read: Read) -> Iterator[LeftOut]:
+    foreign: Counter[Path] = Counter()
+    topics: Counter[Path] = Counter()
+    for entry in walk(top, _is_looked_into):
+        folder = entry.path.parent
+        if entry.kind is Kind.FOLDER:
+            topics[folder] += is_other_topic(entry.path)
+            if offsets_directory(folder.name):
+                yield LeftOut(entry.path.as_posix(), _INSIDE)
+        elif not _is_known(entry, read):
+            named = list(_of_file(entry, read))
+            yield from named
+            foreign[folder] += not named and not tar_name(entry.path.name)
+    for counted, what in (
+        (foreign, "file(s) in it, no logs by their names"),
+        (topics, "partition(s) of other topics in it"),
+    ):
+        for folder, count in counted.items():
+            if count:
+                yield LeftOut(folder.as_posix(), f"{count} {what}", has_row=False)
+
+
+def _is_looked_into(folder: Entry) -> bool:
+    inside_a_partition = offsets_directory(folder.path.parent.name) is not None
+    return not (inside_a_partition or is_other_topic(folder.path) or is_delta(folder.path))
+
+
+def _is_known(entry: Entry, read: Read) -> bool:
+    """Whether it is read, or Kafka's own, or cannot be looked at, which is said elsewhere."""
+    is_read = (os.path.realpath(entry.path), "") in read
+    return is_read or bool(entry.problem) or bool(_KAFKAS.fullmatch(entry.path.name))
+
+
+def _of_file(entry: Entry, read: Read) -> Iterator[LeftOut]:
+    """Something that is not read itself, if it may well be a log; or what is not read of a tar."""
+    if entry.kind is Kind.FILE and tar_name(entry.path.name):
+        yield from _in_tar(entry.path, read)
+    elif _may_be_a_log(entry.path):
+        is_file = entry.kind is Kind.FILE
+        reason = _why_not(entry.path.name) if is_file else f"it is {entry.kind.value}"
+        has_bytes = entry.kind is not Kind.OTHER
+        yield LeftOut(entry.path.as_posix(), reason, size_of(entry.path), has_bytes)
+
+
+def _may_be_a_log(path: Path | PurePosixPath) -> bool:
+    return offsets_directory(path.parent.name) is not None or bool(_LIKE_A_LOG.fullmatch(path.name))
+
+
+def _why_not(name: str) -> str:
+    named = segment_name(name)
+    return _OUTSIDE if named is not None and named.base_offset is not None else _UNNAMED
+
+
+def _in_tar(path: Path, read: Read) -> Iterator[LeftOut]:
+    """Members of a tar that may be logs. A tar that cannot be read at all is unreadable, which is said elsewhere."""
+    if not tar_name(path.name):
+        return
+    try:
+        tar = tar_index(path.as_posix())
+    except SourceError:
+        return
+    real = os.path.realpath(path)
+    for member in tar.replaced:
+        yield LeftOut(member_source(path.as_posix(), member.name), _REPLACED, member.size)
+    for member in tar.members.values():
+        place = PurePosixPath(member.name)
+        directory = partition_directory(place.parent.name)
+        is_foreign = directory is not None and offsets_directory(place.parent.name) is None
+        if (real, member.name) in read or is_foreign or _KAFKAS.fullmatch(place.name):
+            continue
+        if _may_be_a_log(place):
+            reason = f"it is {member.problem}" if member.problem else _why_not(place.name)
+            yield LeftOut(member_source(path.as_posix(), member.name), reason, member.size)
