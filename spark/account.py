@@ -20,6 +20,7 @@ from offsets_tool.log.limits import Limits
 from offsets_tool.log.segment import or_lost
 from offsets_tool.rows import LogRecord, Unreadable
 from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
+from offsets_tool.wire.text import shown
 from spark.digest import RangeDigest
 from spark.plan import ARCHIVE, Piece, digest
 
@@ -142,7 +143,7 @@ class PieceRead:
             "bytes_in_batches": end - start - unreadable if is_archive else entry.bytes_in_batches,
             "bytes_unreadable": unreadable,
             "kept_raw_reasons": [ReasonCount(*count) for count in entry.reasons.items()],
-            "unreadable": [UnreadableRange(u.position, u.size, u.kind, u.reason) for u in settled],
+            "unreadable": [UnreadableRange(u.position, u.size, u.kind, shown(u.reason)) for u in settled],
             **self._digests(start, end, entry.sha256),
         }
 
@@ -172,11 +173,11 @@ def _file_facts(piece: Piece) -> dict[str, Any]:
     return {
         "cluster": file.cluster,
         "base_offset": segment.base_offset,
-        "path": segment.path,
-        "member": segment.member,
+        "path": shown(segment.path),
+        "member": shown(segment.member),
         "generation": piece.generation,
         "kind": file.kind,
-        "directory": segment.directory,
+        "directory": shown(segment.directory),
         "fate": segment.fate,
         "broker_id": segment.broker_id,
         "file_size": segment.size,

@@ -17,6 +17,7 @@ from offsets_tool.job_rows import EndRow
 from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.reading import read_ends
 from offsets_tool.lag.samples import EndSample
+from offsets_tool.wire.text import shown, shown_row
 from spark.commit import ArrowLake, Chain
 from spark.derive import write_rows
 from spark.scan import scan
@@ -94,7 +95,7 @@ class _Found:
         for logs in data_logs(map(os.path.realpath, self._request.paths)).values():
             for log in logs:
                 folder = Path(log.directory.path)
-                cluster = self._clusters.get(folder.parent.as_posix(), self._only())
+                cluster = self._clusters.get(shown(folder.parent.as_posix()), self._only())
                 if cluster is None:
                     self.notes.append(
                         f"{folder}: nothing says of which cluster it is; name it with --cluster"
@@ -113,9 +114,11 @@ class _Found:
     def _only(self) -> str | None:
         """The cluster that is named, or the only one there is."""
         if self._request.cluster is not None:
-            return self._request.cluster
+            return shown(self._request.cluster)
         return next(iter(self._newest)) if len(self._newest) == 1 else None
 
 
 def _row(cluster: str, sample: EndSample) -> EndRow:
-    return EndRow(cluster, **sample._asdict() | {"method": sample.method.value}, run=0)
+    """Topics and files as all tables show them."""
+    row = EndRow(cluster, **sample._asdict() | {"method": sample.method.value}, run=0)
+    return EndRow(*shown_row(row))

@@ -29,6 +29,7 @@ from offsets_tool.replay.losses import Alive
 from offsets_tool.replay.weighing import Ending
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
+from offsets_tool.wire.text import shown
 from spark.checkpoints import REMEDY, checkpoint_path
 from spark.derive import FilesMade, Made, made_of, write_derived
 from spark.replay_plan import Place
@@ -106,7 +107,7 @@ def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveTold:
         rows = ((cluster, some) for some in found.live)
         done = list(write_derived(root, EXPIRY, job.run, rows))
     except (OffsetsToolError, OSError) as error:
-        return _LiveTold(unit, str(error), "[]", b"")
+        return _LiveTold(unit, shown(str(error)), "[]", b"")
     files = [file for each in done for text in each.column("files").to_pylist() for file in json.loads(text)]
     return _LiveTold(unit, None, json.dumps(files), pickle.dumps(found.alive))
 

@@ -22,6 +22,7 @@ from offsets_tool.log.mapping import sha256, sha256_of
 from offsets_tool.log.names import Packing, Segment, SegmentKind, member_source, segment_name
 from offsets_tool.log.open_file import open_file, read_whole, why
 from offsets_tool.replay.times import LAST_MILLISECOND
+from offsets_tool.wire.text import shown
 from spark.digest import NO_BYTES
 
 _FIRST_MICROSECOND: Final = -62_135_596_800_000_000
@@ -59,7 +60,9 @@ class File(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, str, str, int | None]:
-        return self.cluster, self.segment.path, self.segment.member, self.segment.log_partition
+        """By what `sources` knows it: names on disk need not be text, and are shown there."""
+        segment = self.segment
+        return self.cluster, shown(segment.path), shown(segment.member), segment.log_partition
 
 
 class Piece(NamedTuple):
@@ -77,7 +80,7 @@ class Piece(NamedTuple):
     @property
     def source(self) -> str:
         """The name in all three tables."""
-        name = member_source(self.file.segment.path, self.file.segment.member)
+        name = shown(member_source(self.file.segment.path, self.file.segment.member))
         return name if self.generation == 1 else f"{name}#{self.generation}"
 
     @property
@@ -149,7 +152,7 @@ def _segment(segment: Segment, cluster: str | None, given: str) -> File:
         size=segment.size if segment.member or segment.unreadable else stat.st_size,
         directory=os.path.realpath(segment.directory),
     )
-    where = (segment.cluster_id or "") if cluster is None else cluster
+    where = shown((segment.cluster_id or "") if cluster is None else cluster)
     return File(
         segment,
         where,
@@ -169,7 +172,13 @@ def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) 
     segment = Segment(path=path.as_posix(), log_partition=log_partition, size=size)
     found = file._replace(path=path)
     return File(
-        segment, cluster or "", ARCHIVE, _time(stat), continues=False, must_open=file.named, archive=found
+        segment,
+        shown(cluster or ""),
+        ARCHIVE,
+        _time(stat),
+        continues=False,
+        must_open=file.named,
+        archive=found,
     )
 
 

@@ -18,6 +18,7 @@ from offsets_tool.columns.history import HistoryReplay, HistoryRows, Left, Start
 from offsets_tool.errors import OffsetsToolError, SourceError, UsageError
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
+from offsets_tool.wire.text import shown
 from spark.checkpoints import checkpoint_path, keep_checkpoint
 from spark.parquet import NewFile, TableWriter
 from spark.replay_plan import Work
@@ -68,11 +69,11 @@ def _done(job: Job, unit: int, batches: Iterator[pa.RecordBatch]) -> WorkDone:
     try:
         replay = HistoryReplay(_start(job, work))
     except (SourceError, OSError) as error:
-        return WorkDone(unit, None, str(error), "[]", "{}")
+        return WorkDone(unit, None, shown(str(error)), "[]", "{}")
     try:
         files, facts = _replay(job, work, replay, once(batches, work))
     except (OffsetsToolError, OSError) as error:
-        return WorkDone(unit, str(error), None, "[]", "{}")
+        return WorkDone(unit, shown(str(error)), None, "[]", "{}")
     return WorkDone(unit, None, None, json.dumps(files), json.dumps(facts))
 
 

@@ -17,6 +17,7 @@ from offsets_tool.log.limits import Limits
 from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Bytes, String
+from offsets_tool.wire.text import shown
 from spark.account import PieceRead
 from spark.parquet import NewFile, TableWriter
 from spark.plan import Unit
@@ -79,7 +80,7 @@ def _for_each_unit(job: Job, do: Callable[[Unit], tuple[list[NewFile], list[Sour
                     None, json.dumps(files), record_batch(SourceRow, sources).serialize().to_pybytes()
                 )
             except (OffsetsToolError, OSError) as error:
-                done = UnitDone(str(error), "[]", b"")
+                done = UnitDone(shown(str(error)), "[]", b"")
             yield record_batch(UnitDone, [done])
 
     return task

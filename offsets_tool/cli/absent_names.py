@@ -21,7 +21,7 @@ from offsets_tool.placement import Homes, find_homes, partition_for
 from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.views_describe import Deletion, appears_later, find_deletions
 from offsets_tool.replay.wanted import Names, Wanted, is_pattern
-from offsets_tool.wire.text import from_shown
+from offsets_tool.wire.text import from_shown, shown
 
 _NAMED: Final = 3
 """Names that are spoken of one by one where a pattern means many."""
@@ -118,8 +118,8 @@ class AbsentNames:
 
 
 def _near(text: str, names: Collection[str]) -> str:
-    near = nearest(text, names)
-    return f"; nearest: {', '.join(map(quoted, near))}" if near else ""
+    near = [f"'{name}'" for name in nearest(text, list(map(shown, names)))]
+    return f"; nearest: {', '.join(near)}" if near else ""
 
 
 def _stretch(group: str, here: NamesHere) -> str:

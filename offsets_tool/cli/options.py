@@ -16,7 +16,8 @@ def format_option(command: F) -> F:
                 "--format",
                 "format_",
                 type=click.Choice(["table", "jsonl", "csv"]),
-                help="Default: table on a terminal, jsonl in a pipe.",
+                help="Default: table on a terminal, jsonl in a pipe. In CSV a text that a spreadsheet would take for a formula "
+                "has a quote before it.",
             ),
             click.option(
                 "--wide",

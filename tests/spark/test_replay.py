@@ -1,5 +1,6 @@
 """Histories in the lake are the library's, row for row, however the log came in."""
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -205,9 +206,9 @@ def first_batch(data: bytes) -> int:
 
 def test_commits_that_read_with_a_problem_or_not_at_all(session: SparkSession, tmp_path: Path) -> None:
     """Texts that are no UTF-8, bytes too many, a value of no known version; each between commits of the same group."""
-    key, odd_key = (
+    key, odd_key, other_key, like_key = (
         encode_key(Key(RECORD_TYPES[1], OffsetCommitKey(group=g, topic="t", partition=0)))
-        for g in ("g", "\udcff")
+        for g in ("g", "\udcff", "\udcfe", "\\xff")
     )
     value = OffsetCommitValue(offset=5, metadata="\udcffm", commit_timestamp=8)
     values = [encode_value(Value(1, "", each)) for each in (replace(value, metadata=""), value)]
@@ -215,16 +216,24 @@ def test_commits_that_read_with_a_problem_or_not_at_all(session: SparkSession, t
         (key, values[0]),
         (key, values[1]),
         (odd_key, values[0]),
+        (other_key, values[0]),
+        (like_key, values[0]),
         (key, values[0] + b"x"),
         (key, b"\0\x63"),
     ]
-    path = tmp_path / "logs" / "__consumer_offsets-0" / f"{0:020d}.log"
+    logs = tmp_path / os.fsdecode(b"logs \xff\n")
+    path = logs / "__consumer_offsets-0" / f"{0:020d}.log"
     path.parent.mkdir(parents=True)
     path.write_bytes(write_batches((Batch([Record(*write)], 9) for write in [*writes, *writes]), 1 << 20))
     bring(session, tmp_path / "lake", path, cluster="c")
     tell(session, tmp_path / "lake")
-    assert histories(tmp_path / "lake") == plain_histories({"c": tmp_path / "logs"})
-    assert {row["group"] for row in rows(tmp_path / "lake", "offset_history")} == {"g", r"\xff"}
+    assert histories(tmp_path / "lake") == plain_histories({"c": logs})
+    assert {row["group"] for row in rows(tmp_path / "lake", "offset_history")} == {
+        "g",
+        r"\xff",
+        r"\xfe",
+        r"\x5cxff",
+    }
     assert len(rows(tmp_path / "lake", "anomalies")) == 2
 
 
