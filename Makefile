@@ -36,7 +36,7 @@ jars: $(INSTALLED) ## fetches what the tests ask for of Spark's and Kafka's clas
 integration: $(INSTALLED) ## only the tests that start a real broker
 	@$(BIN)/python -m pytest -m broker
 
-deep: $(INSTALLED) ## every test with 2,000 examples a property, and the long ones too
+deep: $(INSTALLED) ## every test with 500 examples a property, and the long ones too
 	@OFFSETS_TOOL_DEEP=1 $(BIN)/python -m pytest $(SPREAD)
 
 bench: $(INSTALLED) ## how fast, against whom: the README's table, measured again (BENCH_MB=5 for a short try)

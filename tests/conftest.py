@@ -30,7 +30,7 @@ SMALL = {
 DEEP = bool(os.environ.get("OFFSETS_TOOL_DEEP"))
 
 settings.register_profile("dev", max_examples=50, deadline=None)
-settings.register_profile("deep", max_examples=2000, deadline=None)
+settings.register_profile("deep", max_examples=500, deadline=None)
 settings.load_profile("deep" if DEEP else "dev")
 
 
