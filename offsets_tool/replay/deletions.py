@@ -79,9 +79,10 @@ class Explanations:
             return causes, Confidence.CERTAIN if alone else Confidence.LIKELY
         if not requests.causes:
             return expired, Confidence.LIKELY
-        unusual = loss.fit is Fit.OTHER_RETENTION
-        causes = [*requests.causes, *expired] if unusual else [*expired, *requests.causes]
-        return causes, Confidence.AMBIGUOUS
+        if loss.fit is Fit.OTHER_RETENTION:
+            # In the order of what is supposed: another retention is one more thing that it can have been.
+            return [*self._request(loss, requests)[0], *expired], Confidence.AMBIGUOUS
+        return [*expired, *requests.causes], Confidence.AMBIGUOUS
 
     def _expired(self, expiry: Expiry | None, fit: Fit) -> list[Cause]:
         """By which rule it expired, if it did. Up to 2.0 values have a time whoever asked for it: only retention tells which."""
