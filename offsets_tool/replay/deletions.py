@@ -72,17 +72,21 @@ class Explanations:
         if requests.topic_at_once:
             return _first(Cause.TOPIC_DELETED, [*expired, *requests.causes]), Confidence.LIKELY
         if loss.fit is Fit.TIMELY and not requests.topic_together:
-            causes = [*expired, *requests.causes]
-            if len(expired) > 1:
-                return causes, Confidence.AMBIGUOUS
-            alone = len(causes) == 1 and all(self._known)
-            return causes, Confidence.CERTAIN if alone else Confidence.LIKELY
+            return self._timely(expired, requests)
         if not requests.causes:
             return expired, Confidence.LIKELY
         if loss.fit is Fit.OTHER_RETENTION:
             # In the order of what is supposed: another retention is one more thing that it can have been.
             return [*self._request(loss, requests)[0], *expired], Confidence.AMBIGUOUS
         return [*expired, *requests.causes], Confidence.AMBIGUOUS
+
+    def _timely(self, expired: list[Cause], requests: Possible) -> tuple[list[Cause], Confidence]:
+        """Of what went as its rule expected it."""
+        causes = [*expired, *requests.causes]
+        if len(expired) > 1:
+            return causes, Confidence.AMBIGUOUS
+        alone = len(causes) == 1 and all(self._known)
+        return causes, Confidence.CERTAIN if alone else Confidence.LIKELY
 
     def _expired(self, expiry: Expiry | None, fit: Fit) -> list[Cause]:
         """By which rule it expired, if it did. Up to 2.0 values have a time whoever asked for it: only retention tells which."""
