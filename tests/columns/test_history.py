@@ -167,6 +167,18 @@ def test_a_retention_that_leaves_a_long_is_counted_alike() -> None:
     assert signs_in_turns([rows_of(log)], None) == signs
 
 
+def test_differences_beyond_64_bits_are_bounded_alike() -> None:
+    """One at a time, by column, and where a column goes on from what was held."""
+    edges = (LONGEST, -LONGEST - 1, 0, -LONGEST - 1, LONGEST, LONGEST, -1, LONGEST, -2, -LONGEST - 1, 1)
+    log = commits(*(Value(3, "", commit(3, offset=edge)) for edge in edges))
+    deltas = {row["delta"] for row in expected(log, None, 0)[0]}
+    assert {LONGEST, -LONGEST - 1} <= deltas
+    for cuts in ([], [1], [4, 5], [2, 9]):
+        batches = parts(rows_of(log), cuts)
+        assert told(list(replay_batches(Start(0, {}, None), batches))) == expected(log, None, 0)
+        assert told(in_turns(batches, None, 0)) == expected(log, None, 0)
+
+
 @pytest.mark.parametrize("rules", RULES, ids=str)
 @pytest.mark.parametrize("is_new", [False, True])
 def test_a_commit_proves_the_new_coordinator_by_whichever_rules(rules: Rules | None, is_new: bool) -> None:
