@@ -199,6 +199,10 @@ class SourceRow(NamedTuple):
     broker_id: Annotated[Int32 | None, "From meta.properties; null without one."]
     file_size: Annotated[Int64, "Bytes of the file on disk when it was read."]
     file_modified_at: Annotated[datetime, "When the file had last been modified."]
+    edges_sha256: Annotated[
+        String,
+        "SHA-256 of the first and the last 64 KiB of the file on disk: size and time may say that nothing changed.",
+    ]
     range_start: Annotated[Int64, "First byte of the (decompressed) file that this row is about."]
     range_end: Annotated[Int64, "The byte after the last one; the next ingest goes on here."]
     bytes: Annotated[Int64, "Bytes between the two: in batches or unreadable."]

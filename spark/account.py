@@ -22,7 +22,7 @@ from offsets_tool.rows import LogRecord, Unreadable
 from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
 from offsets_tool.wire.text import shown
 from spark.digest import RangeDigest
-from spark.plan import ARCHIVE, Piece, digest
+from spark.plan import ARCHIVE, Piece, digest, edges
 
 _COUNTED: Final = [name for name in LedgerEntry.__dataclass_fields__ if name in SourceRow._fields]
 
@@ -182,6 +182,7 @@ def _file_facts(piece: Piece) -> dict[str, Any]:
         "broker_id": segment.broker_id,
         "file_size": segment.size,
         "file_modified_at": file.modified_at,
+        "edges_sha256": edges(file),
     }
 
 

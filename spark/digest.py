@@ -5,13 +5,31 @@ Knows no batches, and does not decide what a range is.
 
 import hashlib
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from typing import Final
 
 from offsets_tool.errors import SourceError
+from offsets_tool.log.mapping import sha256_of
 from offsets_tool.log.open_file import open_file
 
 NO_BYTES: Final = hashlib.sha256().hexdigest()
 """What `sources` has in place of the digest of bytes that cannot all be read: read again, they differ from it."""
+
+
+EDGE: Final = 64 << 10
+
+
+def edges_digest(path: str, size: int | None = None) -> str:
+    """SHA-256 of the first and the last bytes of a file, of which so many are looked at (all, without `size`); else NO_BYTES."""
+    try:
+        file = open_file(path)
+        end = file.size if size is None else size
+        head = min(EDGE, end)
+        tail = max(head, end - EDGE)
+        return sha256_of(chain(file.pieces(0, head), file.pieces(tail, end - tail)))
+    except SourceError:
+        # It is said where the file is read, or found.
+        return NO_BYTES
 
 
 class RangeDigest:

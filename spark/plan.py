@@ -1,8 +1,8 @@
 """What an ingest still has to read: pieces of files, from what lies there now and what `sources` says was read before.
 
-A file is known by cluster, absolute path (and member of a tar) and log partition. How it is told whether it changed:
-the same size and modification time: it did not, and it is not read. Otherwise the SHA-256 of every range that was read
-is taken again: all as before, and the rest of the file is new; any other, and the file was rewritten (compaction does that
+A file is known by cluster, absolute path (and member of a tar) and log partition. How it is told whether it changed: the same
+size, modification time, first and last 64 KiB: it did not, and it is not read. Otherwise the SHA-256 of every range that was
+read is taken again: all as before, and the rest of the file is new; any other, and the file was rewritten (compaction does that
 under the same name) and is read as a new generation, kept apart from the old one by `#2`, `#3` ... after its path.
 A file that is gone changes nothing. Compressed copies, members of tars and archives are whole or new, never continued.
 """
@@ -23,7 +23,7 @@ from offsets_tool.log.names import Packing, Segment, SegmentKind, member_source,
 from offsets_tool.log.open_file import open_file, read_whole, why
 from offsets_tool.replay.times import LAST_MILLISECOND
 from offsets_tool.wire.text import shown
-from spark.digest import NO_BYTES
+from spark.digest import NO_BYTES, edges_digest
 
 _FIRST_MICROSECOND: Final = -62_135_596_800_000_000
 """Of the year 1."""
@@ -222,6 +222,13 @@ def digest(file: File, start: int = 0, end: int | None = None) -> str:
         return NO_BYTES
 
 
+def edges(file: File) -> str:
+    """SHA-256 of where the file on disk begins and ends, which a file that was rewritten shows; of a Delta table, of its log."""
+    if file.archive and file.archive.kind is ArchiveKind.DELTA:
+        return digest(file)
+    return edges_digest(file.segment.path, file.segment.size if file.continues else None)
+
+
 def _delta_log(table: Path) -> list[Path]:
     return [entry.path for entry in listing(table / _DELTA_LOG) if entry.path.suffix == ".json"]
 
@@ -238,9 +245,8 @@ def _pieces(file: File, known: list[Known]) -> list[Piece]:
     if not known:
         return _split(file, 1)
     last = known[-1]
-    unchanged = (last["file_size"], last["file_modified_at"]) == (file.segment.size, file.modified_at)
     # A file of which nothing was read may be one that could not be opened then.
-    if unchanged and last["sha256"] != NO_BYTES:
+    if last["sha256"] != NO_BYTES and _looks_unchanged(file, last):
         return []
     if any(digest(file, row["range_start"], row["range_end"]) != row["sha256"] for row in known):
         return _split(file, last["generation"] + 1)
@@ -248,6 +254,11 @@ def _pieces(file: File, known: list[Known]) -> list[Piece]:
         return []
     first, *others = _split(file, last["generation"], last["range_end"])
     return [first._replace(resumes=True), *others]
+
+
+def _looks_unchanged(file: File, last: Known) -> bool:
+    by_name = (last["file_size"], last["file_modified_at"]) == (file.segment.size, file.modified_at)
+    return by_name and last["edges_sha256"] == edges(file)
 
 
 def _split(file: File, generation: int, start: int = 0) -> list[Piece]:

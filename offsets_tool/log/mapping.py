@@ -71,10 +71,10 @@ def _expanded(path: str, packing: Packing) -> OpenFile:
         raise SourceError(
             path, f"cannot be opened ({why(error)}); check the path and its permissions"
         ) from error
-    return _expanded_once(path, packing, stat.st_mtime_ns, packed.size)
+    return _expanded_once(path, packing, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, packed.size)
 
 
 @lru_cache(maxsize=2)
-def _expanded_once(path: str, packing: Packing, _mtime: int, _size: int) -> OpenFile:
+def _expanded_once(path: str, packing: Packing, *_changed: int) -> OpenFile:
     """One file may be read in several pieces; it is not decompressed for each."""
     return expand_segment(open_file(path), packing, path)

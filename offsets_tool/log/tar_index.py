@@ -79,7 +79,7 @@ def tar_index(path: str) -> TarIndex:
         raise SourceError(
             path, f"cannot be opened ({why(error)}); check the path and its permissions"
         ) from error
-    return _index(path, stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    return _index(path, stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=_TARS_KEPT)

@@ -118,6 +118,22 @@ def test_a_touched_file_is_not_read_again(session: SparkSession, tmp_path: Path)
     assert bring(session, tmp_path / "lake", path).run is None
 
 
+def test_a_file_rewritten_to_the_same_size_and_time_is_read_again(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    data = bytearray(SEGMENT.read_bytes())
+    path = place(tmp_path, bytes(data))
+    bring(session, tmp_path / "lake", path)
+    times = path.stat()
+    # The base offset is under no checksum: the file is as sound as before.
+    data[7] ^= 1
+    place(tmp_path, bytes(data))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert bring(session, tmp_path / "lake", path).run is not None
+    assert [row["generation"] for row in rows(tmp_path / "lake", "sources")] == [1, 2]
+    assert bring(session, tmp_path / "lake", path).run is None
+
+
 def test_a_file_that_is_gone_stays_in_the_lake(session: SparkSession, tmp_path: Path) -> None:
     kept, gone = place(tmp_path, SEGMENT.read_bytes()), place(tmp_path, SEGMENT.read_bytes(), 7)
     bring(session, tmp_path / "lake", tmp_path)

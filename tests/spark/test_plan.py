@@ -1,15 +1,18 @@
 """Work is cut into pieces that add up, and packed into units of about one size."""
 
+import os
+import random
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.log.names import Segment
-from spark.plan import PIECE, SMALLEST_UNIT, File, Piece, find_files, in_units, plan
+from spark.plan import PIECE, SMALLEST_UNIT, File, Piece, digest, edges, find_files, in_units, plan
 from tests.spark.lakes import CORPORA, SEGMENT
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -59,3 +62,52 @@ def test_files_are_found_in_the_order_of_the_log() -> None:
     places = [(f.segment.directory, f.segment.log_partition, f.segment.base_offset) for f in files]
     assert places == sorted(places) and len(files) > 3
     assert all(Path(f.segment.path).is_absolute() and f.cluster == "c" for f in files)
+
+
+def known(place: File, data: bytes) -> dict[str, Any]:
+    """The row of `sources` of a file that was read whole."""
+    cluster, path, member, log_partition = place.identity
+    return {
+        "cluster": cluster,
+        "path": path,
+        "member": member,
+        "log_partition": log_partition,
+        "generation": 1,
+        "run": 1,
+        "range_start": 0,
+        "range_end": len(data),
+        "sha256": digest(place, 0, len(data)),
+        "file_size": place.segment.size,
+        "file_modified_at": place.modified_at,
+        "edges_sha256": edges(place),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "changed", "is_seen"),
+    [
+        ("a.log", 1000, 500, True),
+        ("a.log", 1 << 20, 0, True),
+        ("a.log", 1 << 20, (1 << 20) - 1, True),
+        # Nobody reads all of what size, time, begin and end say is as it was.
+        ("a.log", 1 << 20, 1 << 19, False),
+        ("a.log.gz", 1 << 20, 9, True),
+    ],
+)
+def test_a_file_of_the_same_size_and_time_is_looked_at(
+    tmp_path: Path, name: str, size: int, changed: int, is_seen: bool
+) -> None:
+    data = bytearray(random.Random(1).randbytes(size))
+    path = tmp_path / "__consumer_offsets-0" / name.replace("a", f"{0:020}")
+    path.parent.mkdir()
+    path.write_bytes(data)
+    times = path.stat()
+    (before,) = find_files([str(path)], "c", None)
+    row = known(before, data)
+    assert plan([before], [row]) == ()
+    data[changed] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    (after,) = find_files([str(path)], "c", None)
+    assert after == before
+    assert [piece.generation for unit in plan([after], [row]) for piece in unit] == [2] * is_seen
