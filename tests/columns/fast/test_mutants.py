@@ -41,7 +41,7 @@ def _fails(check: Callable[[list[bytes]], None], batches: list[bytes]) -> bool:
 
 
 def test_a_sample() -> None:
-    hold(1, 2, in_tables)
+    hold(1, 1, in_tables)
 
 
 @pytest.mark.parametrize("dialect", PRINTED[:2])
