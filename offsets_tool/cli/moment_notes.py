@@ -39,7 +39,7 @@ def _outside(moment: Moment) -> Iterator[str]:
     """Evidence without a record, and a time that the log does not reach, at either side."""
     newest, time = moment.newest_timestamp, moment.as_of.time
     if all(p.proof.first_offset is None for p in moment):
-        yield "this evidence has no record at all"
+        yield "this evidence has no record to replay"
     elif time is None:
         return
     elif newest is None:

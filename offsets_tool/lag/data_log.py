@@ -27,6 +27,7 @@ from offsets_tool.log.mapping import map_file
 from offsets_tool.log.names import OFFSETS_TOPIC, SegmentKind, partition_directory, segment_name
 from offsets_tool.log.on_demand import PAGE, BytesOnDemand
 from offsets_tool.log.open_file import why
+from offsets_tool.log.places import OFFSETS_OF_SEGMENT
 from offsets_tool.log.topics import TopicDirectory, find_topics
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import Batch, Codec, TimestampType
@@ -153,7 +154,7 @@ class DataLog:
         snapshot = self._snapshot(base)
         position = _position(path, base, MAX_LONG if snapshot is None else snapshot[0])
         # What the index points to may be what is torn.
-        batches = _sound(path, position) or _sound(path, 0)
+        batches = _sound(path, base, position) or _sound(path, base, 0)
         end = batches[-1].last_offset + 1 if batches else base
         if snapshot is None or snapshot[0] > end:
             return _Tail(end, batches, None)
@@ -267,13 +268,17 @@ def _batch_with(path: Path, base: int, offset: int) -> Batch | None:
     return next((batch for batch in batches if batch.last_offset >= offset), None)
 
 
-def _sound(path: Path, position: int) -> tuple[Batch, ...]:
-    """Headers to the end, without a last batch whose checksum is wrong."""
+def _sound(path: Path, base: int, position: int) -> tuple[Batch, ...]:
+    """Headers to the end, without a last batch whose checksum is wrong.
+
+    SourceError where offsets go back, or the last is further from the segment's base than any can be.
+    """
     batches = list(_headers(path, position))
     log = map_file(path.as_posix(), block=PAGE)
     while batches and not _is_sound(path, log, batches[-1]):
         batches.pop()
-    if any(
+    is_far = batches and batches[-1].magic == 2 and batches[-1].last_offset - base >= OFFSETS_OF_SEGMENT
+    if is_far or any(
         before.last_offset >= after.base_offset for before, after in pairwise(batches) if after.magic == 2
     ):
         raise SourceError(path.as_posix(), "its batches are not in the order of their offsets; copy it again")

@@ -186,7 +186,7 @@ class Ledger:
 
     def _add_row(self, record: LogRecord) -> None:
         self._records += 1
-        self._offsets.see(record.log_offset)
+        self._offsets_of((record,))
         self._timestamps.see(record.timestamp)
 
     def left_out(self, rows: int) -> None:
@@ -211,7 +211,7 @@ class Ledger:
             return
         found = range_of(read, read.misplaced)
         self._out_of_order += read.misplaced.goes_back
-        self._offsets_of(record for record in read.records if record.misplaced is None)
+        self._offsets_of(read.records)
         last = self._misplaced[-1] if self._misplaced else None
         if last is not None and last.position + last.size == found.position:
             self._misplaced[-1] = last.joined(found)
@@ -220,7 +220,8 @@ class Ledger:
 
     def _offsets_of(self, records: Iterable[LogRecord]) -> None:
         for record in records:
-            self._offsets.see(record.log_offset)
+            if record.misplaced is None:
+                self._offsets.see(record.log_offset)
 
     def add_run(self, run: BatchRun) -> None:
         """Many batches at once, each of them readable."""

@@ -84,7 +84,7 @@ def test_evidence_without_a_record_is_said(tmp_path: Path) -> None:
     folder = write_log(tmp_path, commits(1))
     (folder / "00000000000000000000.log").write_bytes(b"")
     for asked in ((), ("--as-of", 999), ("--as-of", "3:0")):
-        assert invoke(tmp_path, *asked).stderr == "this evidence has no record at all\n"
+        assert invoke(tmp_path, *asked).stderr == "this evidence has no record to replay\n"
 
 
 def test_ties_are_all_in(tmp_path: Path) -> None:

@@ -9,8 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from offsets_tool.cli import main
+from offsets_tool.log.segment import read_segment
+from offsets_tool.rows import BatchRead
 from tests.cases import FIXTURES
 from tests.cli.test_offsets import commits, committed, invoke, rows
+from tests.log.batches import record, v2
+from tests.log.displaced import KEYS, VALUE
 from tests.replay.placed import Placed, archive_lines, segment, write_log
 from tests.replay.story import commit
 
@@ -167,3 +171,46 @@ def test_files_of_an_unknown_partition_say_how_to_number_them(tmp_path: Path) ->
     assert committed(loose, "--as-of", "3:1", "--log-partition", 3) == {0: 1}
     lines = CliRunner().invoke(main, ["history", str(loose), "--format", "csv"]).stdout.splitlines()
     assert lines[-1].split(",")[1] == "?:1"
+
+
+def test_a_damaged_base_offset_costs_its_batch_and_nothing_else(tmp_path: Path) -> None:
+    """Every command that replays: the rest is answered, the batch named, and --strict sees it."""
+    placed = [Placed(at, at * 1_000, commit(f"g{at}", "t", 0, at)) for at in range(10)]
+    folder = write_log(tmp_path, placed)
+    log = folder / "00000000000000000000.log"
+    starts = [read.batch.position for read in read_segment(log) if isinstance(read, BatchRead)]
+    damaged = bytearray(log.read_bytes())
+    damaged[starts[5] + 3] ^= 1
+    log.write_bytes(damaged)
+    write_log(tmp_path, [at._replace(offset=at.offset + 10) for at in placed], base=10)
+    for command in ("groups", "offsets", "history", "expiry", "lag", "transactions"):
+        for strict in ((), ("--strict",)):
+            result = CliRunner().invoke(main, [command, str(tmp_path), *strict])
+            assert result.exit_code == (3 if strict else 0), (command, result.stderr)
+            assert "offset 4294967301 is not below 10, at which the next segment begins" in result.stderr
+            assert "leave 5, as many as it has" in result.stderr and "twice" not in result.stderr
+            assert ("g4" in result.stdout) == (command != "transactions")
+    shown = CliRunner().invoke(main, ["decode", str(tmp_path)]).stdout.splitlines()
+    assert [row["offset"] for row in map(json.loads, shown) if row["problem"]] == [(1 << 32) + 5]
+    assert committed(tmp_path, "--as-of", "3:6", "--group", "g4") == {0: 4}
+
+
+def test_an_offset_outside_of_its_batch_stops_nobody(tmp_path: Path) -> None:
+    folder = tmp_path / "__consumer_offsets-3"
+    folder.mkdir()
+    key, value = KEYS[3], VALUE
+    (folder / "00000000000000000000.log").write_bytes(
+        v2(0, [record(-(2**31), key, value)], last_offset_delta=0)
+    )
+    write_log(tmp_path / "other", commits(1, 2), partition=4)
+    result = invoke(tmp_path)
+    assert result.exit_code == 0 and "offset -2147483648 is outside of its batch" in result.stderr
+    assert len(result.stdout.splitlines()) == 1
+
+
+def test_a_negative_offset_in_an_archive_is_a_problem(tmp_path: Path) -> None:
+    archive = tmp_path / "archive.jsonl"
+    lines = [json.loads(line) for line in archive_lines(commits(1, 2)).splitlines()]
+    archive.write_text("".join(json.dumps(line) + "\n" for line in (lines[0] | {"offset": -5}, lines[1])))
+    assert committed(archive) == {0: 2}
+    assert invoke(archive, "--strict").exit_code == 3

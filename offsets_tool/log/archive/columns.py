@@ -140,6 +140,7 @@ def read_row(row: Row, columns: Columns, source: str, log_partition: int | None)
         sequence=_integer(columns.get(row, "sequence"), "sequence"),
         is_transactional=_flag(columns.get(row, "is_transactional"), "is_transactional"),
         is_control=_flag(columns.get(row, "is_control"), "is_control") or False,
+        misplaced=f"offset {offset} is negative" if offset < 0 else None,
     )
 
 
