@@ -57,5 +57,5 @@ def test_a_million(part: int) -> None:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("dialect", PRINTED)
-def test_thousands_printed(dialect: str) -> None:
-    hold(200, 40, in_print(dialect), 100)
+def test_a_thousand_printed(dialect: str) -> None:
+    hold(200, 10, in_print(dialect), 100)
