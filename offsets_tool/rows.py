@@ -121,6 +121,11 @@ class UnreadableKind(StrEnum):
     CONTENT = "content"
     """The checksum is right, and yet the records cannot be decompressed or parsed."""
 
+    @property
+    def is_tail(self) -> bool:
+        """Whether it is how a log ends: nothing follows that may rest on what these bytes held."""
+        return self in (UnreadableKind.TORN_TAIL, UnreadableKind.ZERO_TAIL)
+
 
 class Unreadable(NamedTuple):
     """Bytes of a file that hold no batch that can be proved: damage, a torn or zero-filled tail. Nothing is dropped without one."""

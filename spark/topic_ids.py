@@ -74,11 +74,11 @@ class _Observed(NamedTuple):
 def derived_names(
     records: DataFrame, sources: Iterable[Mapping[str, Any]], names: TopicIds
 ) -> list[tuple[str, str, str]]:
-    """Return cluster, id and name of ids without one, going by `records` (LakeRows.assignments) of undamaged partitions."""
+    """Return cluster, id and name of ids without one, going by `records` (LakeRows.assignments) of partitions that lack none."""
     damaged = {
         (row["cluster"], row["log_partition"])
         for row in sources
-        if any(found["kind"] == UnreadableKind.DAMAGE for found in row["unreadable"])
+        if row["misplaced"] or any(not UnreadableKind(found["kind"]).is_tail for found in row["unreadable"])
     }
     by_cluster: dict[str, list[Snapshot]] = {}
     for row in records.mapInArrow(_observe, from_arrow_schema(arrow_schema(_Observed))).collect():

@@ -26,7 +26,6 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.moment import Moment, PartitionMoment, Watch
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topics import TopicNames
-from offsets_tool.rows import UnreadableKind
 from offsets_tool.wire.json import parse_uuid
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -150,7 +149,7 @@ class Replaying:
         replay_evidence(self.reading, self.moment, watch_of)
         self.reading.stop_progress()
         for ledger in self.reading.ledgers:
-            if any(found.kind is UnreadableKind.DAMAGE for found in ledger.unreadable):
+            if ledger.lacks_records:
                 self.moment.names.candidates.distrust(ledger.log_partition)
         for text in moment_notes(self.moment):
             note(text)
@@ -193,7 +192,7 @@ def replay_evidence(reading: Reading, moment: Moment, watch_of: WatchOf | None =
     logs = partition_logs(reading.parts, _counted(reading))
     for log in logs.values():
         _replay(moment, log, watch_of, by_rows)
-        _say_left_out(reading, log)
+        _say_left_out(reading, moment, log)
     if again := moment.to_replay_again():
         by_rows = by_rows and by_rows.again()
         logs = partition_logs(reading.parts, uncounted)
@@ -201,10 +200,11 @@ def replay_evidence(reading: Reading, moment: Moment, watch_of: WatchOf | None =
             _replay(moment, logs[number], watch_of, by_rows)
 
 
-def _say_left_out(reading: Reading, log: PartitionLog) -> None:
+def _say_left_out(reading: Reading, moment: Moment, log: PartitionLog) -> None:
     """Segments that reach into each other: what each is by itself, no file's ledger says."""
     if log.left_out.records:
         reading.problems += log.left_out.records
+        moment.names.candidates.distrust(log.log_partition)
         note(
             f"partition {number_text(log.log_partition)}: {log.left_out.records} record(s) of segments that reach into each other "
             f"are left out, the first as {log.left_out.first}"

@@ -92,6 +92,11 @@ class LedgerEntry:
         bytes_add_up = placed <= self.bytes if self.archive else placed == self.bytes
         return bytes_add_up and self.records == outcomes
 
+    @property
+    def lacks_records(self) -> bool:
+        """Whether others may rest on records that no state has: unreadable ones, and misplaced ones."""
+        return self.misplaced > 0 or any(not found.kind.is_tail for found in self.unreadable)
+
 
 @dataclass(slots=True)
 class _Range:

@@ -1,8 +1,8 @@
 """Names of topic ids that no record says, derived from subscriptions: which topics an id can be, and where only one is left.
 
 When a group's target assignment of an epoch is complete, each id in it is a topic that its member subscribes to at that moment,
-and no two ids are one topic. What follows from that is certain as long as no record of the partition was lost to damage:
-compaction takes a record only with all that it replaced. Knows nothing about names that records say.
+and no two ids are one topic. What follows from that is certain as long as no record of the partition is lacking (unreadable,
+misplaced): compaction takes a record only with all that it replaced. Knows nothing about names that records say.
 Source: GroupMetadataManager.updateTargetAssignment, TargetAssignmentBuilder (KIP-848); share groups alike (KIP-932).
 """
 
@@ -97,7 +97,7 @@ class TopicCandidates:
                 partition.snapshots.add(snapshot)
 
     def distrust(self, log_partition: int | None) -> None:
-        """Derive nothing from a partition: records of it were lost to damage."""
+        """Derive nothing from a partition: records of it are lacking."""
         self._distrusted.add(log_partition)
 
     def snapshots(self) -> Iterator[Snapshot]:

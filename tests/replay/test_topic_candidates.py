@@ -1,11 +1,12 @@
 """Names of topic ids derived from subscriptions: certain ones are found, and nothing that is not certain is said."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
+from crc32c import crc32c
 
 from offsets_tool.cli import main
 from offsets_tool.events import decode
@@ -14,7 +15,7 @@ from offsets_tool.replay.topic_candidates import TopicCandidates, derive_names
 from offsets_tool.replay.topics import TopicNames
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.json import parse_uuid, uuid_text
-from tests.replay.placed import in_order, write_log
+from tests.replay.placed import in_order, segment, write_log
 from tests.replay.rebuilt import PARTITIONS, events_of
 from tests.replay.story import Told, commit, gone, told
 from tests.replay.test_topics import owning_orders
@@ -161,6 +162,42 @@ def test_what_is_shown_says_how_it_is_known(tmp_path: Path) -> None:
     assert f"no record says the name of topic id(s) {uuid_text(A)}" in notes
     rows, notes = shown(tmp_path, "--topic-id", f"{uuid_text(A)}=orders")
     assert uuid_text(A) not in rows + notes
+
+
+def with_a_wrong_checksum(batch: bytes) -> bytes:
+    return batch[:-1] + bytes([batch[-1] ^ 1])
+
+
+def with_a_wrong_place(batch: bytes) -> bytes:
+    return batch[:3] + bytes([batch[3] ^ 1]) + batch[4:]
+
+
+def with_another_byte_at_its_end(batch: bytes) -> bytes:
+    """Its records do not parse, and its checksum is right."""
+    content = batch[21:-1] + b"\x7f"
+    return batch[:17] + crc32c(content).to_bytes(4, "big") + content
+
+
+@pytest.mark.parametrize("harm", [with_a_wrong_checksum, with_a_wrong_place, with_another_byte_at_its_end])
+def test_nothing_is_derived_where_a_record_is_lacking(harm: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """It may have been another subscription, as it is here: the id is not that of the topic before."""
+    before, other, after = (
+        (subscribes("a"), commit("g", "b", 1, 5)),
+        subscribes("b"),
+        (is_to_read(B), COMPLETE, owning(B)),
+    )
+    placed = in_order(*before, other, *after)
+    log = next(write_log(tmp_path, placed).glob("*.log"))
+    start, end = (len(segment(placed[:count])) for count in (2, 3))
+    whole = log.read_bytes()
+    assert "is b (--topic-id" in shown(tmp_path)[1]
+    log.write_bytes(whole[:start] + harm(whole[start:end]) + whole[end:])
+    rows, notes = shown(tmp_path)
+    assert (
+        uuid_text(B) in rows
+        and "names derived" not in notes
+        and f"no record says the name of topic id(s) {uuid_text(B)}" in notes
+    )
 
 
 def owning(topic_id: UUID) -> Told:
