@@ -19,6 +19,8 @@ MOST_PARTITIONS: Final = 1_000
 """Numbers of partitions up to this one are tried."""
 _NAMED: Final = 3
 """Numbers that are named where several are as likely."""
+_TELLING: Final = 7
+"""Groups of which it is less than one in a hundred that they fit twice their number of partitions by chance."""
 _ENOUGH: Final = 1_000
 """Groups that leave no doubt; an own hash for each of a million would take long."""
 
@@ -51,25 +53,31 @@ class Homes(NamedTuple):
     """How the numbers are known, as a clause."""
 
 
-def find_homes(group: str, fitting: tuple[int, ...]) -> Homes:
-    """Return where a group lives in a topic of one of the numbers of partitions that infer_partitions found to fit."""
-    counts, shown_by = _told(fitting)
+def find_homes(group: str, fitting: tuple[int, ...], groups: int) -> Homes:
+    """Return where a group lives, going by the numbers of partitions that infer_partitions found to fit so many groups."""
+    counts, shown_by = _told(fitting, groups)
     return Homes({count: partition_for(group, count) for count in counts}, shown_by)
 
 
-def _told(fitting: tuple[int, ...]) -> tuple[tuple[int, ...], str]:
-    likely, usual = likely_counts(fitting), DEFAULT_PARTITIONS
+def _told(fitting: tuple[int, ...], groups: int) -> tuple[tuple[int, ...], str]:
+    likely, usual = likely_counts(fitting, groups), DEFAULT_PARTITIONS
     if len(likely) == 1:
         return likely, "the groups here show the number"
     if not fitting:
         return (usual,), f"{usual} is the default; the groups here fit no number"
     if usual in fitting:
         return (usual,), f"{usual} is the default, which the groups here fit, as they do other numbers"
-    return likely[:_NAMED], "the groups here do not tell these numbers apart"
+    others = f" from {len(likely) - _NAMED} other(s)" if len(likely) > _NAMED else " apart"
+    return likely[:_NAMED], f"the groups here do not tell these numbers{others}"
 
 
-def likely_counts(fitting: tuple[int, ...]) -> tuple[int, ...]:
-    """Return those numbers that divide no greater one: where that fits, they fit too, and say nothing by it."""
+def likely_counts(fitting: tuple[int, ...], groups: int) -> tuple[int, ...]:
+    """Return those numbers that divide no greater one: where that fits, they fit too, and say nothing by it.
+
+    Few `groups` may fit the greater one by chance: of theirs, all.
+    """
+    if groups < _TELLING:
+        return fitting
     return tuple(count for count in fitting if not any(more % count == 0 for more in fitting if more > count))
 
 

@@ -4,7 +4,7 @@ An empty answer says nothing by itself: a name may be mistyped, of another parti
 read once more for it, only if there is such a name.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, cached_property
 from typing import Final
 
@@ -21,7 +21,7 @@ from offsets_tool.placement import Homes, find_homes, partition_for
 from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.views_describe import Deletion, appears_later, find_deletions
 from offsets_tool.replay.wanted import Names, Wanted, is_pattern
-from offsets_tool.wire.text import from_shown, shown
+from offsets_tool.wire.text import from_shown
 
 _NAMED: Final = 3
 """Names that are spoken of one by one where a pattern means many."""
@@ -91,15 +91,18 @@ class AbsentNames:
     def _home(self, text: str) -> str:
         name = from_shown(text)
         if self._partitions is None:
-            homes = find_homes(name, self._here.partition_counts())
+            homes = find_homes(name, self._here.partition_counts(), len(self._here.groups))
         else:
             homes = Homes(
                 {self._partitions: partition_for(name, self._partitions)}, "as many as --partitions says"
             )
-        counts = " or ".join(map(str, homes.of))
-        places = " or ".join(map(str, dict.fromkeys(homes.of.values())))
-        is_not = "not " if self._here.log_partitions.isdisjoint(homes.of.values()) else ""
-        return f"of {counts} partitions it lives in {places}, which is {is_not}in this evidence ({homes.shown_by})"
+        places = list(dict.fromkeys(homes.of.values()))
+        here = [number for number in places if number in self._here.log_partitions]
+        which = "which is in" if len(here) == len(places) else f"of which {_either(here)} is in"
+        is_here = f"{which if here else 'which is not in'} this evidence"
+        return (
+            f"of {_either(homes.of)} partitions it lives in {_either(places)}, {is_here} ({homes.shown_by})"
+        )
 
     def _together(self) -> Iterator[str]:
         """Each name is there, and nothing is of all that was asked for at once."""
@@ -117,9 +120,13 @@ class AbsentNames:
         yield f"nothing{self._where} is of all that was asked for together{of}; name less of it"
 
 
+def _either(numbers: Iterable[int]) -> str:
+    return " or ".join(map(str, numbers))
+
+
 def _near(text: str, names: Collection[str]) -> str:
-    near = [f"'{name}'" for name in nearest(text, list(map(shown, names)))]
-    return f"; nearest: {', '.join(near)}" if near else ""
+    near = nearest(text, names)
+    return f"; nearest: {', '.join(map(quoted, near))}" if near else ""
 
 
 def _stretch(group: str, here: NamesHere) -> str:
