@@ -86,9 +86,14 @@ def left_out(rows: list[Row], moment: Moment, wanted: Wanted, reading: Reading) 
     pending = sum(len(row["pending"]) for row in rows)
     if pending:
         yield f"{pending} commit(s) of transactions that are open at this moment are not in the file"
-    damaged = sum(entry.bytes_unreadable > 0 or entry.kept_raw > 0 for entry in reading.ledgers)
+    damaged = sum(
+        entry.bytes_unreadable > 0 or entry.kept_raw > 0 or entry.misplaced > 0 for entry in reading.ledgers
+    )
     if damaged:
-        yield f"commits may be missing: {damaged} file(s) have what could not be read; `offsets-tool inspect` names it"
+        yield (
+            f"commits may be missing: {damaged} file(s) have what could not be read or is misplaced; "
+            "`offsets-tool inspect` names it"
+        )
 
 
 def _elsewhere(moment: Moment, wanted: Wanted) -> Iterator[str]:
@@ -96,10 +101,10 @@ def _elsewhere(moment: Moment, wanted: Wanted) -> Iterator[str]:
     if not wanted.is_open:
         return
     here = [p.log_partition for p in moment if p.log_partition is not None]
-    groups = (
+    groups = [
         (group, p.log_partition) for p in moment for group in p.state.groups if p.log_partition is not None
-    )
-    counts = likely_counts(infer_partitions(groups, max(here, default=0)))
+    ]
+    counts = likely_counts(infer_partitions(groups, max(here, default=0)), len(groups))
     if len(counts) == 1 and len(here) < counts[0]:
         yield (
             f"the file has groups of {len(here)} of {counts[0]} partitions of __consumer_offsets (the groups here show the "

@@ -179,6 +179,14 @@ def test_what_is_left_out_of_the_file_is_said(tmp_path: Path) -> None:
     assert "commits may be missing: 1 file(s)" in invoke(tmp_path / "torn", "--format", "csv").stderr
 
 
+def test_a_commit_whose_place_is_damaged_is_said_to_be_missing(tmp_path: Path) -> None:
+    log = next(write_log(tmp_path, in_order(commit("g", "t", 0, 1), commit("h", "t", 0, 2))).glob("*.log"))
+    whole = log.read_bytes()
+    log.write_bytes(b"\x80" + whole[1:])
+    done = invoke(tmp_path, "--format", "csv")
+    assert done.stdout == "h,t,0,2\n" and "commits may be missing: 1 file(s)" in done.stderr
+
+
 def test_partial_is_about_the_reset_file(tmp_path: Path) -> None:
     two_partitions(tmp_path)
     result = invoke(tmp_path, "--partial", "--format", "table")
