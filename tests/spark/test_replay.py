@@ -12,11 +12,15 @@ from pyspark.sql import SparkSession
 from bench.batches import Batch, Record, write_batches
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.events import Key, Value, encode_key, encode_value
+from offsets_tool.log.segment import read_segment
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitKey, OffsetCommitValue
+from offsets_tool.rows import BatchRead
 from spark.commit import REPLAY, ArrowLake
 from spark.compact import compact
 from tests.conftest import DEEP
+from tests.replay.placed import Placed, write_log
+from tests.replay.story import commit
 from tests.replay.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_told
 from tests.spark.histories import copy, grown, histories, plain_histories, rows, tell
 from tests.spark.lakes import CORPORA, FIXTURES, bring, files
@@ -245,3 +249,22 @@ def test_what_is_no_lake_is_refused(session: SparkSession, tmp_path: Path) -> No
 def test_all_tables_of_a_replay_are_there_from_the_start(tmp_path: Path) -> None:
     ArrowLake(tmp_path, REPLAY).create()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(table.name for table in REPLAY.tables)
+
+
+def test_misplaced_records_are_in_the_lake_and_in_no_history(session: SparkSession, tmp_path: Path) -> None:
+    """A bit of a base offset flipped, which no checksum covers: the batch is far ahead of the next segment."""
+    placed = [Placed(at, at * 1_000, commit(f"g{at}", "t", 0, at)) for at in range(10)]
+    (log,) = write_log(tmp_path, placed).iterdir()
+    starts = [read.batch.position for read in read_segment(log) if isinstance(read, BatchRead)]
+    damaged = bytearray(log.read_bytes())
+    damaged[starts[5] + 3] ^= 1
+    log.write_bytes(damaged)
+    write_log(tmp_path, [at._replace(offset=at.offset + 10) for at in placed[:3]], base=10)
+    bring(session, tmp_path / "lake", tmp_path, cluster="c")
+    done = tell(session, tmp_path / "lake")
+    assert [row["position"] for row in done.partitions] == [13]
+    events = {row["group"]: row for row in rows(tmp_path / "lake", "events") if row["problem"]}
+    assert list(events) == ["g5"] and events["g5"]["problem"] == f"place: {events['g5']['misplaced']}"
+    assert sum(row["misplaced"] for row in rows(tmp_path / "lake", "sources")) == 1
+    groups = {row["group"] for row in rows(tmp_path / "lake", "offset_history")}
+    assert groups == {f"g{at}" for at in range(10) if at != 5}
