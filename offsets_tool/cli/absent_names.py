@@ -10,11 +10,10 @@ from typing import Final
 
 from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import Part
-from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.moment_notes import number_text, place
 from offsets_tool.cli.names_here import NamesHere
 from offsets_tool.cli.nearest import nearest
-from offsets_tool.cli.reading import Reading
+from offsets_tool.cli.nothing_shown import nothing_then
 from offsets_tool.cli.replaying import Replaying
 from offsets_tool.cli.texts import quoted
 from offsets_tool.placement import Homes, find_homes, partition_for
@@ -153,16 +152,6 @@ def nobody(option: str, names: Names) -> Iterator[str]:
         yield f"{option} '{text}': nobody among the members of what is asked for is called so{_near(text, names.looked_for)}"
 
 
-def outside(filters: Filters, reading: Reading) -> Iterator[str]:
-    """Where nothing was shown of a range of times: from when the records are."""
-    if reading.has_shown or filters.since.time is filters.until.time is None:
-        return
-    first = [entry.min_timestamp for entry in reading.ledgers if entry.min_timestamp is not None]
-    last = [entry.max_timestamp for entry in reading.ledgers if entry.max_timestamp is not None]
-    if first and last:
-        yield f"nothing is shown: the records here are from {shown_time(min(first))} to {shown_time(max(last))}"
-
-
 def passed_over(group: str, here: NamesHere) -> str:
     """Of a command that shows records or changes: there are some, and an option leaves them out."""
     return f"group {quoted(group)} has records from {_stretch(group, here)}, and none of them is asked for; widen the other options"
@@ -195,10 +184,12 @@ def why_not_then(replay: Replaying) -> Why:
     return why
 
 
-def absent_then(replay: Replaying, wanted: Wanted, *, is_shown: bool) -> Iterator[str]:
-    """All there is to say of the names that a command for a moment was asked for, after it has shown its rows."""
-    absent = AbsentNames(wanted, replay.reading.parts, then(replay.moment), why_not_then(replay))
-    return absent.notes(is_shown)
+def absent_then(replay: Replaying, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
+    """All there is to say after a command for a moment has shown its rows: of names, or that there is no `what`."""
+    where = then(replay.moment)
+    yield from AbsentNames(wanted, replay.reading.parts, where, why_not_then(replay)).notes(is_shown)
+    if not (is_shown or wanted.groups or wanted.topics):
+        yield from nothing_then(replay.moment, what, where)
 
 
 def then(moment: Moment) -> str:

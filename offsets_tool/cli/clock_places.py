@@ -36,13 +36,11 @@ def note_moment(bound: Bound, option: str, parts: list[Part], clock: Clock) -> s
 
 
 def note_range(filters: Filters, parts: list[Part], clock: Clock) -> list[str]:
-    """As note_moment, of --since and --until. Files without a number may be of any partition: of them nothing is refused."""
+    """As note_moment, of --since and --until."""
     bounds = (("--since", filters.since), ("--until", filters.until))
+    said = [note_moment(bound, option, parts, clock) for option, bound in bounds]
     for text in _elsewhere(filters, parts):
         note(text)
-    if any(part.log_partition is None and not part.archive for part in parts):
-        return []
-    said = (note_moment(bound, option, parts, clock) for option, bound in bounds)
     return [text for text in said if text is not None]
 
 

@@ -5,13 +5,14 @@ from typing import Any, BinaryIO
 
 import click
 
-from offsets_tool.cli.absent_names import AbsentNames, outside, passed_over
+from offsets_tool.cli.absent_names import AbsentNames, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.dialect_output import DUMP_LOG, dump_log_writer, formatter_writer
 from offsets_tool.cli.event_json import event_json, event_summary
 from offsets_tool.cli.evidence import Evidence, evidence_options
 from offsets_tool.cli.filters import filter_options, parse_filters
 from offsets_tool.cli.moment_texts import Clock
+from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
@@ -80,7 +81,8 @@ def decode_command(*, output_path: str | None, strict: bool, **options: Any) -> 
         write_caption(out, shown_as, said)
         write(out, reading)
     absent = AbsentNames(filters.wanted, parts, "", passed_over)
-    for text in (*absent.notes(reading.has_shown), *outside(filters, reading)):
+    empty = nothing_of(filters, reading, options["types"], "--type")
+    for text in (*absent.notes(reading.has_shown), *empty):
         note(text)
     reading.finish()
 

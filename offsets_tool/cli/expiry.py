@@ -151,7 +151,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
-    for text in (*orphans(moment), *absent_then(replay, wanted, is_shown=bool(rows))):
+    for text in (*orphans(moment), *absent_then(replay, wanted, "committed offset", is_shown=bool(rows))):
         note(text)
     replay.finish()
 

@@ -68,6 +68,6 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
-    for text in absent_then(replay, wanted, is_shown=bool(rows)):
+    for text in absent_then(replay, wanted, "group", is_shown=bool(rows)):
         note(text)
     replay.finish()

@@ -1,17 +1,19 @@
 """`offsets-tool history`: what happened to groups, members and committed offsets, change by change."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from offsets_tool.cli.absent_names import AbsentNames, nobody, outside, passed_over
+from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.event_json import shown_time, time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import Filters, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_notes import gaps, place
 from offsets_tool.cli.moment_texts import Clock, parse_bound
+from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, coordinator_option, open_replay
@@ -155,7 +157,10 @@ def _shown(replay: Replaying, asked: Asked) -> Iterator[Happening]:
 def _absent(replay: Replaying, asked: Asked) -> Iterator[str]:
     reading = replay.reading
     yield from AbsentNames(asked.wanted, reading.parts, "", passed_over).notes(reading.has_shown)
-    yield from outside(asked.range, reading)
+    if any(entry.records for entry in reading.ledgers):
+        # Without a record, the moment's own notes say so.
+        filters = replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)
+        yield from nothing_of(filters, reading, sorted(asked.kinds), "--kind")
     yield from nobody("--member", asked.members)
     yield from nobody("--instance", asked.instances)
 

@@ -65,7 +65,11 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
             replay.write_caption(out, chosen)
             rows = lag_rows(moment, ends, wanted)
             write_rows(out, map(_with_signs, rows) if chosen == "table" else rows, chosen, table)
-    for text in (*orphans(moment), *absent_then(replay, wanted, is_shown=bool(rows)), *_bounds(rows)):
+    for text in (
+        *orphans(moment),
+        *absent_then(replay, wanted, "committed offset", is_shown=bool(rows)),
+        *_bounds(rows),
+    ):
         note(text)
     replay.finish()
 

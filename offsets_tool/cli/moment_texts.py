@@ -41,6 +41,11 @@ class Bound:
     clock_text: str | None = None
     """The text of a single place that a time of day would look like too."""
 
+    @property
+    def is_given(self) -> bool:
+        """Whether it bounds anything."""
+        return self.time is not None or bool(self.places)
+
 
 NO_BOUND: Final = Bound()
 

@@ -81,7 +81,11 @@ def offsets_command(
             else:
                 write_rows(out, rows, chosen, table)
     lacking = left_out(rows, moment, wanted, replay.reading) if chosen == "csv" else ()
-    for text in (*orphans(moment), *lacking, *absent_then(replay, wanted, is_shown=bool(rows))):
+    for text in (
+        *orphans(moment),
+        *lacking,
+        *absent_then(replay, wanted, "committed offset", is_shown=bool(rows)),
+    ):
         note(text)
     replay.finish()
 

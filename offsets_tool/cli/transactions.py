@@ -67,7 +67,7 @@ def transactions_command(
         with output(output_path, replay.reading.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
-    for text in (*absent_then(replay, wanted, is_shown=bool(shown)), *_ages(moment, wanted)):
+    for text in (*absent_then(replay, wanted, "transaction", is_shown=bool(shown)), *_ages(moment, wanted)):
         note(text)
     for held in (held for held in blocked(moment) if held.log_partition in shown):
         note(

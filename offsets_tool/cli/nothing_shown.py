@@ -1,0 +1,67 @@
+"""What is said where nothing is shown, and no name that was asked for explains it: an empty answer says nothing by itself.
+
+Goes by what was asked for and by the ledgers of what was read. Which names are missing is told by absent_names.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from offsets_tool.cli.event_json import shown_time
+from offsets_tool.cli.filters import Filters
+from offsets_tool.cli.reading import Reading
+from offsets_tool.replay.moment import Moment
+
+
+def nothing_of(filters: Filters, reading: Reading, kinds: Iterable[str], option: str) -> Iterator[str]:
+    """Of a command that shows records or changes: why none was let through.
+
+    `filters` have the range; `kinds` are the texts of `option`, by which records or changes are chosen too.
+    """
+    if reading.has_shown:
+        return
+    if not any(entry.records for entry in reading.ledgers):
+        # Of a partition that is not here at all it was said before.
+        yield from ["this evidence has no record at all"] if reading.ledgers else []
+        return
+    backwards = list(_backwards(filters))
+    yield from backwards or (*_times(filters, reading), *_places(filters, reading))
+    if asked := ", ".join(kinds):
+        is_more = any((*filters.wanted, filters.since.is_given, filters.until.is_given))
+        of = "of what the other options leave, none" if is_more else "none here"
+        yield f"nothing is shown: {of} is of {option} {asked}"
+
+
+def _backwards(filters: Filters) -> Iterator[str]:
+    since, until = filters.since, filters.until
+    first, last = (dict(bound.places) for bound in (since, until))
+    ends = [(first[number], last[number]) for number in first.keys() & last.keys()]
+    if since.time is not None and until.time is not None:
+        ends.append((since.time, until.time))
+    if any(begin >= end for begin, end in ends):
+        yield "nothing is shown: --since is not before --until"
+
+
+def _times(filters: Filters, reading: Reading) -> Iterator[str]:
+    if filters.since.time is filters.until.time is None:
+        return
+    first = [entry.min_timestamp for entry in reading.ledgers if entry.min_timestamp is not None]
+    last = [entry.max_timestamp for entry in reading.ledgers if entry.max_timestamp is not None]
+    if first and last:
+        yield f"nothing is shown: the records here are from {shown_time(min(first))} to {shown_time(max(last))}"
+
+
+def _places(filters: Filters, reading: Reading) -> Iterator[str]:
+    for number in sorted(filters.log_partitions()):
+        of = [entry for entry in reading.ledgers if entry.log_partition == number]
+        first = [entry.first_offset for entry in of if entry.first_offset is not None]
+        last = [entry.last_offset for entry in of if entry.last_offset is not None]
+        if first and last:
+            yield f"nothing is shown: partition {number} is here from offset {min(first)} to {max(last)}"
+
+
+def nothing_then(moment: Moment, what: str, where: str) -> Iterator[str]:
+    """Of a command for a moment that showed nothing and was asked for no name: `what` there is none of, `where` in the log."""
+    has_records = any(p.proof.first_offset is not None for p in moment)
+    begins_later = moment.as_of.time is not None and moment.newest_timestamp is None
+    # Where there is no record, or none yet, the moment's own notes say so.
+    if has_records and not begins_later:
+        yield f"nothing is shown: there is no {what}{where}"
