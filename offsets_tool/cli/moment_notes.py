@@ -153,6 +153,10 @@ def topic_id_notes(names: TopicNames) -> Iterator[str]:
             f"names derived from what members subscribe to, as no record says them: {derived} "
             "(--topic-id ID=NAME to say otherwise)"
         )
+    for topic_id, said, name, is_recorded in names.contradicted():
+        how = "records say" if is_recorded else "what members subscribe to leaves only"
+        then = "; it is not used" if is_recorded else "; without the option that is its name"
+        yield f"--topic-id {topic_id}={said}: {how} {name}{then}"
     if names.asked_unnamed:
         unnamed = listed(sorted(names.asked_unnamed))
         yield (

@@ -83,9 +83,7 @@ def open_replay(options: dict[str, Any], *, strict: bool, output_path: str | Non
     caption = note_moment(bound, "--as-of", parts, clock)
     reading = Reading(parts, Filters(), strict=strict, progress=not to_terminal)
     told = parse_topic_ids(options["topic_ids"])
-    return Replaying(
-        reading, Moment(as_of, TopicNames(lambda: _names(evidence.paths) | told), rules), caption
-    )
+    return Replaying(reading, Moment(as_of, TopicNames(lambda: _names(evidence.paths), told), rules), caption)
 
 
 def parse_topic_ids(texts: tuple[str, ...]) -> dict[str, str]:
@@ -97,7 +95,13 @@ def parse_topic_ids(texts: tuple[str, ...]) -> dict[str, str]:
                 f"--topic-id: {id_ + '=' + name!r} is not ID=NAME; write the id's 22 characters as kafka-topics --describe "
                 "shows them, as in oHkKSdyAQACNgMdq4zrp6Q=orders"
             )
-    return {id_: name for id_, _, name in pairs}
+    names = {id_: name for id_, _, name in pairs}
+    for id_, _, name in pairs:
+        if names[id_] != name:
+            raise UsageError(
+                f"--topic-id: {id_} cannot be both {name} and {names[id_]}; give each id one name"
+            )
+    return names
 
 
 def _read_by_kafka(parts: list[Part]) -> list[Part]:

@@ -5,8 +5,9 @@ these do not name, from elsewhere (what the user says, data directories), and el
 (topic_candidates). An id without a name is shown as Kafka writes ids.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.events import Event
@@ -18,12 +19,27 @@ _METADATA_TYPES: Final = frozenset({4, 9, 15, 18})
 _TOPIC_LISTS: Final = ("topics", "initializing_topics", "initialized_topics", "deleting_topics")
 
 
+class Contradicted(NamedTuple):
+    """A topic id, the name that the user has said, and the name that the evidence has."""
+
+    topic_id: str
+    said: str
+    name: str
+    is_recorded: bool
+    """Whether a record says the name, which is used then; a derived one is not."""
+
+
 class TopicNames:
     """Which id has which name."""
 
-    def __init__(self, elsewhere: Callable[[], Mapping[str, str]] = dict) -> None:
-        """`elsewhere` gives more names by the id's text, and is called once, when a name is first missing."""
+    def __init__(
+        self,
+        elsewhere: Callable[[], Mapping[str, str]] = dict,
+        said: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Names by the text of the id: the user has `said` some; `elsewhere` is asked once, when a name is first missing."""
         self._names: dict[UUID, str] = {}
+        self._said = said
         self._elsewhere = elsewhere
         self._found: Mapping[str, str] | None = None
         self.candidates = TopicCandidates()
@@ -63,7 +79,7 @@ class TopicNames:
             return self._names[topic_id]
         text = uuid_text(topic_id)
         if self._found is None:
-            self._found = self._elsewhere()
+            self._found = {**self._elsewhere(), **self._said}
         if text in self._found:
             return self._found[text]
         if self._derived is None:
@@ -74,3 +90,12 @@ class TopicNames:
             return self._derived[topic_id]
         self.asked_unnamed.add(text)
         return text
+
+    def contradicted(self) -> Iterator[Contradicted]:
+        """Yield what the user has said of ids to which the records learnt by now give another name."""
+        derived = derive_names(self.candidates.snapshots(), self._names) if self._said else {}
+        for text, said in self._said.items():
+            topic_id = parse_uuid(text)
+            found = None if topic_id is None else self._names.get(topic_id, derived.get(topic_id))
+            if found not in (None, said):
+                yield Contradicted(text, said, found, topic_id in self._names)

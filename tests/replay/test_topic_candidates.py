@@ -164,6 +164,28 @@ def test_what_is_shown_says_how_it_is_known(tmp_path: Path) -> None:
     assert uuid_text(A) not in rows + notes
 
 
+def test_a_name_that_the_evidence_has_otherwise_is_said(tmp_path: Path) -> None:
+    """A partition is not here twice, by a name that was mistyped and by its own, without a note."""
+    committed = commit("g", "orders", 1, 5)
+    derived = (subscribes("orders"), committed, is_to_read(A), COMPLETE, owning(A))
+    write_log(tmp_path, in_order(*derived))
+    rows, notes = shown(tmp_path, "--topic-id", f"{uuid_text(A)}=order")
+    assert "order,1" in rows and "orders,1" in rows
+    assert "=order: what members subscribe to leaves only orders" in notes
+    write_log(tmp_path, in_order(*derived, commit("g", "orders", 2, 5, topic_id=A)))
+    rows, notes = shown(tmp_path, "--topic-id", f"{uuid_text(A)}=order")
+    assert "order,1" not in rows and "=order: records say orders; it is not used" in notes
+    assert "--topic-id" not in shown(tmp_path, "--topic-id", f"{uuid_text(A)}=orders")[1]
+
+
+def test_an_id_has_one_name(tmp_path: Path) -> None:
+    write_log(tmp_path, in_order(*owning_orders()))
+    asked = ["describe", str(tmp_path), "--group", "g"]
+    twice = [word for name in ("a", "b") for word in ("--topic-id", f"{uuid_text(A)}={name}")]
+    done = CliRunner().invoke(main, asked + twice)
+    assert done.exit_code == 2 and "cannot be both a and b" in done.output
+
+
 def with_a_wrong_checksum(batch: bytes) -> bytes:
     return batch[:-1] + bytes([batch[-1] ^ 1])
 
