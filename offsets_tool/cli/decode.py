@@ -31,8 +31,8 @@ TABLE = Table.of(
     Column.word("type", 3),
     Column.name("group", 4),
     Column.name("about", 7),
-    Column.name("value", 6),
-    Column.name("problem", 5),
+    Column.text("value", 6),
+    Column.text("problem", 5),
 )
 
 _EPILOG = """

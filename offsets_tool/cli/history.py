@@ -34,9 +34,9 @@ TABLE = Table.of(
     Column.word("LOG", 6),
     Column.name("GROUP", 2),
     Column.name("ABOUT", 4),
-    Column.name("WHAT", 3),
-    Column.name("BEFORE", 7),
-    Column.name("AFTER", 5),
+    Column.text("WHAT", 3),
+    Column.text("BEFORE", 7),
+    Column.text("AFTER", 5),
     Column.name("BY", 8),
     Column.number("EPOCH", 9),
 )

@@ -1,7 +1,7 @@
 """Lines of a table for a terminal of so many columns: one line a row, never longer than the terminal is wide.
 
-Numbers, times and words are shown whole, names are shortened in the middle; what does not fit then is left out, the least
-important columns first. Knows nothing of rows and of where lines go. The only module that asks how wide a character is.
+Numbers, times and words are shown whole, names are shortened in the middle, texts at the end; what does not fit then is left out,
+the least important columns first. Knows nothing of rows and of where lines go. The only module that asks how wide a character is.
 """
 
 import re
@@ -18,6 +18,8 @@ LEGIBLE: Final = 24
 """Cells that it keeps before columns of less importance are shown."""
 ESSENTIAL: Final = 6
 """How many columns names make room for, down to `LEAST`."""
+SHORTENED: Final = (Kind.NAME, Kind.TEXT)
+"""What may be shortened: the rest is whole or not there."""
 CUT: Final = "…"
 
 _NUMBER: Final = re.compile(r">?=?-?\d[\d.]*(e[+-]?\d+)?")
@@ -54,7 +56,7 @@ class _Measured(NamedTuple):
 
     def shortened(self, least: int) -> int:
         """How wide it is when its names keep so many cells."""
-        content = min(self.content_width, least) if self.kind is Kind.NAME else self.content_width
+        content = min(self.content_width, least) if self.kind in SHORTENED else self.content_width
         return max(self.title_width, content)
 
 
@@ -108,7 +110,7 @@ def _widened(kept: Sequence[_Measured], width: int) -> dict[str, int]:
     """What is left is shared out among names: the shortest are whole first."""
     widths = {m.column.title: m.shortened(LEAST) for m in kept}
     left = width - sum(widths.values()) - len(GAP) * (len(kept) - 1)
-    if left < 0 and kept[0].kind is Kind.NAME:
+    if left < 0 and kept[0].kind in SHORTENED:
         return {kept[0].column.title: width}
     short = sorted((m for m in kept if m.width > widths[m.column.title]), key=lambda m: m.width)
     for number, m in enumerate(short):
@@ -122,7 +124,7 @@ def _drawn(m: _Measured, width: int) -> list[str]:
     """The heading and the cells, as wide as the column."""
     texts = [m.column.title, *m.cells]
     if m.width > width:
-        texts = [shorten(text, width) for text in texts]
+        texts = [shorten(text, width, tail=0 if m.kind is Kind.TEXT else None) for text in texts]
     return list(_padded(texts, width, is_right=m.kind is Kind.NUMBER))
 
 
@@ -135,11 +137,14 @@ def _padded(texts: Iterable[str], width: int, *, is_right: bool) -> Iterator[str
             yield space + text if is_right else text + space
 
 
-def shorten(text: str, width: int) -> str:
-    """The text, or its beginning and its end with `…` between them, in no more than `width` cells."""
+def shorten(text: str, width: int, tail: int | None = None) -> str:
+    """The text, or its beginning and its end with `…` between them, in no more than `width` cells.
+
+    `tail` is how many cells its end has: about half of them where that is not given.
+    """
     if cell_width(text) <= width:
         return text
-    tail = (width - 1) // 2
+    tail = (width - 1) // 2 if tail is None else tail
     head = width - 1 - tail
     return f"{_beginning(text, head)}{CUT}{_end(text, tail)}"
 

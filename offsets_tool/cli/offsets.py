@@ -27,7 +27,7 @@ TABLE = Table.of(
     Column.number("LEADER-EPOCH", 7, lambda row: None if row["leader_epoch"] == -1 else row["leader_epoch"]),
     Column.time("COMMITTED-AT", 5, lambda row: _time(row["commit_timestamp"])),
     Column.name("METADATA", 8),
-    Column.name("PENDING", 6, lambda row: _pending(row["pending"])),
+    Column.text("PENDING", 6, lambda row: _pending(row["pending"])),
 )
 RESET_COLUMNS = ("group", "topic", "partition", "committed_offset")
 

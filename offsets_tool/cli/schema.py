@@ -20,7 +20,7 @@ _TYPES = Table.of(
     Column.word("since", 4),
     Column.word("until", 5),
     Column.word("layouts", 6),
-    Column.name("about", 3),
+    Column.text("about", 3),
 )
 _FIELDS = Table.of(
     Column.name("message", 4),

@@ -16,14 +16,16 @@ Value = Callable[[Any], Any]
 
 
 class Kind(StrEnum):
-    """What a column's cells are; only names are ever shortened."""
+    """What a column's cells are; only names and texts are ever shortened."""
 
     NUMBER = "number"
     TIME = "time"
     WORD = "word"
     """Of a closed vocabulary: states, methods, places in the log."""
     NAME = "name"
-    """Whatever people and clients choose, of any length: groups, topics, members, metadata, files."""
+    """Whatever people and clients choose, of any length: groups, topics, members, metadata, files. Shortened in the middle."""
+    TEXT = "text"
+    """Sentences and fields, `state=Stable members=2`: shortened at the end, for the end of one field is no value of another."""
     UNKNOWN = "unknown"
     """The values decide: for answers to questions that are not ours."""
 
@@ -56,6 +58,11 @@ class Column(NamedTuple):
     def name(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
         """Names and other text that others chose; `value` as of `number`."""
         return _column(title, Kind.NAME, importance, value)
+
+    @classmethod
+    def text(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
+        """Sentences, and fields with their names; `value` as of `number`."""
+        return _column(title, Kind.TEXT, importance, value)
 
     @property
     def names(self) -> tuple[str, str]:

@@ -49,6 +49,20 @@ def test_what_is_shortened_keeps_its_ends(text: str, width: int) -> None:
         assert width < 8 or cell_width(shown) >= width - 4
 
 
+@given(TEXTS, st.integers(1, 60))
+def test_a_text_keeps_its_beginning_alone(text: str, width: int) -> None:
+    shown = shorten(text, width, tail=0)
+    assert cell_width(shown) <= width and (shown == text or text.startswith(shown.removesuffix("…")))
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(20, 120))
+def test_no_field_shows_the_end_of_another_as_its_value(offset: int, width: int) -> None:
+    """`offset=…548361` would be read as an offset."""
+    value = f"offset={offset} leaderEpoch=3 metadata='' commitTimestamp=1795264548361"
+    line = lay_out(Table.of(Column.text("value", 1)), [[value]], width).lines[0]
+    assert value.startswith(line.removesuffix("…"))
+
+
 def test_the_least_important_columns_go_first_and_those_without_a_value_before_them() -> None:
     rows = [["orders", AT, "7", "Stable", "x" * 30]]
     assert lay_out(TABLE, rows, 80).shown == ("GROUP", "AT", "LAG", "STATE", "METADATA")
