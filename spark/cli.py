@@ -6,7 +6,7 @@ Spark is imported when a command runs, so that --help needs neither Spark nor Ja
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +17,7 @@ from offsets_tool.cli.render import ProgressBar, default_format, note, output, w
 from offsets_tool.cli.sizes import max_batch_bytes_option, parse_limits
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import OffsetsToolError
+from spark.cli_job import LakeCommand
 
 if TYPE_CHECKING:
     from spark.ingest import Ingested, Request
@@ -82,7 +83,7 @@ def main() -> None:
     """Analytics for Kafka's __consumer_offsets: Delta tables of every record, from broker files and archives."""
 
 
-@click.command("ingest", epilog=_EPILOG)
+@click.command("ingest", cls=LakeCommand, epilog=_EPILOG)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", type=click.Path())
 @click.option(
     "--lake", required=True, metavar="DIR", help="The folder of the Delta tables; made if it is not there."
@@ -137,7 +138,7 @@ def ingest_command(
         write_rows(out, [_summary(done, time.monotonic() - began)], chosen, table)
 
 
-@click.command("sql", epilog=_SQL_EPILOG)
+@click.command("sql", cls=LakeCommand, epilog=_SQL_EPILOG)
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @format_option
@@ -147,6 +148,7 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
     Without QUERY, what is typed or piped in is asked, each query up to a line that ends with a semicolon. All answers are of
     the lake as it was when the command began, of whole runs only.
     """
+    from spark.failures import in_one_sentence  # noqa: PLC0415
     from spark.session import session  # noqa: PLC0415
     from spark.sql import ask, statements  # noqa: PLC0415
     from spark.views import open_lake  # noqa: PLC0415
@@ -158,10 +160,11 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
     with output(None) as out:
         for query in queries or statements(_lines(is_talk)):
             try:
-                answer = ask(running, shown, query)
-                table = Table.of_names(answer.columns).chosen(chosen, options)
-                # Names in a lake's tables are shown already.
-                write_rows(out, answer.rows, chosen, table, texts=str)
+                with in_one_sentence(lake):
+                    answer = ask(running, shown, query)
+                    table = Table.of_names(answer.columns).chosen(chosen, options)
+                    # Names in a lake's tables are shown already.
+                    write_rows(out, answer.rows, chosen, table, texts=str)
             except OffsetsToolError as error:
                 if not is_talk:
                     raise
@@ -180,7 +183,7 @@ def _lines(is_talk: bool) -> Iterator[str]:
             yield input("sql> ")
 
 
-@click.command("compact", epilog="\b\nExample:\n  offsets-spark compact --lake lake\n")
+@click.command("compact", cls=LakeCommand, epilog="\b\nExample:\n  offsets-spark compact --lake lake\n")
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @click.option(
     "--days-kept",
@@ -210,22 +213,8 @@ def _ingest(request: "Request") -> "Ingested":
     from spark.ingest import ingest  # noqa: PLC0415 - Spark
     from spark.session import session  # noqa: PLC0415
 
-    with Bar() as bar, spark_errors("ingest"):
+    with Bar() as bar:
         return ingest(request, lambda: session("offsets-spark ingest"), bar.show)
-
-
-@contextmanager
-def spark_errors(job: str) -> Iterator[None]:
-    """What Spark says, in a sentence."""
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark
-
-    try:
-        yield
-    except PySparkException as error:
-        said = str(error).strip().partition("\n")[0]
-        raise OffsetsToolError(
-            f"Spark could not do it ({said}); nothing is half done: {job} again"
-        ) from error
 
 
 def _summary(done: "Ingested", seconds: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from offsets_tool.cli.filters import A_TIME, tz_option
 from offsets_tool.cli.moment_texts import Clock, parse_optional_time
 from offsets_tool.cli.options import format_option
 from offsets_tool.replay.expiry import MAX_RETENTION_MS
-from spark.cli import spark_errors
+from spark.cli_job import LakeCommand
 from spark.cli_run import show, take_shown
 
 _GRIDS = {"1m": 60_000, "5m": 300_000, "1h": 3_600_000}
@@ -30,7 +30,7 @@ Examples:
 """
 
 
-@click.command("lag", epilog=_LAG_EPILOG)
+@click.command("lag", cls=LakeCommand, epilog=_LAG_EPILOG)
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path(exists=True))
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @ends_options
@@ -69,12 +69,11 @@ def lag_command(*, lake: str, **options: Any) -> None:
         last_stable=options["read_committed"],
     )
     shown = take_shown(options)
-    with spark_errors("lag"):
-        step = run_lag(lake, lambda: session("offsets-spark lag"), request)
+    step = run_lag(lake, lambda: session("offsets-spark lag"), request)
     show([step], shown)
 
 
-@click.command("expiry", epilog=_EXPIRY_EPILOG)
+@click.command("expiry", cls=LakeCommand, epilog=_EXPIRY_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @policy_options
 @format_option
@@ -93,6 +92,5 @@ def expiry_command(*, lake: str, **options: Any) -> None:
         check_interval_ms=parse_interval(options["check_interval"]),
     )
     shown = take_shown(options)
-    with spark_errors("expiry"):
-        step = run_expiry(lake, lambda: session("offsets-spark expiry"), request)
+    step = run_expiry(lake, lambda: session("offsets-spark expiry"), request)
     show([step], shown)

@@ -10,7 +10,8 @@ from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import coordinator_option, parse_topic_ids
 from offsets_tool.cli.sizes import parse_limits
 from offsets_tool.cli.table import Column, Table
-from spark.cli import Bar, ingest_command, spark_errors
+from spark.cli import Bar, ingest_command
+from spark.cli_job import LakeCommand
 
 if TYPE_CHECKING:
     from spark.run import Step
@@ -38,7 +39,7 @@ Examples:
 """
 
 
-@click.command("replay", epilog=_REPLAY_EPILOG)
+@click.command("replay", cls=LakeCommand, epilog=_REPLAY_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @coordinator_option
 @format_option
@@ -54,14 +55,14 @@ def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], *
     from spark.topic_ids import OPTION  # noqa: PLC0415
 
     shown = take_shown(options)
-    with spark_errors("replay"):
-        named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
-        step = run_replay(lake, lambda: session("offsets-spark replay"), coordinator, named)
+    named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
+    step = run_replay(lake, lambda: session("offsets-spark replay"), coordinator, named)
     show([step], shown)
 
 
 @click.command(
     "run",
+    cls=LakeCommand,
     epilog=_RUN_EPILOG,
     params=[option for option in ingest_command.params if option.name not in _OWN],
 )
@@ -84,7 +85,7 @@ def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any)
     options["limits"] = parse_limits(options.pop("max_batch_bytes"))
     request = Request(paths=options.pop("sources"), **options)
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
-    with Bar() as bar, spark_errors("run"):
+    with Bar() as bar:
         show(run(request, lambda: session("offsets-spark run"), coordinator, bar.show, named), shown)
 
 

@@ -7,12 +7,10 @@ Two ways to write: files that tasks wrote with Arrow, committed by deltalake (Ar
 (SparkLake), for storage that only Spark can write.
 """
 
-import fcntl
 import json
 import time
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -25,8 +23,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.decode import decode_batches
-from offsets_tool.errors import SetupError, UsageError
+from offsets_tool.errors import UsageError
 from offsets_tool.log.archive.delta import delta_rows, open_delta
+from offsets_tool.log.archive.delta_log import has_commit
 from spark.parquet import NewFile
 from spark.replaced import Replaced, Replacement, count_replaced, replace
 from spark.scan import facts_of
@@ -51,24 +50,6 @@ class Lake(Protocol):
 
     def finish(self) -> str | None:
         """Commits what an interrupted run had left to commit, and says so; None if there is nothing left."""
-
-
-@contextmanager
-def locked(root: Path) -> Iterator[None]:
-    """One ingest at a time on a lake; the lock goes with the process that holds it. SetupError if nothing can be written."""
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        opened = (root / ".ingest.lock").open("w")
-    except OSError as error:
-        raise SetupError(
-            f"{root} cannot be written ({error.strerror}): name another --lake, or let it be writable"
-        ) from error
-    with opened as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(f"another ingest is writing to {root}: wait until it is done") from None
-        yield
 
 
 class Chain(NamedTuple):
@@ -96,7 +77,9 @@ class ArrowLake:
         for table in self._tables:
             schema, path = Schema.from_arrow(table.schema), str(self._root / table.name)
             about = table.name, table.comment, table.properties
-            DeltaTable.create(path, schema, "ignore", None, *about)
+            # deltalake takes a log whose first commit is lost for no table, and would begin it anew.
+            if not has_commit(self._root / table.name):
+                DeltaTable.create(path, schema, "ignore", None, *about)
             there = self._open(table)
             if there.schema() != schema:
                 raise _other_columns(path)

@@ -11,9 +11,8 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from offsets_tool.errors import UsageError
 from offsets_tool.log.archive.delta import open_delta
-from spark.commit import locked
+from spark.lake_folder import is_table, locked, require_lake
 from spark.tables import DERIVED_TABLES, REPLAY_TABLES, TABLES, Table
 
 DAYS_KEPT: Final = 7
@@ -40,18 +39,10 @@ def compact(lake: str, start: Callable[[], SparkSession], days_kept: int = DAYS_
     UsageError where there is no lake.
     """
     root = Path(lake).resolve()
-    missing = [table.name for table in TABLES if not _is_there(root, table)]
-    if missing:
-        raise UsageError(
-            f"{lake} is no lake (it has no table {missing[0]}): name the folder that an ingest made"
-        )
+    require_lake(root)
     with locked(root):
-        there = [table for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES) if _is_there(root, table)]
+        there = [table for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES) if is_table(root, table)]
         return [_compact(root / table.name, table, start, days_kept) for table in there]
-
-
-def _is_there(root: Path, table: Table) -> bool:
-    return (root / table.name / "_delta_log").is_dir()
 
 
 def _compact(path: Path, table: Table, start: Callable[[], SparkSession], days_kept: int) -> Compacted:

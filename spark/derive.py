@@ -19,7 +19,8 @@ from offsets_tool.errors import UsageError
 from offsets_tool.job_rows import DerivationRow
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import String
-from spark.commit import REPLAY, ArrowLake, Chain, locked
+from spark.commit import REPLAY, ArrowLake, Chain
+from spark.lake_folder import locked
 from spark.parquet import NewFile, TableWriter
 from spark.replaced import Replaced, ReplacedPlaces, Replacement
 from spark.tables import DERIVATIONS, REPLAYS, Table

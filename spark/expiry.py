@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.cli.expiry import basis_note
 from offsets_tool.columns.expiry import ExpiryAsked
-from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.replay.expiry import Release
 from offsets_tool.replay.expiry_ages import Ages
 from offsets_tool.replay.expiry_policy import Basis, Signs, by_removals
@@ -56,7 +56,7 @@ def as_before(lake: str) -> ExpiryRequest:
 
 
 def expiry(lake: str, start: Callable[[], SparkSession], request: ExpiryRequest) -> Derived:
-    """Makes the rows of clusters where something is new; errors as `replayed` has them, UsageError where checkpoints are lost."""
+    """Makes the rows of clusters where something is new; errors as `replayed` has them; OffsetsToolError for lost checkpoints."""
     root = Path(lake).absolute()
     asked = {
         "release": request.release,
@@ -144,7 +144,7 @@ def _signs(root: Path, replays: Mapping[Place, Replay]) -> dict[Place, LogSigns]
     try:
         return {place: signs_of(root, row) for place, row in replays.items()}
     except SourceError as error:
-        raise UsageError(f"{error}; {REMEDY}") from error
+        raise OffsetsToolError(f"{error}; {REMEDY}") from error
 
 
 def _endings(

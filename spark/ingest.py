@@ -22,7 +22,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.wire.arrow import arrow_schema
-from spark.commit import ArrowLake, Lake, SparkLake, locked
+from spark.commit import ArrowLake, Lake, SparkLake
+from spark.lake_folder import locked
 from spark.parquet import NewFile, TableWriter
 from spark.plan import Piece, find_files, in_units, plan
 from spark.tables import LOG, SOURCES, Table

@@ -14,20 +14,21 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.errors import OffsetsToolError
 from offsets_tool.job_rows import ReplayRow
 from offsets_tool.log.names import SegmentKind
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.checkpoints import CHECKPOINTS, lost_checkpoints
-from spark.commit import REPLAY, ArrowLake, locked
+from spark.commit import REPLAY, ArrowLake
+from spark.lake_folder import locked, require_lake
 from spark.parquet import NewFile, TableWriter
 from spark.plan import ARCHIVE
 from spark.replaced import Replaced
 from spark.replay_plan import Known, Place, Work, latest, plan, to_name, to_replay_again
 from spark.replay_rows import LakeRows
 from spark.replay_tasks import Job, WorkDone, replay_work
-from spark.tables import REPLAYS, TABLES, TOPIC_NAMES, Table
+from spark.tables import REPLAYS, TOPIC_NAMES, Table
 from spark.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, derived_names
 
 
@@ -53,8 +54,7 @@ def replay(
     lake, and where two copies of a partition are in it.
     """
     root = Path(lake).absolute()
-    if any(not (root / table.name / "_delta_log").is_dir() for table in TABLES):
-        raise UsageError(f"{lake} is no lake: name the folder that an ingest made")
+    require_lake(root)
     with locked(root):
         return _Replay(root, start, coordinator, topic_ids).run()
 

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.archive.delta_log import UNREADABLE, first_line
 from spark.parquet import encoded_schema
 from spark.tables import Table
 
@@ -34,13 +36,16 @@ def is_within(file: Facts, column: str, value: Any) -> bool:
 
 
 def file_rows(path: Path, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """All rows of a file, texts that repeat as their dictionaries have them."""
+    """All rows of a file, texts that repeat as their dictionaries have them. SourceError where it does not hold them."""
     encoded = encoded_schema(table.schema)
     schema = pa.schema([encoded.field(name) for name in columns])
     repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    with pq.ParquetFile(path, read_dictionary=repeating) as file:
-        for rows in file.iter_batches(columns=columns):
-            yield rows.select(columns).cast(schema)
+    try:
+        with pq.ParquetFile(path, read_dictionary=repeating) as file:
+            for rows in file.iter_batches(columns=columns):
+                yield rows.select(columns).cast(schema)
+    except (*UNREADABLE, KeyError) as error:
+        raise SourceError(path.as_posix(), f"does not hold the table's rows ({first_line(error)})") from error
 
 
 def scan(

@@ -54,6 +54,7 @@ def session(app: str = "offsets-tool", *, master: str | None = None, **conf: str
     if os.environ.get("SPARK_REMOTE"):
         return _remote(app, conf)
     if SparkContext._gateway is None:
+        java()
         conf = {**JVM, "spark.jars": ",".join(map(str, jars(DELTA))), **conf}
         _start_jvm(conf)
     return (
@@ -79,7 +80,6 @@ def _start_jvm(conf: Mapping[str, str]) -> None:
 
     Loopback and this interpreter hold unless the environment says otherwise: a cluster's driver has other addresses.
     """
-    java()
     for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(
             logger

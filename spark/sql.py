@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 from offsets_tool.errors import OffsetsToolError, UsageError
+from spark.failures import in_words, is_of_files
 from spark.views import CONTENTS, Shown
 
 END: Final = ";"
@@ -34,7 +35,7 @@ def ask(session: SparkSession, shown: Sequence[Shown], query: str) -> Answer:
     """The answer to a query over the tables and views that `open_lake` has shown.
 
     UsageError for what the lake lacks and for SQL that Spark does not understand, OffsetsToolError (later, too, while rows come)
-    for what it cannot do.
+    for what it cannot do. What it meets in files comes as Spark raises it.
     """
     with _in_one_sentence(shown):
         rows = session.sql(query.strip().removesuffix(END))
@@ -98,8 +99,9 @@ def _in_one_sentence(shown: Sequence[Shown]) -> Iterator[None]:
     except PySparkException as error:
         raise _told(error, shown) from error
     except Py4JJavaError as error:  # in a task, while rows come
-        cause = str(error).rpartition("Caused by: ")[2].partition("\n")[0]
-        raise OffsetsToolError(f"Spark cannot answer: {cause}") from error
+        if is_of_files(error):
+            raise
+        raise OffsetsToolError(f"Spark cannot answer: {in_words(error)}") from error
 
 
 def _told(error: PySparkException, shown: Sequence[Shown]) -> OffsetsToolError:

@@ -5,6 +5,7 @@ so that all of them show the same. SQL functions only, no Python for any row.
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from pyspark.errors import AnalysisException
@@ -14,6 +15,7 @@ from pyspark.sql import functions as F
 from offsets_tool.errors import UsageError
 from offsets_tool.log.archive.delta import open_delta
 from spark.commit import run_of
+from spark.lake_folder import check_whole
 from spark.tables import (
     DERIVATIONS,
     ENDS,
@@ -57,6 +59,8 @@ class Shown(NamedTuple):
 
 def open_lake(session: SparkSession, lake: str) -> tuple[Shown, ...]:
     """Makes the lake's tables and views temporary views of the session. UsageError where there is no lake."""
+    if "://" not in lake:
+        check_whole(Path(lake).absolute())
     shown = [_show_table(session, table, rows) for table, rows in _tables(session, lake)]
     there = {table.name for table in shown if table.lacks is None}
     shown += [_show_view(session, view, there) for view in VIEWS]

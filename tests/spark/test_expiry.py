@@ -165,7 +165,7 @@ def test_a_lake_of_an_earlier_release_is_told_anew_first(
         known, earlier = (f'"version":{number}'.encode() for number in (VERSION, VERSION - 1))
         assert known in told
         path.write_bytes(gzip.compress(told.replace(known, earlier, 1)))
-    with pytest.raises(UsageError, match=rf"version {VERSION - 1}.*run offsets-spark replay"):
+    with pytest.raises(OffsetsToolError, match=rf"version {VERSION - 1}.*run offsets-spark replay"):
         derive(session, lake)
     done = tell(session, lake)
     assert len(done.notes) == len(done.partitions) == 3 and all(row["from_start"] for row in done.partitions)
@@ -184,7 +184,7 @@ def test_a_checkpoint_torn_behind_its_beginning_is_lost_to_the_next_replay(
     assert tell(session, lake).run is None
     with pytest.raises(OffsetsToolError, match=rf"{path.name}.*it was removed: run offsets-spark replay"):
         derive(session, lake)
-    with pytest.raises(UsageError, match=rf"{path.name}.*run offsets-spark replay"):
+    with pytest.raises(OffsetsToolError, match=rf"{path.name}.*run offsets-spark replay"):
         derive(session, lake)
     (anew,) = tell(session, lake).partitions
     assert (anew["log_partition"], anew["from_start"]) == (torn["log_partition"], True)

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import SourceError, UsageError
-from spark.commit import locked
 from spark.ingest import Request, Writer, ingest
+from spark.lake_folder import locked
 from spark.tables import EVENTS
 from tests.spark.lakes import (
     CORPORA,

@@ -138,4 +138,4 @@ def test_no_time_stops_a_job_or_a_view(session: SparkSession, tmp_path: Path) ->
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["replay", "--lake", str(tmp_path)])
     assert done.exit_code == 2
-    assert "is no lake: name the folder that an ingest made" in done.stderr
+    assert "is no lake (it has no table log): name the folder that an ingest made" in done.stderr

@@ -8,7 +8,7 @@ of Arrow's that still holds a file of it when the interpreter ends aborts the pr
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -20,11 +20,18 @@ from offsets_tool.log.archive.delta_log import (
     Damage,
     damage_of_data,
     damage_of_log,
+    damage_of_sizes,
     first_line,
+    lost_commit,
+    why_no_parquet,
 )
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+
+_ONLY_ITS_OWN: Final = {"deletionVectors", "columnMapping"}
+"""What only deltalake's own engine reads, of what tables may have."""
 
 
 def open_delta(table: str | Path) -> "DeltaTable":
@@ -38,6 +45,8 @@ def open_delta(table: str | Path) -> "DeltaTable":
         raise SetupError(
             f"{table} is a Delta table, and deltalake is not installed: pip install 'offsets-tool[delta]'"
         ) from error
+    if "://" not in str(table) and (found := lost_commit(Path(table))):
+        raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
         return DeltaTable(table)
 
@@ -58,27 +67,66 @@ def delta_rows(
 ) -> pa.Table:
     """The rows of a table small enough to be held. Errors as `open_delta` has them, SourceError for damaged data too."""
     rows = delta_dataset(table)
+    # A file of other bytes that happens to be Parquet has nulls for columns that it lacks.
+    if (
+        "://" not in str(table)
+        and where is None
+        and (found := damage_of_sizes(Path(table), _files(Path(table))))
+    ):
+        raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
         return rows.to_table(columns=columns, filter=where)
 
 
-def delta_batches(table: Path, opened: "DeltaTable", columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """All rows of a table that others wrote, batch by batch, without those that its deletion vectors take away.
+def delta_batches(
+    table: Path, opened: "DeltaTable", columns: Sequence[str]
+) -> Iterator[pa.RecordBatch | str]:
+    """All rows of a table that others wrote, batch by batch; in the place of rows that do not read, why they do not.
 
-    SourceError where it cannot be read any further.
+    A file that is damaged hides no other.
+    """
+    if _ONLY_ITS_OWN.intersection(opened.protocol().reader_features or ()):
+        yield from _queried(table, opened, columns)
+        return
+    try:
+        rows = delta_dataset(table)
+    except SourceError as error:
+        yield str(error)
+        return
+    for file in rows.get_fragments():
+        yield from _of_file(
+            Path(file.path).name, file.to_batches(rows.schema, columns=list(columns), use_threads=False)
+        )
+
+
+def _of_file(name: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch | str]:
+    try:
+        yield from batches
+    except UNREADABLE as error:
+        yield f"{name}: {first_line(error)}"
+
+
+def _queried(table: Path, opened: "DeltaTable", columns: Sequence[str]) -> Iterator[pa.RecordBatch | str]:
+    """By deltalake's own engine, without rows that deletion vectors take away. It ends the process at some damaged files: all are
+    read by Arrow first.
     """
     from deltalake import QueryBuilder  # noqa: PLC0415
 
+    if found := _damage(table):
+        yield f"{found.path}: {found.reason}"
+        return
     quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-    with reading_delta(table):
-        answer = QueryBuilder().register("archive", opened).execute(f"select {quoted} from archive")
-        batches = pa.RecordBatchReader.from_stream(answer)
-    while True:
+    try:
         with reading_delta(table):
+            answer = QueryBuilder().register("archive", opened).execute(f"select {quoted} from archive")
+            batches = pa.RecordBatchReader.from_stream(answer)
             batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
+        while batch is not None:
+            yield batch
+            with reading_delta(table):
+                batch = next(batches, None)
+    except SourceError as error:
+        yield str(error)
 
 
 def _files_of(table: str | Path) -> fs.FileSystem:
@@ -98,23 +146,33 @@ def reading_delta(table: str | Path) -> Iterator[None]:
     try:
         yield
     except (DeltaError, *UNREADABLE) as error:
-        found = None if "://" in str(table) else damage(Path(table))
-        if found:
+        if "://" not in str(table) and (found := _damage(Path(table))):
             raise SourceError(found.path.as_posix(), found.reason) from error
         raise SourceError(str(table), f"not a Delta table that can be read: {first_line(error)}") from error
 
 
-def damage(table: Path) -> Damage | None:
-    """The first file of a Delta table's folder that is not as it must be, its log before its data; None where all of it reads."""
+def _damage(table: Path) -> Damage | None:
+    """The first damaged file of a table, read as a whole where nothing is to be seen from outside."""
+    if found := damage_of_files(table):
+        return found
+    for name, _ in _files(table):
+        if reason := why_no_parquet(table / name):
+            return Damage(table / name, reason)
+    return None
+
+
+def damage_of_files(table: Path) -> Damage | None:
+    """The first file of a Delta table's folder that is not as it must be: its log as a whole, of its data sizes and footers."""
+    return damage_of_log(table) or damage_of_data(table, _files(table))
+
+
+def _files(table: Path) -> list[tuple[str, int]]:
+    """The names and sizes of a table's files, by its log; none where this does not read."""
     from deltalake import DeltaTable  # noqa: PLC0415
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
-    if found := damage_of_log(table):
-        return found
     try:
         actions = pa.table(DeltaTable(table).get_add_actions())
     except (DeltaError, *UNREADABLE):
-        return None
-    return damage_of_data(
-        table, zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True)
-    )
+        return []
+    return list(zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True))

@@ -6,6 +6,7 @@ is not as it must be. Takes nothing for granted but Delta's file names; decides 
 
 import json
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,8 +17,10 @@ import pyarrow.parquet as pq
 DELTA_LOG: Final = "_delta_log"
 UNREADABLE: Final = (pa.ArrowException, OSError, UnicodeDecodeError)
 """What Arrow raises of damaged files; UnicodeDecodeError where a name or text becomes Python's."""
-_COMMIT: Final = re.compile(r"(\d{20})\.json")
-_CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint\..*parquet")
+_DIGITS: Final = 20
+"""Of a version, in a file's name."""
+_COMMIT: Final = re.compile(r"\d{20}\.json")
+_CHECKPOINT: Final = re.compile(r"\d{20}\.checkpoint\..*parquet")
 _LAST_CHECKPOINT: Final = "_last_checkpoint"
 
 
@@ -34,12 +37,50 @@ def damage_of_log(table: Path) -> Damage | None:
 
 
 def damage_of_data(table: Path, files: Iterable[tuple[str, int]]) -> Damage | None:
-    """The first of the table's files (paths in its folder, and sizes by its log) that is not there, not whole or does not read."""
+    """The first of the table's files (paths in its folder, and sizes by its log) that is not there, not whole or has no footer."""
     files = list(files)
+    if found := damage_of_sizes(table, files):
+        return found
+    for name, _ in files:
+        if reason := why_no_parquet(table / name, is_whole=False):
+            return Damage(table / name, reason)
+    return None
+
+
+def damage_of_sizes(table: Path, files: Iterable[tuple[str, int]]) -> Damage | None:
+    """The first of the table's files that is not there or not as long as its log says. Opens none."""
     for name, size in files:
         if reason := _why_not_whole(table / name, size):
             return Damage(table / name, reason)
-    return next(_of_parquet(table / name for name, _ in files), None)
+    return None
+
+
+def has_commit(table: Path) -> bool:
+    """Whether something was ever committed to a table: whether its log reads is not asked."""
+    return next((table / DELTA_LOG).glob("*.json"), None) is not None
+
+
+def lost_commit(table: Path) -> Damage | None:
+    """A commit of no bytes, as a power cut leaves them, or one that is gone from before others: what readers do not always see, and
+    then take the table for one that never had its rows. Looks at names and sizes alone.
+    """
+    log = table / DELTA_LOG
+    try:
+        found = {path.name: path.stat() for path in log.iterdir()}
+    except OSError:
+        # Whoever opens the table meets the same, and says it.
+        return None
+    commits = [name for name in found if _COMMIT.fullmatch(name)]
+    for name in sorted(commits):
+        if not stat.S_ISREG(found[name].st_mode):
+            return Damage(log / name, "is not a file")
+        if not found[name].st_size:
+            return Damage(log / name, "is empty")
+    return next(_gaps(log, _versions(commits), _versions(filter(_CHECKPOINT.fullmatch, found))), None)
+
+
+def _versions(names: Iterable[str]) -> set[int]:
+    return {int(name[:_DIGITS]) for name in names}
 
 
 def _of_log(log: Path) -> Iterator[Damage]:
@@ -48,20 +89,24 @@ def _of_log(log: Path) -> Iterator[Damage]:
     except OSError as error:
         yield Damage(log, f"cannot be opened ({error.strerror})")
         return
-    commits = {int(found[1]) for name in names if (found := _COMMIT.fullmatch(name))}
-    checkpoints = {int(found[1]) for name in names if (found := _CHECKPOINT.fullmatch(name))}
+    commits = [name for name in names if _COMMIT.fullmatch(name)]
+    checkpoints = [name for name in names if _CHECKPOINT.fullmatch(name)]
     if not commits and not checkpoints:
         yield Damage(log, "holds no commit")
         return
-    for version in sorted(commits):
-        yield from _of_lines(log / f"{version:020}.json")
-    if _LAST_CHECKPOINT in names:
-        yield from _of_lines(log / _LAST_CHECKPOINT)
-    yield from _of_parquet(log / name for name in names if _CHECKPOINT.fullmatch(name))
-    first = max(checkpoints, default=-1) + 1
-    for version in range(first, max(commits, default=-1)):
+    for name in [*commits, *(name for name in names if name == _LAST_CHECKPOINT)]:
+        yield from _of_lines(log / name)
+    for name in checkpoints:
+        if reason := why_no_parquet(log / name):
+            yield Damage(log / name, reason)
+    yield from _gaps(log, _versions(commits), _versions(checkpoints))
+
+
+def _gaps(log: Path, commits: set[int], checkpoints: set[int]) -> Iterator[Damage]:
+    """Commits that are not there, behind the newest checkpoint and before the newest commit."""
+    for version in range(max(checkpoints, default=-1) + 1, max(commits, default=-1)):
         if version not in commits:
-            yield Damage(log / f"{version:020}.json", "is missing, though later commits are there")
+            yield Damage(log / f"{version:0{_DIGITS}}.json", "is missing, though later commits are there")
 
 
 def _of_lines(path: Path) -> Iterator[Damage]:
@@ -95,15 +140,15 @@ def _why_not_whole(path: Path, size: int) -> str | None:
     return None if there == size else f"has {there} bytes, where the table's log says {size}"
 
 
-def _of_parquet(paths: Iterable[Path]) -> Iterator[Damage]:
-    """Those that do not read from their first row to their last."""
-    for path in paths:
-        try:
-            with pq.ParquetFile(path) as file:
-                for _ in file.iter_batches():
-                    pass
-        except UNREADABLE as error:
-            yield Damage(path, f"is not a Parquet file that can be read ({first_line(error)})")
+def why_no_parquet(path: Path, *, is_whole: bool = True) -> str | None:
+    """What is wrong with a Parquet file, read from its first row to its last, or (not `is_whole`) its footer alone."""
+    try:
+        with pq.ParquetFile(path) as file:
+            for _ in file.iter_batches() if is_whole else ():
+                pass
+    except UNREADABLE as error:
+        return f"is not a Parquet file that can be read ({first_line(error)})"
+    return None
 
 
 def first_line(error: BaseException) -> str:

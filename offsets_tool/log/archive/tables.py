@@ -59,13 +59,17 @@ def delta_source(path: Path) -> RowSource:
 
     def read(columns: Columns) -> Iterator[RowRead | Unreadable]:
         done = 0
-        try:
-            for batch in delta_batches(path, table, columns.top_level):
-                yield from _rows(batch, done)
-                done += batch.num_rows
-        except (SourceError, UnicodeDecodeError) as error:
-            reason = f"from row {done} on: the table cannot be read any further: {error}"
-            yield Unreadable(source, 0, 0, reason, UnreadableKind.DAMAGE)
+        for rows in delta_batches(path, table, columns.top_level):
+            if isinstance(rows, str):
+                reason = f"rows behind row {done}: {rows}"
+                yield Unreadable(source, 0, 0, reason, UnreadableKind.DAMAGE)
+                continue
+            try:
+                yield from _rows(rows, done)
+            except UnicodeDecodeError as error:
+                reason = f"rows {done} to {done + rows.num_rows - 1}: {error}"
+                yield Unreadable(source, 0, 0, reason, UnreadableKind.DAMAGE)
+            done += rows.num_rows
 
     return RowSource(source, _names(pa.schema(table.schema().to_arrow())), read, 0)
 

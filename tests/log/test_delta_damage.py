@@ -1,0 +1,101 @@
+"""Damaged Delta archives: what still reads is read, what does not is one line of the ledger; nothing ends the process."""
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from deltalake import write_deltalake
+
+from offsets_tool.cli import main
+from tests.conftest import DEEP
+
+ROWS = 200
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two files of rows, whose keys are records of groups."""
+    table = tmp_path_factory.mktemp("delta") / "raw"
+    for first in (0, ROWS):
+        offsets = list(range(first, first + ROWS))
+        rows = {"offset": offsets, "key": [b"\0\2\0\1g"] * ROWS, "value": [b"%d" % each for each in offsets]}
+        write_deltalake(table, pa.table(rows), mode="append")
+    return table
+
+
+@pytest.fixture
+def table(sound: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(sound, tmp_path / "raw")
+
+
+def data(table: Path) -> Path:
+    return min(table.glob("*.parquet"))
+
+
+def commit(table: Path) -> Path:
+    return max((table / "_delta_log").glob("*.json"))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def noise(path: Path) -> None:
+    path.write_bytes(random.Random(5).randbytes(path.stat().st_size))
+
+
+def others(path: Path) -> None:
+    pq.write_table(pa.table({"offset": ["no number"]}), path)
+
+
+@pytest.mark.parametrize("damage", [cut, noise, others, Path.unlink])
+def test_a_damaged_file_hides_no_other(table: Path, damage: Callable[[Path], object]) -> None:
+    path = data(table)
+    damage(path)
+    done = CliRunner().invoke(main, ["decode", str(table)])
+    assert done.exit_code == 0 and len(done.stdout.splitlines()) == ROWS
+    assert path.name in done.stderr and "<unknown>" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "damage", "said"),
+    [
+        (commit, cut, "is cut off or not JSON"),
+        (commit, noise, "is cut off or not JSON"),
+        (commit, lambda path: path.write_bytes(b""), "is empty"),
+        (lambda table: table / "_delta_log" / f"{0:020}.json", Path.unlink, "is missing, though later commits"),
+        (lambda table: table / "_delta_log" / f"{1:020}.checkpoint.parquet", lambda p: p.write_bytes(b"PAR1" * 9), "Parquet"),
+    ],
+    ids=["cut", "noise", "empty", "missing", "checkpoint"],
+)  # fmt: skip
+def test_a_damaged_log_is_one_sentence(
+    table: Path, where: Callable[[Path], Path], damage: Callable[[Path], object], said: str
+) -> None:
+    path = where(table)
+    damage(path)
+    done = CliRunner().invoke(main, ["decode", str(table)])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"Error: {path}: ") and done.stderr.count("\n") == 1 and said in done.stderr
+
+
+def test_any_damage_ends_as_it_should(table: Path) -> None:
+    """Bytes are changed anywhere, most often where files describe themselves; deltalake's own reader ended the process at some."""
+    chance = random.Random(1)
+    for path in (data(table), commit(table)):
+        content = path.read_bytes()
+        for _ in range(400 if DEEP else 12):
+            changed = bytearray(content)
+            for _ in range(chance.choice((1, 2, 5, 30))):
+                place = chance.randrange(len(changed))
+                at = place if chance.random() < 0.5 else -1 - place % 900
+                changed[at] = chance.choice((0, 255, changed[at] ^ 1 << chance.randrange(8)))
+            path.write_bytes(changed)
+            done = CliRunner().invoke(main, ["inspect", str(table)])
+            assert isinstance(done.exception, SystemExit | None), changed.hex()
+            assert done.exit_code in (0, 1) and "<unknown>" not in done.output
+        path.write_bytes(content)
