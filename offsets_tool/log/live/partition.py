@@ -4,14 +4,15 @@ What it yields is what a segment's reader yields: every batch with its header, c
 that is reached, not a record that is seen: a marker or a compaction gap may be all there is before it. Knows no sockets.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from offsets_tool.log.batch import read_content
 from offsets_tool.log.limits import LIMITS, Limits
+from offsets_tool.log.places import NONE_MISPLACED, Bounds, Place, Places, are_in_order, judge
 from offsets_tool.log.walk import Walker
-from offsets_tool.rows import Batch, BatchRead, Unreadable, UnreadableKind
+from offsets_tool.rows import Batch, BatchRead, Misplacement, Unreadable, UnreadableKind
 
 FETCH_BYTES: Final = 4 << 20
 LARGEST_FETCH: Final = 1 << 30
@@ -59,6 +60,8 @@ class PartitionReader:
         self._bytes = 0
         self._limit = FETCH_BYTES
         self._empty = 0
+        self._misplaced: set[tuple[int, int]] = set()
+        """Base offset and checksum of the misplaced batches that were read."""
 
     def read(self, offsets: OffsetRange) -> Iterator[BatchRead | Unreadable]:
         """Every batch of the range, and an Unreadable for what was there and could not be read."""
@@ -68,7 +71,7 @@ class PartitionReader:
             if fetched is None:
                 yield from self._find_log()
             elif fetched.records:
-                yield from self._read_reply(fetched.records)
+                yield from self._read_reply(fetched)
             else:
                 yield from self._nothing_came(fetched)
 
@@ -99,9 +102,9 @@ class PartitionReader:
             yield self._lost(self._end, "did not come, however often they were asked for")
             self._offset = self._end
 
-    def _read_reply(self, records: bytes) -> Iterator[BatchRead | Unreadable]:
+    def _read_reply(self, fetched: Fetched) -> Iterator[BatchRead | Unreadable]:
         self._empty = 0
-        view = memoryview(records)
+        view = memoryview(fetched.records)
         items = list(Walker(view, self._source).walk())
         rest = items[-1]
         if isinstance(rest, Unreadable):
@@ -109,44 +112,103 @@ class PartitionReader:
             items.pop()
         known = next((n for n, item in enumerate(items) if not self._is_known(item)), len(items))
         if known < len(items):
-            yield from self._place(view, items[known:])
+            yield from self._judge(view, items[known:], rest, fetched.high_watermark)
         elif isinstance(rest, Unreadable):
             yield from self._ask_for_more(rest)
-        else:
+        elif len(view) < self._limit or not self._grow():
             # Only what was read before: compaction left nothing up to the end.
             self._offset = self._end
 
     def _is_known(self, item: Batch | Unreadable) -> bool:
-        return isinstance(item, Batch) and item.last_offset < self._offset
+        """Whether it was read before: also a misplaced batch ahead, which a broker finds for every offset below its own."""
+        if isinstance(item, Unreadable):
+            return False
+        return item.last_offset < self._offset or (item.base_offset, item.crc) in self._misplaced
+
+    def _judge(
+        self, view: memoryview, items: list[Batch | Unreadable], rest: Batch | Unreadable, high_watermark: int
+    ) -> Iterator[BatchRead | Unreadable]:
+        """Those batches of a reply that stand where they say move the reader on; no checksum covers an offset."""
+        misplaced = _misplaced(items, high_watermark)
+        batches = [item for item in items if isinstance(item, Batch) and not self._is_known(item)]
+        standing = [batch for batch in batches if batch.position not in misplaced]
+        last = standing[-1] if len(standing) > 1 else None
+        if last is items[-1] and _is_ahead(standing[-2], last, high_watermark):
+            # A gap, or an offset that is damaged: asked for again, it comes with what follows it.
+            items.pop()
+        if not standing and (isinstance(rest, Unreadable) or len(view) >= self._limit) and self._grow():
+            # Nothing moves the reader on: what follows is wanted too.
+            return
+        yield from self._place(view, items, misplaced)
+        if not standing:
+            yield self._lost(self._end, "did not come: the batches there have offsets that cannot be")
+            self._offset = self._end
 
     def _place(
-        self, view: memoryview, items: Sequence[Batch | Unreadable]
+        self, view: memoryview, items: Sequence[Batch | Unreadable], misplaced: Mapping[int, Misplacement]
     ) -> Iterator[BatchRead | Unreadable]:
         shift = self._bytes - items[0].position
         for item in items:
             if isinstance(item, Unreadable):
                 yield item._replace(position=item.position + shift)
-            elif item.base_offset >= self._end:
+                self._bytes = item.position + item.size + shift
+                continue
+            why = misplaced.get(item.position)
+            if why is None and item.base_offset >= self._end:
                 self._offset = self._end
                 return
+            read = read_content(
+                view, item, self._source, self._log_partition, limits=self._limits, misplacement=why
+            )
+            yield _shifted(read, shift)
+            if why is not None:
+                self._misplaced.add((item.base_offset, item.crc))
             else:
-                read = read_content(view, item, self._source, self._log_partition, limits=self._limits)
-                yield _shifted(read, shift)
-                self._offset = max(item.last_offset, item.base_offset) + 1
+                self._offset = max(self._offset, item.last_offset + 1, item.base_offset + 1)
             self._bytes = item.position + item.size + shift
 
     def _ask_for_more(self, rest: Unreadable) -> Iterator[Unreadable]:
         """Brokers before 0.10.1 cut a batch that is larger than what was asked for."""
-        if self._limit < LARGEST_FETCH:
-            self._limit *= 4
+        if self._grow():
             return
         yield rest._replace(position=self._bytes)
         yield self._lost(self._end, f"could not be read: {rest.reason}")
         self._offset = self._end
 
+    def _grow(self) -> bool:
+        """Ask for more from now on, if more may be asked for."""
+        if self._limit >= LARGEST_FETCH:
+            return False
+        self._limit *= 4
+        return True
+
     def _lost(self, end: int, why: str) -> Unreadable:
         reason = f"offsets {self._offset} to {end - 1} {why}"
         return Unreadable(self._source, self._bytes, 0, reason, UnreadableKind.DAMAGE)
+
+
+def _misplaced(items: Iterable[Batch | Unreadable], high_watermark: int) -> dict[int, Misplacement]:
+    """By their position, the batches of a reply that cannot stand where they say, among the others or in a log that ends there."""
+    batches = [item for item in items if isinstance(item, Batch)]
+    places = Places(
+        Place(batch.position, min(batch.base_offset, batch.last_offset), batch.last_offset, batch.magic)
+        for batch in batches
+    )
+    verdict = NONE_MISPLACED if are_in_order(places, Bounds()) else judge(places, Bounds())
+    found = {}
+    for batch in batches:
+        why = verdict.get(batch.position)
+        if why is None and batch.last_offset >= high_watermark:
+            reason = f"offset {batch.last_offset} is not below {high_watermark}, at which the partition ends"
+            why = Misplacement(reason, goes_back=False)
+        if why is not None:
+            found[batch.position] = why
+    return found
+
+
+def _is_ahead(before: Batch, last: Batch, high_watermark: int) -> bool:
+    """Whether the last batch of a reply leaves a gap and is not the log's last."""
+    return last.base_offset > before.last_offset + 1 and last.last_offset + 1 < high_watermark
 
 
 def _shifted(read: BatchRead, by: int) -> BatchRead:
@@ -156,4 +218,4 @@ def _shifted(read: BatchRead, by: int) -> BatchRead:
     batch = replace(read.batch, position=read.batch.position + by)
     records = tuple(replace(record, batch=batch) for record in read.records)
     unreadable = read.unreadable and read.unreadable._replace(position=batch.position)
-    return BatchRead(batch, records, unreadable)
+    return read._replace(batch=batch, records=records, unreadable=unreadable)

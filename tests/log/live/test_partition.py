@@ -1,5 +1,6 @@
 """A live partition's reader, against logs of real brokers served as brokers serve them, well and badly."""
 
+import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -224,6 +225,27 @@ def test_a_wrong_checksum() -> None:
     assert bad.unreadable is not None
     assert bad.unreadable.kind is UnreadableKind.CRC
     assert bad.unreadable.position == broker.batches[2].position
+
+
+@pytest.mark.parametrize("to", [0, 3, 40, 10**6, 2**62, 2**63 - 1000])
+@pytest.mark.parametrize("limit", [600, 1 << 20])
+def test_a_damaged_offset(monkeypatch: pytest.MonkeyPatch, to: int, limit: int) -> None:
+    """A batch that cannot stand where it says ends no reading: all others are read, and it is told apart."""
+    monkeypatch.setattr(subject, "FETCH_BYTES", limit)
+    sound = LOGS["markers"]
+    expected, whole = read(sound), sound.read_bytes()
+    for at in range(1, len(expected), 4):
+        broker = Broker(whole)
+        end, bad = broker.end, broker.batches[at]
+        broker = Broker(whole[: bad.position] + struct.pack(">q", to) + whole[bad.position + 8 :])
+        broker.end = end
+        items = list(broker.reader().read(broker.range()))
+        good = [item for item in items if isinstance(item, BatchRead) and item.misplaced is None]
+        assert len(broker.asked) < 40 and len(items) - len(good) <= 2
+        if to >= end or limit > len(whole):
+            others = [item.batch.crc for n, item in enumerate(expected) if n != at]
+            assert [item.batch.crc for item in good][: len(others)] == others
+            assert len(items) > len(good)
 
 
 def test_damage(monkeypatch: pytest.MonkeyPatch) -> None:
