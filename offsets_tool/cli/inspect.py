@@ -12,7 +12,7 @@ import click
 from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import Evidence, Item, Part, evidence_options
 from offsets_tool.cli.filters import Filters
-from offsets_tool.cli.inspect_notes import problem_count, problem_notes, total
+from offsets_tool.cli.inspect_notes import Reached, overlap_note, problem_count, problem_notes, total
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import FAST_FROM, Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
@@ -97,7 +97,7 @@ def _write_when_read(
 
 
 def _rows(reading: Reading) -> Iterator[dict[str, Any]]:
-    by_lane = _ByLane()
+    by_lane, reached = _ByLane(), Reached()
     for part in reading.parts:
         survey = Survey()
         for item in by_lane.items(reading, part, survey):
@@ -105,7 +105,11 @@ def _rows(reading: Reading) -> Iterator[dict[str, Any]]:
                 survey.see_batch(item)
             for event in reading.decoded(item):
                 survey.see_event(event)
-        yield _row(part, reading.ledgers[-1], survey)
+        overlap = reached.overlap(part, reading.ledgers[-1])
+        if overlap is not None:
+            reading.overlaps += 1
+            note(overlap_note(part.source, overlap))
+        yield _row(part, reading.ledgers[-1], survey) | {"overlap": overlap}
 
 
 def _left_out(paths: tuple[str, ...], reading: Reading) -> Iterator[dict[str, Any]]:
@@ -122,7 +126,7 @@ def _left_out(paths: tuple[str, ...], reading: Reading) -> Iterator[dict[str, An
             continue
         entry = Ledger(each.source).entry()
         row = _row(Part(each.source, None, 0, lambda *_: iter(())), entry, Survey())
-        yield row | {"bytes": each.size, "adds_up": None, "not_read": each.reason}
+        yield row | {"overlap": None, "bytes": each.size, "adds_up": None, "not_read": each.reason}
 
 
 class _ByLane:

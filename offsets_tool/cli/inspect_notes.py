@@ -4,8 +4,10 @@ Each is one sentence. Knows the rows as they are written, and nothing of how the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any, Final
 
+from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.moment_notes import place
 from offsets_tool.cli.reading import UNREADABLE_SHOWN
 from offsets_tool.log.ledger import LedgerEntry
@@ -40,6 +42,38 @@ def problem_notes(rows: Sequence[Row]) -> Iterator[str]:
             f"{rest:,} more record(s) have other problems: `problems` of --format jsonl names them, "
             "and `offsets-tool decode LOG... | jq 'select(.problem)'` shows each record"
         )
+
+
+class Reached:
+    """How far the segments of each partition's folder have come, in the order in which they are read."""
+
+    def __init__(self) -> None:
+        self._furthest: dict[tuple[str, int | None], LedgerEntry] = {}
+
+    def overlap(self, part: Part, entry: LedgerEntry) -> Row | None:
+        """Tell where a segment in use has offsets that another of its folder, read before it, has; None where it has none."""
+        if part.segment is None or part.set_aside or entry.first_offset is None or entry.last_offset is None:
+            return None
+        folder = PurePosixPath(part.source).parent.as_posix(), part.log_partition
+        before = self._furthest.get(folder)
+        if before is None or before.last_offset is None or before.first_offset is None:
+            self._furthest[folder] = entry
+            return None
+        if before.last_offset < entry.last_offset:
+            self._furthest[folder] = entry
+        first = max(before.first_offset, entry.first_offset)
+        last = min(before.last_offset, entry.last_offset)
+        return (
+            {"source": before.source, "first_offset": first, "last_offset": last} if first <= last else None
+        )
+
+
+def overlap_note(source: str, overlap: Row) -> str:
+    """What is wrong with a segment that reaches into another, and what becomes of its records."""
+    return (
+        f"{source}: offsets {overlap['first_offset']} to {overlap['last_offset']} are in {overlap['source']} too: a replay takes "
+        "each offset once, from the first that has it; give one of the two if they are copies"
+    )
 
 
 def _where(problem: Row) -> str:

@@ -91,7 +91,7 @@ def _gone(moment: Moment) -> Iterator[str]:
     places = listed(place(p.log_partition, p.proof.proven_from) for p in gone)
     unknown = sum(len(p.proof.unknown) for p in gone)
     yield (
-        f"{missing:,} record(s) from before this moment are gone (compaction); every record is there only from {places} on. "
+        f"{missing:,} record(s) from before this moment are gone ({_taken_by(gone)}); every record is there only from {places} on. "
         f"{unknown} value(s) at this moment are unknown (`known` false); what was deleted later may be missing altogether"
     )
 
@@ -129,9 +129,14 @@ def gaps(moment: Moment) -> Iterator[str]:
         missing = sum(p.proof.missing for p in gone)
         places = listed(place(p.log_partition, p.proof.proven_from) for p in gone)
         yield (
-            f"{missing:,} record(s) are gone (compaction), and what they changed with them; "
+            f"{missing:,} record(s) are gone ({_taken_by(gone)}), and what they changed with them; "
             f"every change is there only from {places} on"
         )
+
+
+def _taken_by(gone: Iterable[PartitionMoment]) -> str:
+    """Why records may be missing: compaction, and, where the log is damaged, that too."""
+    return "compaction, or damage: see above" if any(p.is_damaged for p in gone) else "compaction"
 
 
 def orphans(moment: Moment) -> Iterator[str]:

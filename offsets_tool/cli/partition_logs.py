@@ -6,7 +6,7 @@ say are left out, and so are those of a segment that go back behind what the oth
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -80,10 +80,13 @@ class LeftOut:
 
     records: int = 0
     first: str = ""
+    sources: set[str] = field(default_factory=set)
+    """The files that they are in."""
 
     def add(self, source: str, log_offset: int, before: str, records: int = 1) -> None:
         """Some more, the first of them at this offset, which `before` has too or has gone beyond."""
         self.records += records
+        self.sources.add(source)
         self.first = self.first or f"offset {log_offset} in {source} is not above what {before} has"
 
 

@@ -40,6 +40,8 @@ class Reading:
         self.filters = filters
         self.ledgers: list[LedgerEntry] = []
         self.problems = 0
+        self.overlaps = 0
+        """Segments that have offsets which another of their folder has."""
         self.has_shown = False
         """Whether the filters let anything through yet."""
         self._strict = strict
@@ -185,11 +187,12 @@ class Reading:
 
     def finish(self, where: str = "`offsets-tool inspect` names them") -> None:
         """Says that something could not be read and where it is named; `--strict` ends the program with 3 if there was."""
-        if not (self._unreadable or self._misplaced or self.problems):
+        if not (self._unreadable or self._misplaced or self.problems or self.overlaps):
             return
         misplaced = f"{self._misplaced} range(s) of misplaced batches, " if self._misplaced else ""
+        overlaps = f"{self.overlaps} segment(s) that reach into others, " if self.overlaps else ""
         note(
-            f"{self.problems} record(s) with a problem, {misplaced}{self._unreadable} unreadable range(s); {where}"
+            f"{self.problems} record(s) with a problem, {misplaced}{overlaps}{self._unreadable} unreadable range(s); {where}"
         )
         if self._strict:
             raise SystemExit(STRICT_EXIT)

@@ -152,9 +152,10 @@ class Replaying:
         """Replays everything, where needed a second time, and says on stderr what is to be known about the moment."""
         replay_evidence(self.reading, self.moment, watch_of)
         self.reading.stop_progress()
-        for ledger in self.reading.ledgers:
-            if ledger.lacks_records:
-                self.moment.names.candidates.distrust(ledger.log_partition)
+        for damaged in {ledger.log_partition for ledger in self.reading.ledgers if ledger.lacks_records}:
+            self.moment.names.candidates.distrust(damaged)
+            for partition in self.moment:
+                partition.is_damaged |= partition.log_partition == damaged
         for text in moment_notes(self.moment):
             note(text)
         return self.moment
@@ -207,7 +208,7 @@ def replay_evidence(reading: Reading, moment: Moment, watch_of: WatchOf | None =
 def _say_left_out(reading: Reading, moment: Moment, log: PartitionLog) -> None:
     """Segments that reach into each other: what each is by itself, no file's ledger says."""
     if log.left_out.records:
-        reading.problems += log.left_out.records
+        reading.overlaps += len(log.left_out.sources)
         moment.names.candidates.distrust(log.log_partition)
         note(
             f"partition {number_text(log.log_partition)}: {log.left_out.records} record(s) of segments that reach into each other "

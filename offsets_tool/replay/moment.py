@@ -33,6 +33,8 @@ class PartitionMoment:
         """Whether a record up to the moment is of the classic coordinator's writing."""
         self.proved_later = False
         """Whether one from behind the moment is of the new coordinator's."""
+        self.is_damaged = False
+        """Whether the reader met misplaced records, or bytes that it could not read: they are not replayed."""
         self.unsure_commits = 0
         """How many commits, from archives, do not say whether they are of a transaction: they count at once."""
         self.first_anomaly: Change | None = None

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import shutil
+import struct
 import tarfile
 from pathlib import Path
 
@@ -81,6 +83,37 @@ def test_a_segment_beside_its_own_packed_copy_is_read_once(tmp_path: Path) -> No
         result.exit_code == 3
         and "2 record(s) of segments that reach into each other are left out" in result.stderr
     )
+
+
+def test_segments_that_reach_into_each_other_are_named_by_inspect(tmp_path: Path) -> None:
+    """Within a folder, and those in use only: what a replay leaves out there."""
+    folder = write_log(tmp_path, commits(1, 2))
+    (log,) = folder.glob("*.log")
+    write_log(tmp_path, commits(7), suffix=".deleted")
+    shutil.copytree(tmp_path, tmp_path / "other")
+    (folder / f"{log.name}.gz").write_bytes(gzip.compress(log.read_bytes()))
+    result = CliRunner().invoke(main, ["inspect", str(tmp_path), "--strict", "--format", "jsonl"])
+    overlaps = [row["overlap"] for row in map(json.loads, result.stdout.splitlines())]
+    wanted = {"source": log.as_posix(), "first_offset": 0, "last_offset": 1}
+    assert [overlap for overlap in overlaps if overlap] == [wanted]
+    assert result.exit_code == 3 and "1 segment(s) that reach into others" in result.stderr
+
+
+def test_what_damage_took_is_not_laid_to_compaction(tmp_path: Path) -> None:
+    folder = write_log(tmp_path, commits(1, 2, 3, 4, 5))
+    (log,) = folder.glob("*.log")
+    sound = log.read_bytes()
+    size = len(sound) // 5
+    for damaged in (
+        sound[:size] + struct.pack(">q", 2**47) + sound[size + 8 :],
+        sound[: 2 * size - 1] + b"\xee" + sound[2 * size :],
+    ):
+        log.write_bytes(damaged)
+        for command in (["history"], ["offsets", "--as-of", "3:4"], ["expiry", "--as-of", "3:4"]):
+            said = CliRunner().invoke(main, [*command[:1], str(tmp_path), *command[1:]]).stderr
+            assert "gone (compaction, or damage" in said, (command, said)
+    log.write_bytes(sound[:size] + sound[2 * size :])
+    assert "gone (compaction)" in CliRunner().invoke(main, ["history", str(tmp_path)]).stderr
 
 
 def test_what_kafka_has_set_aside_is_not_replayed_unless_it_is_named(tmp_path: Path) -> None:
