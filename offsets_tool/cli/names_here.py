@@ -55,7 +55,7 @@ class NamesHere:
         for part in parts:
             assert part.segment is not None
             origin = Origin("", part.source, part.log_partition, 0)
-            for read in part.or_lost(reader.read(part.segment, origin), part.ledger()):
+            for read in part.or_lost(reader.read(part.segment, origin, limits=part.limits), part.ledger()):
                 if not isinstance(read, RowsRead) or read.events is None:
                     continue
                 for group, number, first, last in groups_named(read.events):

@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 from offsets_tool.cli import main
 from offsets_tool.replay.telling import Happening, HappeningKind
 from tests.cases import FIXTURES
+from tests.replay.placed import in_order, segment, write_log
+from tests.replay.story import commit
 
 MIGRATED = FIXTURES / "corpora/4.3.1-kip848/segments"
 TRANSACTIONS = FIXTURES / "corpora/3.7.2-txn/segments"
@@ -148,3 +150,13 @@ def test_what_cannot_be_asked_is_refused_with_a_remedy() -> None:
     assert refused.exit_code == 2
     assert "--kind offsets" in refused.stderr
     assert set(HappeningKind) == {"offsets", "groups", "members", "anomalies"}
+
+
+def test_records_that_damage_took_are_not_laid_to_compaction_alone(tmp_path: Path) -> None:
+    placed = in_order(commit("g", "t", 0, 1), commit("g", "t", 0, 2), commit("g", "t", 0, 3))
+    log = next(write_log(tmp_path, placed).glob("*.log"))
+    whole, batch = log.read_bytes(), len(segment(placed[:1]))
+    log.write_bytes(whole[: 2 * batch - 1] + b"\xff" + whole[2 * batch :])
+    for command, *asked in (["history"], ["expiry"], ["offsets", "--as-of", "3:3"]):
+        result = CliRunner().invoke(main, [command, str(tmp_path), *asked])
+        assert "1 record(s)" in result.stderr and "gone (compaction, or damage" in result.stderr
