@@ -20,7 +20,7 @@ from offsets_tool.placement import Homes, find_homes, partition_for
 from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.views_describe import Deletion, appears_later, find_deletions
 from offsets_tool.replay.wanted import Names, Wanted, is_pattern
-from offsets_tool.wire.text import from_shown
+from offsets_tool.wire.text import from_shown, in_cell
 
 _NAMED: Final = 3
 """Names that are spoken of one by one where a pattern means many."""
@@ -138,10 +138,12 @@ def _span(partitions: set[int]) -> str:
 
 
 def _also_others(names: Names, kind: str) -> Iterator[str]:
-    """A text that is somebody's name and also a pattern that means others."""
-    for text in filter(is_pattern, names.texts):
+    """A text that is somebody's name and also a pattern that means others, or what a table shows of another name."""
+    for text in names.texts:
         meant = [name for name in names.looked_for if names.means(text, name)]
-        if text in meant and len(meant) > 1:
+        if len(meant) > 1 and not is_pattern(text):
+            yield f"{kind} {text} is there, and tables show another so, which is meant too; write {in_cell(text)} for it alone"
+        elif text in meant and len(meant) > 1:
             alone = "".join(f"[{c}]" if c in "*?[" else c for c in text)
             yield f"{kind} '{text}' is there, and as a pattern it means {len(meant) - 1} other(s) too; write '{alone}' for it alone"
 

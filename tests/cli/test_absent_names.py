@@ -173,6 +173,18 @@ def test_so_they_are_where_names_are_not_utf8(tmp_path: Path, monkeypatch: pytes
     assert r"nearest: '\xff'; of" in result.stderr
 
 
+def test_a_text_that_is_one_name_and_shows_another_is_said(tmp_path: Path) -> None:
+    """A reset file has offsets of both."""
+    two = 2 * "'"
+    write_log(tmp_path, in_order(commit("", "t", 0, 1), commit(two, "t", 0, 2)))
+    both = invoke("offsets", tmp_path, "--group", two, "--format", "csv")
+    assert both.stdout == f",t,0,1\n{two},t,0,2\n"
+    assert f"group {two} is there, and tables show another so" in both.stderr
+    assert f"write {two + two} for it alone" in both.stderr
+    alone = invoke("offsets", tmp_path, "--group", two + two, "--format", "csv")
+    assert alone.stdout == f"{two},t,0,2\n" and "is there" not in alone.stderr
+
+
 # ---- nearest names
 
 
