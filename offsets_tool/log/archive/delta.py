@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -175,4 +176,6 @@ def _files(table: Path) -> list[tuple[str, int]]:
         actions = pa.table(DeltaTable(table).get_add_actions())
     except (DeltaError, *UNREADABLE):
         return []
-    return list(zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True))
+    # Delta's log has them as URLs.
+    names = map(unquote, actions["path"].to_pylist())
+    return list(zip(names, actions["size_bytes"].to_pylist(), strict=True))
