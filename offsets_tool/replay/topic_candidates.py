@@ -1,8 +1,8 @@
 """Names of topic ids that no record says, derived from subscriptions: which topics an id can be, and where only one is left.
 
-When a group's target assignment of an epoch is complete, each id in it is a topic that its member subscribes to at that moment,
-and no two ids are one topic. What follows from that is certain as long as no record of the partition is lacking (unreadable,
-misplaced): compaction takes a record only with all that it replaced. Knows nothing about names that records say.
+When a group's target assignment of its present epoch is complete, each id in it is a topic that its member subscribes to at that
+moment, and no two ids are one topic. What follows from that is certain as long as no record of the partition is lacking
+(unreadable, misplaced): compaction takes a record only with all that it replaced. Knows nothing about names that records say.
 Source: GroupMetadataManager.updateTargetAssignment, TargetAssignmentBuilder (KIP-848); share groups alike (KIP-932).
 """
 
@@ -13,11 +13,12 @@ from uuid import UUID
 
 from offsets_tool.events import Event
 
+_GROUP_TYPES: Final = frozenset({3, 11})
 _MEMBER_TYPES: Final = frozenset({5, 10})
 _TARGET_TYPES: Final = frozenset({7, 13})
 _COMPLETE_TYPES: Final = frozenset({6, 12})
 _REGEX_TYPE: Final = 16
-OBSERVED_TYPES: Final = _MEMBER_TYPES | _TARGET_TYPES | _COMPLETE_TYPES | {_REGEX_TYPE}
+OBSERVED_TYPES: Final = _GROUP_TYPES | _MEMBER_TYPES | _TARGET_TYPES | _COMPLETE_TYPES | {_REGEX_TYPE}
 """The record types that tell what members subscribe to and are to be assigned."""
 
 Snapshot = frozenset[tuple[UUID, frozenset[str]]]
@@ -26,8 +27,9 @@ Snapshot = frozenset[tuple[UUID, frozenset[str]]]
 
 @dataclass(slots=True)
 class _Group:
-    """The newest values of one group's members, as Kafka's message classes."""
+    """The newest values of one group and its members, as Kafka's message classes; `epoch` None where no record says it."""
 
+    epoch: int | None = None
     members: dict[str, Any] = field(default_factory=dict)
     targets: dict[str, Any] = field(default_factory=dict)
     regexes: dict[str, Any] = field(default_factory=dict)
@@ -89,9 +91,12 @@ class TopicCandidates:
         partition.next_offset = log_offset + 1
         group = partition.groups.setdefault(event.key.data.group_id, _Group())
         value = event.value.data if event.value else None
-        if event.type_id not in _COMPLETE_TYPES:
+        if event.type_id in _GROUP_TYPES:
+            group.epoch = None if value is None else value.epoch
+        elif event.type_id not in _COMPLETE_TYPES:
             _put(group, event.type_id, event.key.data, value)
-        elif value is not None:
+        # An assignment of an earlier epoch was made of earlier subscriptions.
+        elif value is not None and value.assignment_epoch == group.epoch:
             snapshot = group.snapshot()
             if not all(id_ in known for id_, _ in snapshot):
                 partition.snapshots.add(snapshot)

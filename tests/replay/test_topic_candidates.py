@@ -56,6 +56,12 @@ COMPLETE = told(
     consumer.ConsumerGroupTargetAssignmentMetadataKey(**GROUP),
     consumer.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=1),
 )
+EPOCH = told(
+    consumer.ConsumerGroupMetadataKey(**GROUP), consumer.ConsumerGroupMetadataValue(epoch=1, metadata_hash=0)
+)
+NEXT_EPOCH = told(
+    consumer.ConsumerGroupMetadataKey(**GROUP), consumer.ConsumerGroupMetadataValue(epoch=2, metadata_hash=0)
+)
 ONE = (subscribes("a"), is_to_read(A), COMPLETE)
 TWO = (subscribes("a", "b"), is_to_read(A, B), COMPLETE)
 
@@ -94,13 +100,18 @@ CASES: dict[str, tuple[tuple[Told, ...], dict[UUID, str]]] = {
         (subscribes("a", regex="b.*"), resolves("b.*", "b"), is_to_read(A), COMPLETE),
         {},
     ),
+    "an assignment of an earlier epoch": ((subscribes("a"), is_to_read(A), NEXT_EPOCH, COMPLETE), {}),
+    "a group whose record is gone": (
+        (gone(consumer.ConsumerGroupMetadataKey(**GROUP)), subscribes("a"), is_to_read(A), COMPLETE),
+        {},
+    ),
     "what cannot be": ((subscribes("a"), is_to_read(A, B), COMPLETE, subscribes("b"), COMPLETE), {}),
 }
 
 
 def observed(telling: Iterable[Told], candidates: TopicCandidates | None = None) -> TopicCandidates:
     candidates = candidates or TopicCandidates()
-    for at, each in enumerate(telling):
+    for at, each in enumerate([EPOCH, *telling]):
         record = LogRecord(
             source="s", log_partition=0, log_offset=at, timestamp=at, key=each.key, value=each.value
         )
@@ -150,7 +161,7 @@ def shown(folder: Path, *more: str) -> tuple[str, str]:
 
 def test_what_is_shown_says_how_it_is_known(tmp_path: Path) -> None:
     there, committed, ours = subscribes("orders"), commit("g", "orders", 1, 5), owning(A)
-    write_log(tmp_path, in_order(there, committed, is_to_read(A), COMPLETE, ours))
+    write_log(tmp_path, in_order(EPOCH, there, committed, is_to_read(A), COMPLETE, ours))
     rows, notes = shown(tmp_path)
     assert uuid_text(A) not in rows and "orders,1" in rows
     assert (
@@ -167,7 +178,7 @@ def test_what_is_shown_says_how_it_is_known(tmp_path: Path) -> None:
 def test_a_name_that_the_evidence_has_otherwise_is_said(tmp_path: Path) -> None:
     """A partition is not here twice, by a name that was mistyped and by its own, without a note."""
     committed = commit("g", "orders", 1, 5)
-    derived = (subscribes("orders"), committed, is_to_read(A), COMPLETE, owning(A))
+    derived = (EPOCH, subscribes("orders"), committed, is_to_read(A), COMPLETE, owning(A))
     write_log(tmp_path, in_order(*derived))
     rows, notes = shown(tmp_path, "--topic-id", f"{uuid_text(A)}=order")
     assert "order,1" in rows and "orders,1" in rows
@@ -204,13 +215,13 @@ def with_another_byte_at_its_end(batch: bytes) -> bytes:
 def test_nothing_is_derived_where_a_record_is_lacking(harm: Callable[[bytes], bytes], tmp_path: Path) -> None:
     """It may have been another subscription, as it is here: the id is not that of the topic before."""
     before, other, after = (
-        (subscribes("a"), commit("g", "b", 1, 5)),
+        (EPOCH, subscribes("a"), commit("g", "b", 1, 5)),
         subscribes("b"),
         (is_to_read(B), COMPLETE, owning(B)),
     )
     placed = in_order(*before, other, *after)
     log = next(write_log(tmp_path, placed).glob("*.log"))
-    start, end = (len(segment(placed[:count])) for count in (2, 3))
+    start, end = (len(segment(placed[:count])) for count in (3, 4))
     whole = log.read_bytes()
     assert "is b (--topic-id" in shown(tmp_path)[1]
     log.write_bytes(whole[:start] + harm(whole[start:end]) + whole[end:])

@@ -10,7 +10,7 @@ from spark.replay import replay
 from spark.topic_ids import OPTION, RECORD, SUBSCRIPTIONS
 from tests.replay.placed import in_order, write_log
 from tests.replay.story import commit
-from tests.replay.test_topic_candidates import COMPLETE, A, B, C, is_to_read, owning, subscribes
+from tests.replay.test_topic_candidates import COMPLETE, EPOCH, A, B, C, is_to_read, owning, subscribes
 from tests.spark.histories import histories, plain_histories, rows, tell
 from tests.spark.lakes import bring
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 
 def test_names_are_derived_told_and_said_by_records(session: SparkSession, tmp_path: Path) -> None:
     lake, logs = tmp_path / "lake", tmp_path / "logs"
-    derived = (subscribes("orders"), is_to_read(A), COMPLETE, owning(A), commit("g", "orders", 1, 5))
+    derived = (EPOCH, subscribes("orders"), is_to_read(A), COMPLETE, owning(A), commit("g", "orders", 1, 5))
     write_log(logs, in_order(*derived), partition=3)
     write_log(logs, in_order(subscribes("x", "y"), owning(B), commit("g", "x", 1, 5)), partition=4)
     write_log(logs, in_order(commit("h", "clicks", 0, 1, topic_id=C)), partition=5)
