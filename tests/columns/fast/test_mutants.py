@@ -41,12 +41,12 @@ def _fails(check: Callable[[list[bytes]], None], batches: list[bytes]) -> bool:
 
 
 def test_a_sample() -> None:
-    hold(1, 1, in_tables)
+    hold(1, 1, in_tables, 500)
 
 
 @pytest.mark.parametrize("dialect", PRINTED[:2])
 def test_a_sample_printed(dialect: str) -> None:
-    hold(2, 1, in_print(dialect), 60)
+    hold(2, 1, in_print(dialect), 20)
 
 
 @pytest.mark.deep
