@@ -32,7 +32,7 @@ def test_those_of_one_partition_do_too(count: int) -> None:
     assert count in fitting and likely_counts(fitting, 3_000 // count) == (count,)
 
 
-@given(st.integers(1, 300), st.lists(st.text(), max_size=20))
+@given(st.integers(1, 120), st.lists(st.text(), max_size=8))
 def test_the_true_number_always_fits(count: int, groups: list[str]) -> None:
     places = placed(count, groups)
     highest = max((place for _, place in places), default=0)

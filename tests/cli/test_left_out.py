@@ -116,15 +116,16 @@ def test_compressed_copies_are_read(data: Path, packing: str) -> None:
     with tarfile.open(fileobj=inside, mode="w") as opened:
         opened.add(data, "data")
         noise = tarfile.TarInfo("noise")
-        noise.size = 3 << 20
+        noise.size = 2 << 20
         opened.addfile(noise, io.BytesIO(os.urandom(noise.size)))
     whole = PACK[packing](inside.getvalue())
     tar = data.parent / f"night.tar.{packing}"
     tar.write_bytes(whole)
     assert [row["records"] for row in rows(tar)] == [plain["records"]] * 2
     tar.write_bytes(whole[: len(whole) * 3 // 4])
-    (rest,) = [row for row in rows(tar) if row["source"] == tar.as_posix()]
-    assert len(rows(tar)) == 3 and "members after the" in rest["unreadable"][0]["reason"]
+    cut = rows(tar)
+    (rest,) = [row for row in cut if row["source"] == tar.as_posix()]
+    assert len(cut) == 3 and "members after the" in rest["unreadable"][0]["reason"]
     lines = data.parent / f"rows.json.{packing}"
     row = {"key": "AAEAAWcAAXQAAAAA", "value": None, "offset": 3, "partition": 1}
     lines.write_bytes(PACK[packing](json.dumps(row).encode() + b"\n"))

@@ -174,8 +174,17 @@ def test_a_batch_with_a_hole_proves_nothing_though_its_checksum_is_right() -> No
     assert offsets == [(1 << 40) + number for number in range(1, 30)]
 
 
-@pytest.mark.parametrize("cut", [0.0, 0.4, 0.99])
-@pytest.mark.parametrize("count", [40, 7_000])
+@pytest.mark.parametrize(
+    ("count", "cut"),
+    [
+        (40, 0.0),
+        (40, 0.4),
+        (40, 0.99),
+        (7_000, 0.4),
+        pytest.param(7_000, 0.0, marks=pytest.mark.deep),
+        pytest.param(7_000, 0.99, marks=pytest.mark.deep),
+    ],
+)
 def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, count: int, cut: float) -> None:
     # Places are judged before the first batch is given: of a file that is kept in memory, nothing is read again.
     data = log(count, size=200 if count == 40 else 6_000)
