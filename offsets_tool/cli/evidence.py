@@ -92,6 +92,10 @@ class Evidence:
 
     def parts(self, only: frozenset[int] = frozenset()) -> list[Part]:
         """The parts in reading order; `only` keeps these log partitions (and parts that learn theirs by reading)."""
+        if not all(self.paths):
+            raise UsageError(
+                "LOG is an empty text; name a file or folder (a variable of the shell may be unset)"
+            )
         if bool(self.paths) == bool(self.bootstrap_server):
             raise UsageError(
                 "give evidence to read: a .log file, a __consumer_offsets-N directory, a broker's data directory, "

@@ -316,3 +316,12 @@ def test_a_cut_archive_is_said_to_be_cut(data: Path) -> None:
     path.write_bytes(bytes(cramjam.zstd.compress(json.dumps(ROW).encode() * 99))[:30])
     result = invoke("inspect", path)
     assert result.exit_code == 1 and "cut off" in result.stderr and "not named like" not in result.stderr
+
+
+def test_an_empty_text_is_not_the_folder_where_one_is(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a variable of the shell that is not set gives it."""
+    monkeypatch.chdir(data)
+    for command in ("inspect", "groups", "lag"):
+        for paths in ([""], [".", ""]):
+            result = invoke(command, *paths)
+            assert result.exit_code == 2 and "LOG is an empty text" in result.stderr
