@@ -42,13 +42,13 @@ def data(tmp_path: Path) -> Path:
 
 
 def cut_gzip(data: Path) -> Path:
-    path = data / "__consumer_offsets-1" / f"{9:020}.log.gz"
+    path = data / "__consumer_offsets-1" / f"{999:020}.log.gz"
     path.write_bytes(gzip.compress(LOG.read_bytes())[:-20])
     return path
 
 
 def cut_zstd(data: Path) -> Path:
-    path = data / "__consumer_offsets-1" / f"{9:020}.log.zst"
+    path = data / "__consumer_offsets-1" / f"{999:020}.log.zst"
     path.write_bytes(bytes(cramjam.zstd.compress(LOG.read_bytes()))[:-20])
     return path
 
@@ -108,7 +108,7 @@ def no_tar(data: Path) -> Path:
 
 
 def link_to_nothing(data: Path) -> Path:
-    path = data / "__consumer_offsets-1" / f"{9:020}.log"
+    path = data / "__consumer_offsets-1" / f"{999:020}.log"
     path.symlink_to(data / "nowhere")
     return path
 
