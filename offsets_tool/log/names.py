@@ -5,9 +5,9 @@ Source: Kafka's LogFileUtils and LocalLog.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from enum import StrEnum
-from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -105,20 +105,27 @@ class Segment(NamedTuple):
 def followed(segments: Iterable[Segment]) -> list[Segment]:
     """The segments as they were found, each with the base offset of the next one of its partition's directory.
 
-    Only of those in use: what Kafka has set aside, or is about to put in place, overlaps them. Loose files, whose partition no
-    directory names, say nothing about each other.
+    Only of those in use that have something to read: what Kafka has set aside, or is about to put in place, overlaps them. Loose
+    files, whose partition no directory names, say nothing about each other.
     """
     segments = list(segments)
     bases: dict[tuple[str, str], set[int]] = {}
     for segment in filter(_is_in_use, segments):
-        bases.setdefault(_folder(segment), set()).add(segment.base_offset or 0)
-    following = {folder: dict(pairwise(sorted(found))) for folder, found in bases.items()}
+        # A name alone says nothing against another file's records.
+        if segment.size and not segment.unreadable:
+            bases.setdefault(_folder(segment), set()).add(segment.base_offset or 0)
+    rising = {folder: sorted(found) for folder, found in bases.items()}
     return [
-        segment._replace(next_offset=following[_folder(segment)].get(segment.base_offset or 0))
+        segment._replace(next_offset=_next(rising.get(_folder(segment), []), segment.base_offset or 0))
         if _is_in_use(segment)
         else segment
         for segment in segments
     ]
+
+
+def _next(bases: list[int], base_offset: int) -> int | None:
+    at = bisect_right(bases, base_offset)
+    return bases[at] if at < len(bases) else None
 
 
 def _is_in_use(segment: Segment) -> bool:

@@ -209,8 +209,9 @@ def test_what_the_next_segment_s_name_says(tmp_path: Path) -> None:
     folder.mkdir()
     for base in (0, 10, 30):
         (folder / f"{base:020d}.log").write_bytes(v2(base))
+    (folder / f"{7:020d}.log").touch()
     (folder / f"{5:020d}.log.deleted").write_bytes(v2(5))
-    wanted = {0: 10, 10: 30, 30: None, 5: None}
+    wanted = {0: 10, 7: 10, 10: 30, 30: None, 5: None}
     assert {s.base_offset: s.next_offset for s in find_segments([tmp_path])} == wanted
     for path in folder.iterdir():
         (alone,) = find_segments([path])
