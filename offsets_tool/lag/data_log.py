@@ -7,27 +7,21 @@ lies in other brokers' directories. Source: LogSegment, TimeIndex, ProducerState
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from offsets_tool.errors import DecodeError, SourceError
+from offsets_tool.errors import SourceError
+from offsets_tool.lag.data_batches import batch_with, points_of, position_of, sound_batches
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.lag.time_lag import TimeMethod, Written
 from offsets_tool.log.checkpoints import read_offset_checkpoint
-from offsets_tool.log.crc import Checksums
 from offsets_tool.log.folders import is_file, listing
-from offsets_tool.log.header import HEADER_SIZE_V2, read_header
-from offsets_tool.log.holes import Hole, reason_of
-from offsets_tool.log.indexes import read_offset_index, read_producer_snapshot, read_time_index
-from offsets_tool.log.mapping import map_file
+from offsets_tool.log.indexes import read_producer_snapshot
 from offsets_tool.log.names import OFFSETS_TOPIC, SegmentKind, partition_directory, segment_name
-from offsets_tool.log.on_demand import PAGE, BytesOnDemand
 from offsets_tool.log.open_file import why
-from offsets_tool.log.places import OFFSETS_OF_SEGMENT
 from offsets_tool.log.topics import TopicDirectory, find_topics
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import Batch, Codec, TimestampType
@@ -37,16 +31,6 @@ LOG_START: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARK: Final = "replication-offset-checkpoint"
 _LEGACY: Final = (0, 1)
 _NUMBER: Final = re.compile("[0-9]{1,20}")
-
-
-class _Unverified(Checksums):
-    """Computes none: a checksum takes the whole batch, a header its first bytes."""
-
-    def crc32(self, start: int, end: int) -> int:
-        return 0
-
-    def crc32c(self, start: int, end: int) -> int:
-        return 0
 
 
 class _Tail(NamedTuple):
@@ -140,7 +124,7 @@ class DataLog:
         """Time and end after a record, in the order of offsets."""
         end = 0
         for base, path in self._segments:
-            for timestamp, after in _points_of(base, path):
+            for timestamp, after in points_of(base, path):
                 if timestamp >= 0 and after > end:
                     end = after
                     yield timestamp, after
@@ -152,9 +136,9 @@ class DataLog:
     def _tail(self) -> _Tail:
         base, path = self._segments[-1]
         snapshot = self._snapshot(base)
-        position = _position(path, base, MAX_LONG if snapshot is None else snapshot[0])
+        position = position_of(path, base, MAX_LONG if snapshot is None else snapshot[0])
         # What the index points to may be what is torn.
-        batches = _sound(path, base, position) or _sound(path, base, 0)
+        batches = sound_batches(path, base, position) or sound_batches(path, base, 0)
         end = batches[-1].last_offset + 1 if batches else base
         if snapshot is None or snapshot[0] > end:
             return _Tail(end, batches, None)
@@ -180,7 +164,7 @@ class DataLog:
             return None
         first = bisect_right([base for base, _ in self._segments], offset) - 1
         for base, path in self._segments[first:]:
-            batch = _batch_with(path, base, offset)
+            batch = batch_with(path, base, offset)
             if batch is not None:
                 return _written_in(batch, offset)
         return None
@@ -212,82 +196,6 @@ def _segments(files: Iterable[Path]) -> Iterator[tuple[int, Path]]:
         name = segment_name(path.name)
         if name is not None and name.kind is SegmentKind.LOG and name.base_offset is not None:
             yield name.base_offset, path
-
-
-def _beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name.split(".")[0] + suffix)
-
-
-def _points_of(base: int, path: Path) -> Iterator[tuple[int, int]]:
-    """A segment's first record, and its time index up to where that is sound."""
-    first = next(_headers(path, 0), None)
-    if first is not None:
-        yield first.base_timestamp, max(base, first.base_offset) + 1
-    index = _beside(path, ".timeindex")
-    if is_file(index):
-        yield from ((entry.timestamp, entry.offset + 1) for entry in read_time_index(index).entries)
-
-
-def _position(path: Path, base: int, offset: int) -> int:
-    """A byte of the segment where a batch begins, not after the one that holds the offset."""
-    index = _beside(path, ".index")
-    if offset <= base or not is_file(index):
-        return 0
-    entries = read_offset_index(index).entries
-    i = bisect_right(entries, offset, key=lambda entry: entry.offset)
-    # An entry has the last offset of the batch that it points to: the one before it begins not after the offset's batch.
-    return entries[i - 1].position if i else 0
-
-
-def _headers(path: Path, position: int) -> Iterator[Batch]:
-    """One after another, to the first bytes that are none: zeros, a torn batch, damage."""
-    log = map_file(path.as_posix(), block=PAGE)
-    unverified = _Unverified(log.data)
-    with suppress(DecodeError):
-        while position < len(log.data):
-            _check(path, log.fetch(position, position + HEADER_SIZE_V2))
-            batch = read_header(log.data, position, unverified)
-            yield batch
-            position += batch.size
-
-
-def _check(path: Path, holes: Sequence[Hole]) -> None:
-    if holes:
-        raise SourceError(path.as_posix(), f"{reason_of(holes)}; copy it again")
-
-
-def _batch_with(path: Path, base: int, offset: int) -> Batch | None:
-    """The first batch of the segment that reaches to the offset."""
-    batches = _headers(path, _position(path, base, offset))
-    first = next(batches, None)
-    if first is None or first.base_offset > offset:
-        # Not where a batch begins: the index is not of this file, or is damaged.
-        batches = _headers(path, 0)
-    elif first.last_offset >= offset:
-        return first
-    return next((batch for batch in batches if batch.last_offset >= offset), None)
-
-
-def _sound(path: Path, base: int, position: int) -> tuple[Batch, ...]:
-    """Headers to the end, without a last batch whose checksum is wrong.
-
-    SourceError where offsets go back, or the last is further from the segment's base than any can be.
-    """
-    batches = list(_headers(path, position))
-    log = map_file(path.as_posix(), block=PAGE)
-    while batches and not _is_sound(path, log, batches[-1]):
-        batches.pop()
-    is_far = batches and batches[-1].magic == 2 and batches[-1].last_offset - base >= OFFSETS_OF_SEGMENT
-    if is_far or any(
-        before.last_offset >= after.base_offset for before, after in pairwise(batches) if after.magic == 2
-    ):
-        raise SourceError(path.as_posix(), "its batches are not in the order of their offsets; copy it again")
-    return tuple(batches)
-
-
-def _is_sound(path: Path, log: BytesOnDemand, batch: Batch) -> bool:
-    _check(path, log.fetch(batch.position, batch.position + batch.size))
-    return read_header(log.data, batch.position).crc_valid
 
 
 def _first_unstable(since: int, open_: dict[int, int], batches: tuple[Batch, ...], end: int) -> int:

@@ -1,0 +1,107 @@
+"""The batches of one segment of a data topic by their headers, and where its index files let that begin.
+
+No record is decoded, no checksum computed but the last batch's. Knows nothing about other segments.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+from offsets_tool.errors import DecodeError, SourceError
+from offsets_tool.log.crc import Checksums
+from offsets_tool.log.folders import is_file
+from offsets_tool.log.header import HEADER_SIZE_V2, read_header
+from offsets_tool.log.holes import Hole, reason_of
+from offsets_tool.log.indexes import read_offset_index, read_time_index
+from offsets_tool.log.mapping import map_file
+from offsets_tool.log.on_demand import PAGE, BytesOnDemand
+from offsets_tool.log.places import OFFSETS_OF_SEGMENT
+from offsets_tool.rows import Batch
+
+
+class _Unverified(Checksums):
+    """Computes none: a checksum takes the whole batch, a header its first bytes."""
+
+    def crc32(self, start: int, end: int) -> int:
+        return 0
+
+    def crc32c(self, start: int, end: int) -> int:
+        return 0
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name.split(".")[0] + suffix)
+
+
+def points_of(base: int, path: Path) -> Iterator[tuple[int, int]]:
+    """Time and end after a segment's first record, and of its time index's entries up to where that is sound."""
+    first = next(_headers(path, 0), None)
+    if first is not None:
+        yield first.base_timestamp, max(base, first.base_offset) + 1
+    index = _beside(path, ".timeindex")
+    if is_file(index):
+        yield from ((entry.timestamp, entry.offset + 1) for entry in read_time_index(index).entries)
+
+
+def position_of(path: Path, base: int, offset: int) -> int:
+    """A byte of the segment where a batch begins, not after the one that holds the offset."""
+    index = _beside(path, ".index")
+    if offset <= base or not is_file(index):
+        return 0
+    entries = read_offset_index(index).entries
+    i = bisect_right(entries, offset, key=lambda entry: entry.offset)
+    # An entry has the last offset of the batch that it points to: the one before it begins not after the offset's batch.
+    return entries[i - 1].position if i else 0
+
+
+def _headers(path: Path, position: int) -> Iterator[Batch]:
+    """One after another, to the first bytes that are none: zeros, a torn batch, damage."""
+    log = map_file(path.as_posix(), block=PAGE)
+    unverified = _Unverified(log.data)
+    with suppress(DecodeError):
+        while position < len(log.data):
+            _check(path, log.fetch(position, position + HEADER_SIZE_V2))
+            batch = read_header(log.data, position, unverified)
+            yield batch
+            position += batch.size
+
+
+def _check(path: Path, holes: Sequence[Hole]) -> None:
+    if holes:
+        raise SourceError(path.as_posix(), f"{reason_of(holes)}; copy it again")
+
+
+def batch_with(path: Path, base: int, offset: int) -> Batch | None:
+    """The first batch of the segment that reaches to the offset."""
+    batches = _headers(path, position_of(path, base, offset))
+    first = next(batches, None)
+    if first is None or first.base_offset > offset:
+        # Not where a batch begins: the index is not of this file, or is damaged.
+        batches = _headers(path, 0)
+    elif first.last_offset >= offset:
+        return first
+    return next((batch for batch in batches if batch.last_offset >= offset), None)
+
+
+def sound_batches(path: Path, base: int, position: int) -> tuple[Batch, ...]:
+    """Headers to the end, without a last batch whose checksum is wrong.
+
+    SourceError where offsets go back, or the last is further from the segment's base than any can be.
+    """
+    batches = list(_headers(path, position))
+    log = map_file(path.as_posix(), block=PAGE)
+    while batches and not _is_sound(path, log, batches[-1]):
+        batches.pop()
+    is_far = batches and batches[-1].magic == 2 and batches[-1].last_offset - base >= OFFSETS_OF_SEGMENT
+    if is_far or any(
+        before.last_offset >= after.base_offset for before, after in pairwise(batches) if after.magic == 2
+    ):
+        raise SourceError(path.as_posix(), "its batches are not in the order of their offsets; copy it again")
+    return tuple(batches)
+
+
+def _is_sound(path: Path, log: BytesOnDemand, batch: Batch) -> bool:
+    _check(path, log.fetch(batch.position, batch.position + batch.size))
+    return read_header(log.data, batch.position).crc_valid
