@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from offsets_tool.errors import SetupError, SourceError, UsageError
+from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_log import DELTA_LOG, lost_commit
 from spark.tables import DERIVED_TABLES, REPLAY_TABLES, TABLES, Table
 
@@ -54,10 +55,17 @@ def check_whole(root: Path) -> None:
     An ingest that was killed while it made the first tables has left no rows yet.
     """
     missing = [table.name for table in TABLES if not is_table(root, table)]
-    if missing and any(next((root / table.name).glob("*.parquet"), None) for table in TABLES):
+    if missing and any(_has_rows(root, table) for table in TABLES):
         raise SourceError(
             (root / missing[0]).as_posix(), "is no table any more, though the lake's other tables are there"
         )
     for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES):
         if found := lost_commit(root / table.name):
             raise SourceError(found.path.as_posix(), found.reason)
+
+
+def _has_rows(root: Path, table: Table) -> bool:
+    """Whether an ingest has written to a table; one of its name with other columns is somebody else's, and no part of a lake."""
+    if not is_table(root, table) or not next((root / table.name).glob("*.parquet"), None):
+        return False
+    return [field.name for field in open_delta(root / table.name).schema().fields] == table.schema.names
