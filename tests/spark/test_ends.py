@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from offsets_tool.errors import SourceError
 from spark.commit import ArrowLake
 from spark.ends import OF_ENDS, Brought, EndsRequest, bring_ends
 from spark.tables import ENDS
@@ -60,6 +61,6 @@ def test_what_is_there_is_not_read_where_nothing_is_brought(lake: Path, tmp_path
         path.unlink()
     assert bring_ends(lake, EndsRequest(), {"a": 0, "b": 0}) == Brought(0, [])
     assert bring(lake, "b", one) == 1
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(SourceError, match="does not hold the table's rows"):
         bring(lake, "a", one)
     assert ArrowLake(lake, OF_ENDS).next_run() == 3

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from offsets_tool.errors import SourceError
 from spark.commit import REPLAY, ArrowLake, Chain
 from spark.parquet import NewFile, TableWriter
 from spark.scan import greatest_of, scan
@@ -68,9 +69,9 @@ def test_files_that_have_none_are_not_opened(tmp_path: Path) -> None:
     old.unlink()
     other.unlink()
     assert [row["at"] for row in scanned(tmp_path, "a", 1)] == [3]
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(SourceError, match="does not hold the table's rows"):
         scanned(tmp_path, "a")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(SourceError, match="does not hold the table's rows"):
         scanned(tmp_path, "b", 1)
 
 
