@@ -68,4 +68,5 @@ def _has_rows(root: Path, table: Table) -> bool:
     """Whether an ingest has written to a table; one of its name with other columns is somebody else's, and no part of a lake."""
     if not is_table(root, table) or not next((root / table.name).glob("*.parquet"), None):
         return False
-    return [field.name for field in open_delta(root / table.name).schema().fields] == table.schema.names
+    there: list[str] = [field.name for field in open_delta(root / table.name).schema().fields]
+    return there == list(table.schema.names)
