@@ -78,7 +78,12 @@ def tables_begun(lake: Path) -> bool:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "moment", [pytest.param(tables_begun, marks=pytest.mark.deep), file_begun, log_committed]
+    "moment",
+    [
+        pytest.param(tables_begun, marks=pytest.mark.deep),
+        pytest.param(file_begun, marks=pytest.mark.deep),
+        log_committed,
+    ],
 )
 def test_killed_for_good(session: SparkSession, tmp_path: Path, moment: Callable[[Path], bool]) -> None:
     lake = tmp_path / "lake"

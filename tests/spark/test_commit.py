@@ -91,15 +91,8 @@ def test_killed_at_any_change(
     assert step == 7, "three tables, the constraints, three commits"
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        pytest.param(0, marks=pytest.mark.deep),
-        pytest.param(1, marks=pytest.mark.deep),
-        2,
-        pytest.param(3, marks=pytest.mark.deep),
-    ],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("step", range(4))
 def test_spark_killed_at_a_change(
     session: SparkSession, tmp_path: Path, expected: dict[str, list[dict[str, Any]]], step: int
 ) -> None:

@@ -78,6 +78,7 @@ def test_an_ingest_is_seen_as_a_whole(session: SparkSession, tmp_path: Path) -> 
     assert ask(reader, TOTALS) == before, "who began before goes on seeing that"
 
 
+@pytest.mark.deep
 def test_a_replay_is_seen_as_a_whole(session: SparkSession, tmp_path: Path) -> None:
     bring(session, tmp_path, SEGMENTS[2])
     replay(str(tmp_path), lambda: session)
