@@ -8,7 +8,7 @@ Knows nothing about batches; every failure is a DecodeError.
 import struct
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import cramjam
 
@@ -190,6 +190,15 @@ _SKIPPABLE: Final = 0x184D2A50
 _ZSTD_BLOCK: Final = 128 << 10
 
 
+class _Frames(NamedTuple):
+    """A codec's frames: magic number, longest header, and what gives the bounds of a frame's blocks and returns where it ends."""
+
+    codec: Codec
+    magic: int
+    header: int
+    blocks: Callable[[memoryview, int, Fetch], Generator[int, None, int]]
+
+
 def zstd_bound(data: memoryview) -> int:
     """At most how many bytes these zstd frames inflate to, from their block headers alone; DecodeError if they are none."""
     return sum(zstd_sizes(data, all_there))
@@ -197,22 +206,28 @@ def zstd_bound(data: memoryview) -> int:
 
 def zstd_sizes(data: memoryview, fetch: Fetch) -> Iterator[int]:
     """Of each block of these zstd frames, at most how many bytes it inflates to (RFC 8878, 3.1.1); DecodeError at its end."""
+    return _block_sizes(data, fetch, _Frames(Codec.ZSTD, _ZSTD_MAGIC, _ZSTD_HEADER, _zstd_frame))
+
+
+def _block_sizes(data: memoryview, fetch: Fetch, frames: _Frames) -> Iterator[int]:
+    """The bounds of all blocks of frames that follow each other; zstd and LZ4 share the skippable ones."""
     at = 0
     while at < len(data):
-        fetch(at, at + _ZSTD_HEADER)
+        fetch(at, at + frames.header)
         if len(data) - at < 8:
-            raise DecodeError("zstd: the stream ends inside a frame's header")
-        magic: int = _INT_LE.unpack_from(data, at)[0]
-        if magic & 0xFFFFFFF0 == _SKIPPABLE:
+            raise DecodeError(f"{frames.codec}: the stream ends inside a frame's header")
+        found: int = _INT_LE.unpack_from(data, at)[0]
+        if found & 0xFFFFFFF0 == _SKIPPABLE:
             at += 8 + int(_INT_LE.unpack_from(data, at + 4)[0])
-        elif magic == _ZSTD_MAGIC:
-            at = yield from _zstd_frame(data, at + 4, fetch)
+        elif found == frames.magic:
+            at = yield from frames.blocks(data, at, fetch)
         else:
-            raise DecodeError("zstd: a frame does not begin with its magic number")
+            raise DecodeError(f"{frames.codec}: a frame does not begin with its magic number")
 
 
 def _zstd_frame(data: memoryview, at: int, fetch: Fetch) -> Generator[int, None, int]:
     """The bounds of its blocks; returns where the frame ends."""
+    at += 4
     descriptor = data[at]
     single_segment = descriptor >> 5 & 1
     content_size = (single_segment, 2, 4, 8)[descriptor >> 6]
@@ -231,18 +246,7 @@ def _zstd_frame(data: memoryview, at: int, fetch: Fetch) -> Generator[int, None,
 
 def lz4_sizes(data: memoryview, fetch: Fetch) -> Iterator[int]:
     """Of each block of these LZ4 frames, at most how many bytes it inflates to; DecodeError at the end of what are none."""
-    at = 0
-    while at < len(data):
-        fetch(at, at + _LZ4_HEADER)
-        if len(data) - at < 8:
-            raise DecodeError("lz4: the stream ends inside a frame's header")
-        magic: int = _INT_LE.unpack_from(data, at)[0]
-        if magic & 0xFFFFFFF0 == _SKIPPABLE:
-            at += 8 + int(_INT_LE.unpack_from(data, at + 4)[0])
-        elif magic == _LZ4_MAGIC:
-            at = yield from _lz4_frame(data, at, fetch)
-        else:
-            raise DecodeError("lz4: a frame does not begin with its magic number")
+    return _block_sizes(data, fetch, _Frames(Codec.LZ4, _LZ4_MAGIC, _LZ4_HEADER, _lz4_frame))
 
 
 def _lz4_frame(data: memoryview, at: int, fetch: Fetch) -> Generator[int, None, int]:
