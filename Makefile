@@ -49,7 +49,7 @@ clean: ## removes what was installed, downloaded and cached here
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "This needs Python 3.11 or newer, and '$(PYTHON)' is not: name one, as in: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -m spark.java
+	@$(PYTHON) -m spark.runtime.java
 	@mkdir -p $(CACHE) .venv 2>/dev/null && touch $(LOG) .venv 2>/dev/null || \
 	  { echo "This folder cannot be written: copy the project to one that can, and run make there." >&2; exit 1; }
 	@echo "installing into .venv (a minute or two, once; what pip says is in $(LOG))" >&2

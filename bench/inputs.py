@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from bench.batches import repeated, write_batches
 from bench.mixes import MIXES
 from offsets_tool.errors import UsageError
-from spark.jars import cache
+from spark.runtime.jars import cache
 
 SEED: Final = 20261121
 _GENERATOR: Final = ("batches.py", "clients.py", "members.py", "mixes.py", "templates.py", "inputs.py")

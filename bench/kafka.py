@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.tally import Tally
-from spark.java import java
+from spark.runtime.java import java
 from tests.oracle.client import Oracle
 from tests.oracle.jars import KAFKA, NEWEST, kafka_jars
 

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from spark.java import java
+from spark.runtime.java import java
 from tests.oracle.jars import NEWEST
 
 _DECISIVE: Final = ("sse4_2", "avx2", "avx512f", "sha_ni")

@@ -16,11 +16,11 @@ from bench.batches import HEADER
 from bench.tally import Tally, of_events
 from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
-from offsets_tool.log.compression import inflate
-from offsets_tool.log.walk import Walker
+from offsets_tool.log.batches.compression import inflate
+from offsets_tool.log.batches.walk import Walker
 from offsets_tool.rows import Batch
-from spark.parquet import TableWriter
-from spark.tables import EVENTS, LOG
+from spark.lake.parquet import TableWriter
+from spark.lake.tables import EVENTS, LOG
 
 KAFKA_VERSION: Final = "4.3.1"
 _ORIGIN: Final = Origin("bench", "segment", 0, 1)

@@ -9,19 +9,19 @@ from bench.inputs import Input
 from bench.pace import Entry, race, timed
 from bench.table import Table, number
 from bench.tally import Tally, agreed
-from offsets_tool.columns.history import Start, replay_batches
-from offsets_tool.columns.moment import replay_read
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
-from offsets_tool.columns.replay import with_raw
+from offsets_tool.columns.replay.history import Start, replay_batches
+from offsets_tool.columns.replay.snapshot import replay_read
+from offsets_tool.columns.replay.state import with_raw
 from offsets_tool.events import Event, decode
+from offsets_tool.history.history import History
 from offsets_tool.log.segment import read_segment
-from offsets_tool.replay.as_of import AsOf
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.history import History
-from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.state import State
-from offsets_tool.replay.topics import TopicNames
+from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import BatchRead
 from tests.oracle.client import Oracle
 from tests.oracle.jars import NEWEST

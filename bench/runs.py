@@ -11,10 +11,10 @@ from bench.inputs import Input
 from bench.lakes import MASTER, copier
 from bench.table import Table, number, times
 from offsets_tool.errors import OffsetsToolError
-from spark.ingest import Request
+from spark.ingest.ingest import Request
+from spark.lake.tables import EVENTS, LOG
 from spark.run import Step, run
-from spark.session import session
-from spark.tables import EVENTS, LOG
+from spark.runtime.session import session
 
 _INPUT: Final = Input("commits")
 

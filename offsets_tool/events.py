@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from offsets_tool.errors import DecodeError, UnknownFormat
-from offsets_tool.log.control import ControlMarker, decode_control
+from offsets_tool.log.batches.control import ControlMarker, decode_control
 from offsets_tool.log.ledger import Outcome
 from offsets_tool.records import RECORD_TYPES, Layout, RecordType
 from offsets_tool.rows import LogRecord

@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from offsets_tool.cli.render import write_rows
 from offsets_tool.cli.table import Table
 from offsets_tool.errors import OffsetsToolError
-from spark.ingest import Request, ingest
-from spark.jars import cache
-from spark.session import session
-from spark.tables import TABLES, read_table
+from spark.ingest.ingest import Request, ingest
+from spark.lake.tables import TABLES, read_table
+from spark.runtime.jars import cache
+from spark.runtime.session import session
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 CORPORA: Final = Path(os.path.relpath(ROOT / "fixtures" / "corpora"))

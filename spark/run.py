@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from offsets_tool.log.folders import Kind, look_at
+from offsets_tool.log.files.folders import Kind, look_at
 from offsets_tool.log.topics import find_topics
-from spark.derive import Derived, asked_before, finished
-from spark.ends import EndsRequest
-from spark.expiry import OF_EXPIRY, ExpiryRequest, as_before, expiry
-from spark.ingest import Ingested, Progress, Request, ingest
-from spark.lag import OF_LAG, LagRequest, lag
-from spark.replay import Replayed, replay
-from spark.tables import LAG
-from spark.topic_ids import DIRECTORY, Named
+from spark.derived.derive import Derived, asked_before, finished
+from spark.derived.ends import EndsRequest
+from spark.derived.expiry import OF_EXPIRY, ExpiryRequest, as_before, expiry
+from spark.derived.lag import OF_LAG, LagRequest, lag
+from spark.ingest.ingest import Ingested, Progress, Request, ingest
+from spark.lake.tables import LAG
+from spark.replay.replay import Replayed, replay
+from spark.replay.topic_ids import DIRECTORY, Named
 
 
 class Step(NamedTuple):
@@ -66,7 +66,7 @@ def run_replay(
     coordinator: str,
     topic_ids: Named = MappingProxyType({}),
 ) -> Step:
-    """Replay what is new (spark.replay.replay), as a step."""
+    """Replay what is new (spark.replay.replay.replay), as a step."""
     return _timed(lambda: _replayed(replay(lake, start, coordinator, topic_ids)))
 
 

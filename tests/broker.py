@@ -19,7 +19,7 @@ from typing import Self
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from spark.java import java
+from spark.runtime.java import java
 from tests.oracle.jars import KAFKA, NEWEST, kafka_jars
 
 READY_WITHIN = 240.0

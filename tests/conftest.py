@@ -68,7 +68,7 @@ def _turn(group: str) -> int:
 @pytest.fixture(scope="session")
 def session() -> Iterator["SparkSession"]:
     """The one SparkSession of the run, on two cores."""
-    from spark.session import session as start
+    from spark.runtime.session import session as start
 
     # This one lives for minutes: what it does often is worth being compiled well.
     compiled = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4"}

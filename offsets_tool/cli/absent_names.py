@@ -8,6 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, cached_property
 from typing import Final
 
+from offsets_tool.as_of.selection import Names, Wanted, is_pattern
+from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.views_describe import Deletion, appears_later, find_deletions
 from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.moment_notes import number_text, place
@@ -17,9 +20,6 @@ from offsets_tool.cli.nothing_shown import nothing_then
 from offsets_tool.cli.replaying import Replaying
 from offsets_tool.cli.texts import quoted
 from offsets_tool.placement import Homes, find_homes, partition_for
-from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.views_describe import Deletion, appears_later, find_deletions
-from offsets_tool.replay.wanted import Names, Wanted, is_pattern
 from offsets_tool.wire.text import from_shown, in_cell
 
 _NAMED: Final = 3

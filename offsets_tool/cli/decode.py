@@ -19,7 +19,7 @@ from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.cli.text_lane import TextLane
 from offsets_tool.cli.texts import json_line
-from offsets_tool.columns.fast.text.printer import Printer
+from offsets_tool.columns.text.printer import Printer
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode

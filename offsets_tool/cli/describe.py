@@ -5,6 +5,11 @@ from typing import Any, NamedTuple
 
 import click
 
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.views_describe import described_offsets, described_states
+from offsets_tool.as_of.views_groups import Row, group_rows
+from offsets_tool.as_of.views_members import member_rows
 from offsets_tool.cli.absent_names import AbsentNames, then, why_not_then
 from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE
 from offsets_tool.cli.ends import KnownEnds, ends_options
@@ -18,11 +23,6 @@ from offsets_tool.cli.table import Table
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.replay.changes import GroupKind
-from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.views_describe import described_offsets, described_states
-from offsets_tool.replay.views_groups import Row, group_rows
-from offsets_tool.replay.views_members import member_rows
-from offsets_tool.replay.wanted import Wanted
 
 _NAMED = 3
 """Groups of which a note speaks one by one where all are asked for."""

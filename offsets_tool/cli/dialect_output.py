@@ -8,9 +8,9 @@ from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import note
 from offsets_tool.cli.text_lane import TextLane
-from offsets_tool.columns.fast.text.printer import Printer
+from offsets_tool.columns.text.printer import Printer
 from offsets_tool.dialects import formatter
-from offsets_tool.dialects.dump_log import DumpLog
+from offsets_tool.dialects.dump_log.segment import DumpLog
 from offsets_tool.dialects.output import NOTHING, Output
 from offsets_tool.dialects.versions import NEWEST, name_of
 from offsets_tool.errors import UsageError

@@ -16,11 +16,11 @@ import click
 from offsets_tool.cli.sizes import max_batch_bytes_option, parse_limits
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, archive_files
+from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.discover import find_segments
-from offsets_tool.log.folders import Kind, look_at, size_of
+from offsets_tool.log.files.folders import Kind, look_at, size_of
+from offsets_tool.log.files.mapping import sha256
 from offsets_tool.log.ledger import Ledger
-from offsets_tool.log.limits import LIMITS, Limits
-from offsets_tool.log.mapping import sha256
 from offsets_tool.log.names import OFFSETS_TOPIC, Segment, SegmentKind
 from offsets_tool.log.segment import or_lost, read_segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
+from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.durations import duration_text, parse_duration
 from offsets_tool.cli.event_json import shown_time, time_text
@@ -16,11 +17,8 @@ from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.dialects.versions import name_of, parse_release
-from offsets_tool.replay.expiry import MAX_RETENTION_MS, Release
-from offsets_tool.replay.expiry_ages import Ages
-from offsets_tool.replay.expiry_policy import Basis, Signs, by_removals
-from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.views_expiry import (
+from offsets_tool.expiry.ages import Ages
+from offsets_tool.expiry.forecast import (
     Losses,
     Row,
     ages,
@@ -30,6 +28,8 @@ from offsets_tool.replay.views_expiry import (
     gone_rows,
     live_rows,
 )
+from offsets_tool.expiry.policy import Basis, Signs, by_removals
+from offsets_tool.expiry.rules import MAX_RETENTION_MS, Release
 
 F = TypeVar("F", bound=Callable[..., Any])
 

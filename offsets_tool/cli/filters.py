@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import click
 
+from offsets_tool.as_of.selection import ANY, Names, Wanted
 from offsets_tool.cli.moment_texts import NO_BOUND, Bound, Clock, parse_bound
 from offsets_tool.cli.nearest import did_you_mean
-from offsets_tool.columns.fast.text.selection import Range
+from offsets_tool.columns.text.selection import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.records import RECORD_TYPES
-from offsets_tool.replay.wanted import ANY, Names, Wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import group_option, parse_wanted
@@ -11,7 +12,6 @@ from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.table import Column, Table
-from offsets_tool.replay.views_groups import group_rows
 
 TABLE = Table.of(
     Column.name("GROUP", 1),

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from offsets_tool.as_of.selection import Names, Wanted
 from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.event_json import shown_time, time_text
@@ -20,11 +21,10 @@ from offsets_tool.cli.replaying import Replaying, coordinator_option, open_repla
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
+from offsets_tool.history.change_log import Happening, HappeningKind, tell
+from offsets_tool.history.history import History
+from offsets_tool.history.owners import NameOf
 from offsets_tool.replay.changes import Change
-from offsets_tool.replay.history import History
-from offsets_tool.replay.owners import NameOf
-from offsets_tool.replay.telling import Happening, HappeningKind, tell
-from offsets_tool.replay.wanted import Names, Wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 Row = dict[str, Any]

@@ -17,8 +17,8 @@ from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import FAST_FROM, Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import Column, Table
-from offsets_tool.columns.fast.availability import why_not
-from offsets_tool.columns.fast.kept import why_not_kept
+from offsets_tool.columns.jit.kept import why_not_kept
+from offsets_tool.columns.lane.availability import why_not
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.left_out import find_left_out
 from offsets_tool.rows import BatchRead

@@ -4,15 +4,15 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Final
 
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import Moment, Watch
+from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.cli.ends import KnownEnds
 from offsets_tool.cli.replaying import Replaying
 from offsets_tool.lag.lag import LagMethod
-from offsets_tool.lag.lag_rows import LagRow, lag_row
+from offsets_tool.lag.rows import LagRow, lag_row
 from offsets_tool.lag.samples import CommitAt
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
-from offsets_tool.replay.moment import Moment, Watch
-from offsets_tool.replay.views_describe import described_offsets
-from offsets_tool.replay.wanted import Wanted
 
 Row = dict[str, Any]
 _KEPT: Final = (

@@ -5,10 +5,10 @@ Each note is one sentence, and most logs need none.
 
 from collections.abc import Iterable, Iterator
 
+from offsets_tool.as_of.snapshot import Moment, PartitionMoment
 from offsets_tool.cli.event_json import shown_time
-from offsets_tool.replay.moment import Moment, PartitionMoment
 from offsets_tool.replay.rules import Rules
-from offsets_tool.replay.topics import TopicNames
+from offsets_tool.replay.topic_names import TopicNames
 
 NAMED = 10
 """How many partitions are named before the rest is only counted."""

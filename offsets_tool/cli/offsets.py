@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from offsets_tool.as_of.views_offsets import Row, offset_rows
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import evidence_options
@@ -16,7 +17,6 @@ from offsets_tool.cli.reset_gaps import left_out, refuse_partial
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
-from offsets_tool.replay.views_offsets import Row, offset_rows
 from offsets_tool.wire.text import is_clean
 
 TABLE = Table.of(

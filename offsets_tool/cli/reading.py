@@ -16,9 +16,9 @@ from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 from offsets_tool.wire.text import shown
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.fast.text.reading import ChunkText
     from offsets_tool.columns.reading import RowReader, RowsRead
     from offsets_tool.columns.survey import ChunkSurveyed
+    from offsets_tool.columns.text.reading import ChunkText
 
     Read = ChunkText | ChunkSurveyed | BatchRead | Unreadable
 

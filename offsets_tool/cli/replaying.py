@@ -8,6 +8,8 @@ from typing import Any, BinaryIO, TypeVar
 
 import click
 
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.snapshot import Moment, PartitionMoment, Watch
 from offsets_tool.cli.clock_places import note_moment, write_caption
 from offsets_tool.cli.evidence import Evidence, Part
 from offsets_tool.cli.filters import WHEN, Filters, tz_option
@@ -20,12 +22,10 @@ from offsets_tool.cli.row_route import RowRoute, rows_pay
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import Event
 from offsets_tool.log.topics import find_topics
-from offsets_tool.replay.as_of import AsOf
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.moment import Moment, PartitionMoment, Watch
 from offsets_tool.replay.rules import Rules
-from offsets_tool.replay.topics import TopicNames
+from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.wire.json import parse_uuid
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -6,10 +6,10 @@ Nobody can watch the events of such a replay: commands that show a state take th
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.reading import Reading
-from offsets_tool.columns.fast.availability import why_not
-from offsets_tool.replay.moment import Moment
+from offsets_tool.columns.lane.availability import why_not
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
@@ -48,6 +48,6 @@ class RowRoute:
         self, moment: Moment, log_partition: int | None, begins: int, reads: "Iterator[RowsRead]"
     ) -> None:
         """Replays one partition."""
-        from offsets_tool.columns.moment import replay_read  # noqa: PLC0415 - likewise
+        from offsets_tool.columns.replay.snapshot import replay_read  # noqa: PLC0415 - likewise
 
         replay_read(moment, log_partition, reads, begins=begins)

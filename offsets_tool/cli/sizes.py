@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from offsets_tool.errors import UsageError
-from offsets_tool.log.limits import MAX_BATCH_BYTES, Limits
+from offsets_tool.log.batches.limits import MAX_BATCH_BYTES, Limits
 
 F = TypeVar("F", bound=Callable[..., Any])
 

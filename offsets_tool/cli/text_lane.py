@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from offsets_tool.cli.evidence import Item, Part
 from offsets_tool.cli.reading import Reading
-from offsets_tool.columns.fast.availability import why_not
-from offsets_tool.columns.fast.text.printer import Printer
-from offsets_tool.columns.fast.text.selection import Selection
+from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.columns.text.printer import Printer
+from offsets_tool.columns.text.selection import Selection
 from offsets_tool.events import decode
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.fast.text.reading import TextReader
+    from offsets_tool.columns.text.reading import TextReader
 
 TEXT_FAST_FROM = 2 << 20
 """Bytes of segments from which loading the lane pays."""
@@ -49,7 +49,7 @@ def _reader(reading: Reading, printer: Printer) -> "TextReader | None":
     # A batch has its line if any of its records is shown.
     if size < TEXT_FAST_FROM or (filters.active and printer.batch is not None) or why_not() is not None:
         return None
-    from offsets_tool.columns.fast.text.reading import TextReader  # noqa: PLC0415 - Numba
+    from offsets_tool.columns.text.reading import TextReader  # noqa: PLC0415 - Numba
 
     if not filters.active:
         return TextReader(printer)

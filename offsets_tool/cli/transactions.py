@@ -6,6 +6,9 @@ from typing import Any
 
 import click
 
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.transactions import Row, blocked, ended_rows, open_rows
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import evidence_options
@@ -15,9 +18,6 @@ from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.table import Column, Table
-from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.transactions import Row, blocked, ended_rows, open_rows
-from offsets_tool.replay.wanted import Wanted
 
 TABLE = Table.of(
     Column.number("PRODUCER-ID", 1),

@@ -1,7 +1,7 @@
 """Expiry many at a time, from what a replay left: of a checkpoint when each offset goes, of rows of `removals` why others went.
 
 What went in all partitions together tells why (a topic's deletion shows in several): removals are weighed one by one, and what they
-took is explained topic by topic. Decides nothing that replay.views_expiry does not.
+took is explained topic by topic. Decides nothing that expiry.forecast does not.
 """
 
 import pickle
@@ -11,20 +11,20 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.snapshot import PartitionMoment
+from offsets_tool.checkpoint import restore
 from offsets_tool.errors import SourceError
-from offsets_tool.replay.as_of import AsOf
-from offsets_tool.replay.causes import Known
-from offsets_tool.replay.checkpoint import restore
-from offsets_tool.replay.deletions import explain_ended, explained_topic
-from offsets_tool.replay.expiry import Policy
-from offsets_tool.replay.expiry_ages import Ages
-from offsets_tool.replay.expiry_rows import ExpiryRow, expiry_row
-from offsets_tool.replay.loss_packing import unpack_losses
-from offsets_tool.replay.losses import Alive, Ended
-from offsets_tool.replay.moment import PartitionMoment
-from offsets_tool.replay.removals import Removals
-from offsets_tool.replay.views_expiry import Row, forecast_rows, gone_rows, see_left
-from offsets_tool.replay.weighing import Ending, Weighed, age, weighed
+from offsets_tool.expiry.ages import Ages
+from offsets_tool.expiry.causes import Known
+from offsets_tool.expiry.forecast import Row, forecast_rows, gone_rows, see_left
+from offsets_tool.expiry.removal_causes import explain_ended, explained_topic
+from offsets_tool.expiry.removal_codec import unpack_losses
+from offsets_tool.expiry.removal_tracker import Removals
+from offsets_tool.expiry.removals import Alive, Ended
+from offsets_tool.expiry.rows import ExpiryRow, expiry_row
+from offsets_tool.expiry.rules import Policy
+from offsets_tool.expiry.topic_removals import Ending, Weighed, age, weighed
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.text import shown, shown_row
 

@@ -1,7 +1,7 @@
 """Lag many at a time: rows of offset histories and samples of ends in, columns of `lag` out, as offsets_tool.lag has it one by one.
 
 One partition of a topic at a time: what all groups committed there tells of its end too. In memory is what was committed there.
-Decides nothing that lag.ends and lag.lag_rows do not.
+Decides nothing that lag.ends and lag.rows do not.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag_rows import (
+from offsets_tool.lag.rows import (
     Held,
     LagRow,
     commit_of,
@@ -25,8 +25,8 @@ from offsets_tool.lag.lag_rows import (
 )
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
-from offsets_tool.replay.times import LAST_MILLISECOND
 from offsets_tool.wire.arrow import record_batch
+from offsets_tool.wire.times import LAST_MILLISECOND
 
 _PLACE: Final = ("cluster", "topic", "partition")
 _COMMIT: Final = (

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 
 from offsets_tool.columns.decode import ROWS, count_outcomes, decode_batches, log_batches
-from offsets_tool.columns.fast.availability import why_not
+from offsets_tool.columns.lane.availability import why_not
 from offsets_tool.columns.origin import Origin
-from offsets_tool.log.batch import read_content
+from offsets_tool.log.batches.batch import read_content
+from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger
-from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import SegmentReading
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.fast.assemble import Assembler
-    from offsets_tool.columns.fast.interned import Interned
-    from offsets_tool.columns.fast.lane import Chunk
+    from offsets_tool.columns.assembly.assemble import Assembler
+    from offsets_tool.columns.lane.chunks import Chunk
+    from offsets_tool.columns.lane.interned import Interned
 
 
 _ENOUGH: Final = 8 << 20
@@ -90,7 +90,7 @@ class RowReader:
         if self._assembler is None:
             yield from _by_reference(reading)
             return
-        from offsets_tool.columns.fast.lane import Lane  # noqa: PLC0415 - Numba
+        from offsets_tool.columns.lane.chunks import Lane  # noqa: PLC0415 - Numba
 
         place = reading.segment
         lane = Lane(
@@ -110,7 +110,7 @@ class RowReader:
         return item
 
     def _rows(self, chunk: "Chunk", origin: Origin, ledger: Ledger) -> RowsRead:
-        from offsets_tool.columns.fast.sums import run_of  # noqa: PLC0415 - NumPy, where there is a lane
+        from offsets_tool.columns.lane.sums import run_of  # noqa: PLC0415 - NumPy, where there is a lane
 
         assert self._assembler is not None
         ledger.add_run(run_of(chunk))
@@ -169,6 +169,6 @@ def _by_reference(reading: SegmentReading) -> "Iterator[BatchRead | Unreadable]"
 
 
 def _assembler() -> "Assembler":
-    from offsets_tool.columns.fast.assemble import Assembler  # noqa: PLC0415 - Numba
+    from offsets_tool.columns.assembly.assemble import Assembler  # noqa: PLC0415 - Numba
 
     return Assembler()

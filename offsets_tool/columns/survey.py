@@ -8,7 +8,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from offsets_tool.columns.fast.counting import (
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.json.values import JsonWriter
+from offsets_tool.columns.lane.chunks import Chunk
+from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.columns.lane.layout import B, Bit, R
+from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
+from offsets_tool.columns.lane.sums import offsets_of
+from offsets_tool.columns.text.counting import (
     COUNTS,
     LEFT,
     MARKERS_AT,
@@ -17,17 +24,10 @@ from offsets_tool.columns.fast.counting import (
     count_kinds,
     read_keys,
 )
-from offsets_tool.columns.fast.interned import Interned
-from offsets_tool.columns.fast.json_text import JsonWriter
-from offsets_tool.columns.fast.lane import Chunk
-from offsets_tool.columns.fast.layout import B, Bit, R
-from offsets_tool.columns.fast.machine import address
-from offsets_tool.columns.fast.segments import ChunkRead, SegmentReader
-from offsets_tool.columns.fast.sums import offsets_of
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
+from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger, Outcome
-from offsets_tool.log.limits import LIMITS, Limits
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import SegmentReading
 from offsets_tool.records import RECORD_TYPES

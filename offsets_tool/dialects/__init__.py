@@ -7,10 +7,10 @@ record with an Output: what Kafka writes, and what its exception says. Nothing h
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from offsets_tool.dialects.json_formatters import JsonFormatter
+from offsets_tool.dialects.formatters.group_text import TextGroupsFormatter
+from offsets_tool.dialects.formatters.json import JsonFormatter
+from offsets_tool.dialects.formatters.offset_text import TextOffsetsFormatter
 from offsets_tool.dialects.output import Formatter, Output
-from offsets_tool.dialects.text_groups import TextGroupsFormatter
-from offsets_tool.dialects.text_offsets import TextOffsetsFormatter
 from offsets_tool.dialects.versions import NEWEST, Release, name_of, parse_release
 from offsets_tool.errors import UsageError
 

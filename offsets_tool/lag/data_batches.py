@@ -10,14 +10,14 @@ from itertools import pairwise
 from pathlib import Path
 
 from offsets_tool.errors import DecodeError, SourceError
-from offsets_tool.log.crc import Checksums
-from offsets_tool.log.folders import is_file
-from offsets_tool.log.header import HEADER_SIZE_V2, read_header
+from offsets_tool.log.batches.crc import Checksums
+from offsets_tool.log.batches.header import HEADER_SIZE_V2, read_header
+from offsets_tool.log.batches.places import OFFSETS_OF_SEGMENT
+from offsets_tool.log.files.folders import is_file
+from offsets_tool.log.files.indexes import read_offset_index, read_time_index
+from offsets_tool.log.files.mapping import map_file
+from offsets_tool.log.files.on_demand import PAGE, BytesOnDemand
 from offsets_tool.log.holes import Hole, reason_of
-from offsets_tool.log.indexes import read_offset_index, read_time_index
-from offsets_tool.log.mapping import map_file
-from offsets_tool.log.on_demand import PAGE, BytesOnDemand
-from offsets_tool.log.places import OFFSETS_OF_SEGMENT
 from offsets_tool.rows import Batch
 
 

@@ -17,11 +17,11 @@ from offsets_tool.errors import SourceError
 from offsets_tool.lag.data_batches import batch_with, points_of, position_of, sound_batches
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.lag.time_lag import TimeMethod, Written
-from offsets_tool.log.checkpoints import read_offset_checkpoint
-from offsets_tool.log.folders import is_file, listing
-from offsets_tool.log.indexes import read_producer_snapshot
+from offsets_tool.log.files.checkpoints import read_offset_checkpoint
+from offsets_tool.log.files.folders import is_file, listing
+from offsets_tool.log.files.indexes import read_producer_snapshot
+from offsets_tool.log.files.open_file import why
 from offsets_tool.log.names import OFFSETS_TOPIC, SegmentKind, partition_directory, segment_name
-from offsets_tool.log.open_file import why
 from offsets_tool.log.topics import TopicDirectory, find_topics
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import Batch, Codec, TimestampType

@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from offsets_tool.errors import SourceError
-from offsets_tool.log.checkpoints import (
-    META_FILE,
-    MetaProperties,
-    read_meta_properties,
-)
-from offsets_tool.log.folders import Entry, Kind, is_file, listing, look_at, walk
+from offsets_tool.log.files.checkpoints import META_FILE, MetaProperties, read_meta_properties
+from offsets_tool.log.files.folders import Entry, Kind, is_file, listing, look_at, walk
+from offsets_tool.log.files.open_file import why
+from offsets_tool.log.files.tar import find_in_tar
 from offsets_tool.log.names import (
     NO_FILE,
     OFFSETS_TOPIC,
@@ -30,8 +28,6 @@ from offsets_tool.log.names import (
     segment_name,
     tar_name,
 )
-from offsets_tool.log.open_file import why
-from offsets_tool.log.tar import find_in_tar
 
 _EXPECTED: Final = (
     f"no segment of {OFFSETS_TOPIC} is here; expected a .log file, a {OFFSETS_TOPIC}-N directory, a broker's data directory,"

@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.files import is_delta
 from offsets_tool.log.discover import is_other_topic
-from offsets_tool.log.folders import Entry, Kind, look_at, size_of, walk
+from offsets_tool.log.files.folders import Entry, Kind, look_at, size_of, walk
+from offsets_tool.log.files.tar_index import tar_index
 from offsets_tool.log.names import (
     member_source,
     offsets_directory,
@@ -22,7 +23,6 @@ from offsets_tool.log.names import (
     segment_name,
     tar_name,
 )
-from offsets_tool.log.tar_index import tar_index
 
 _KAFKAS: Final = re.compile(
     r"[0-9]{20}\.(?:index|timeindex|txnindex|snapshot)(?:\.[a-z0-9]+)*"

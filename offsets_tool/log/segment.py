@@ -11,15 +11,23 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from offsets_tool.errors import SourceError
-from offsets_tool.log.batch import place_of, read_content
-from offsets_tool.log.crc import Checksums
-from offsets_tool.log.header import HEADER_SIZE_V2, Span, read_span
+from offsets_tool.log.batches.batch import place_of, read_content
+from offsets_tool.log.batches.crc import Checksums
+from offsets_tool.log.batches.header import HEADER_SIZE_V2, Span, read_span
+from offsets_tool.log.batches.limits import LIMITS, Limits
+from offsets_tool.log.batches.places import (
+    NONE_MISPLACED,
+    Bounds,
+    Place,
+    Places,
+    Verdict,
+    are_in_order,
+    judge,
+)
+from offsets_tool.log.batches.walk import Walker
+from offsets_tool.log.files.mapping import map_file, raw_pieces, sha256, sha256_of
 from offsets_tool.log.ledger import Ledger
-from offsets_tool.log.limits import LIMITS, Limits
-from offsets_tool.log.mapping import map_file, raw_pieces, sha256, sha256_of
 from offsets_tool.log.names import Segment
-from offsets_tool.log.places import NONE_MISPLACED, Bounds, Place, Places, Verdict, are_in_order, judge
-from offsets_tool.log.walk import Walker
 from offsets_tool.rows import Batch, BatchRead, Unreadable
 
 _HASH_BESIDE: Final = 1 << 20

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from offsets_tool.errors import SourceError
-from offsets_tool.log.checkpoints import read_partition_metadata
 from offsets_tool.log.discover import is_other_topic
-from offsets_tool.log.folders import Entry, Kind, look_at, walk
+from offsets_tool.log.files.checkpoints import read_partition_metadata
+from offsets_tool.log.files.folders import Entry, Kind, look_at, walk
 from offsets_tool.log.names import OFFSETS_TOPIC, PartitionDirectory, partition_directory
 
 

@@ -1,6 +1,14 @@
 """Classic groups: record type 2. Declarations only."""
 
-from offsets_tool.wire.schema import Bytes, Int32, Int64, String, message, part, since
+from offsets_tool.wire.schema import (
+    Bytes,
+    Int32,
+    Int64,
+    String,
+    message,
+    part,
+    since,
+)
 
 
 @message()

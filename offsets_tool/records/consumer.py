@@ -1,6 +1,17 @@
 """KIP-848 consumer groups: record types 3-8 and 16. Today's layouts first; those of 3.5-3.7, which share version 0, below them."""
 
-from offsets_tool.wire.schema import Bytes, Int8, Int16, Int32, Int64, String, Uuid, message, part, since
+from offsets_tool.wire.schema import (
+    Bytes,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    String,
+    Uuid,
+    message,
+    part,
+    since,
+)
 
 
 @message()

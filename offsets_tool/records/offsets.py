@@ -1,6 +1,14 @@
 """Offset commits: record types 0 (Kafka 0.8.2) and 1 (0.9 and later). Declarations only."""
 
-from offsets_tool.wire.schema import ZERO_UUID, Int32, Int64, String, Uuid, message, since
+from offsets_tool.wire.schema import (
+    ZERO_UUID,
+    Int32,
+    Int64,
+    String,
+    Uuid,
+    message,
+    since,
+)
 
 
 @message()

@@ -1,7 +1,16 @@
 """KIP-932 share groups: record types 9-15. Today's layouts first; those of 3.9 and 4.0, which share version 0, below them."""
 
 from offsets_tool.records.consumer import TopicMetadata, TopicPartition
-from offsets_tool.wire.schema import Int8, Int32, Int64, String, Uuid, message, part, since
+from offsets_tool.wire.schema import (
+    Int8,
+    Int32,
+    Int64,
+    String,
+    Uuid,
+    message,
+    part,
+    since,
+)
 
 
 @message()

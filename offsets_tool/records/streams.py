@@ -1,6 +1,17 @@
 """KIP-1071 streams groups: record types 17-23 (released in 4.1; type 18 existed in development only). Declarations only."""
 
-from offsets_tool.wire.schema import Int8, Int16, Int32, Int64, String, UInt16, Uuid, message, part, since
+from offsets_tool.wire.schema import (
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    String,
+    UInt16,
+    Uuid,
+    message,
+    part,
+    since,
+)
 
 
 @message()

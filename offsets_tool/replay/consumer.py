@@ -4,8 +4,15 @@ from typing import Any, Final
 
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Group, GroupKind, GroupState
-from offsets_tool.replay.family import Family, Members, Replays, existing_group, open_group, update_group
-from offsets_tool.replay.members import is_reconciled
+from offsets_tool.replay.epoch_groups import (
+    Family,
+    Members,
+    Replays,
+    existing_group,
+    open_group,
+    update_group,
+)
+from offsets_tool.replay.member_state import is_reconciled
 from offsets_tool.replay.step import Step
 
 

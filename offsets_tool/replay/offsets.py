@@ -8,7 +8,7 @@ Source: GroupMetadataManager.doLoadGroupsAndOffsets (classic), OffsetMetadataMan
 from typing import Any, Final
 
 from offsets_tool.events import Event
-from offsets_tool.log.control import ControlMarker
+from offsets_tool.log.batches.control import ControlMarker
 from offsets_tool.replay.changes import (
     ChangeKind,
     CommittedOffset,

@@ -3,7 +3,7 @@
 from typing import Final
 
 from offsets_tool.replay.changes import Group, GroupKind, GroupState
-from offsets_tool.replay.family import Family, Members, Replays
+from offsets_tool.replay.epoch_groups import Family, Members, Replays
 
 
 def state_of(group: Group, members: Members) -> GroupState:

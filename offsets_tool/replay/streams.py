@@ -4,7 +4,7 @@ from typing import Final
 
 from offsets_tool.replay import consumer
 from offsets_tool.replay.changes import Group, GroupKind, GroupState
-from offsets_tool.replay.family import Family, Members, Replays
+from offsets_tool.replay.epoch_groups import Family, Members, Replays
 
 _NOT_VALIDATED: Final = -1
 _AT_FIRST: Final = 0

@@ -10,7 +10,16 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields
 from dataclasses import field as dataclass_field
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, dataclass_transform, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 from uuid import UUID
 
 T = TypeVar("T")

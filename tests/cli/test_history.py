@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from offsets_tool.replay.telling import Happening, HappeningKind
+from offsets_tool.history.change_log import Happening, HappeningKind
 from tests.cases import FIXTURES
 from tests.replay.placed import in_order, segment, write_log
 from tests.replay.story import commit

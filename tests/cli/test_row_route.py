@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main, row_route
 from offsets_tool.cli.evidence import Evidence
-from offsets_tool.columns.fast.availability import why_not
+from offsets_tool.columns.lane.availability import why_not
 from tests.cases import FIXTURES
 
 LOGS = sorted(

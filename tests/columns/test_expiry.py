@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.checkpoint import restore, save
 from offsets_tool.columns.expiry import (
     ExpiryAsked,
     OfTopic,
@@ -16,19 +18,17 @@ from offsets_tool.columns.expiry import (
     living,
     weigh_losses,
 )
-from offsets_tool.columns.history import HistoryReplay, HistoryRows, Start
+from offsets_tool.columns.replay.history import HistoryReplay, HistoryRows, Start
 from offsets_tool.errors import SourceError
 from offsets_tool.events import decode
-from offsets_tool.replay.causes import Known
-from offsets_tool.replay.checkpoint import restore, save
+from offsets_tool.expiry.causes import Known
+from offsets_tool.expiry.forecast import all_losses, explained, gone_rows, live_rows
+from offsets_tool.expiry.policy import Signs
+from offsets_tool.expiry.rows import expiry_row
+from offsets_tool.expiry.rules import Policy
+from offsets_tool.expiry.topic_removals import Ending
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.expiry import Policy
-from offsets_tool.replay.expiry_policy import Signs
-from offsets_tool.replay.expiry_rows import expiry_row
-from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.rules import Rules
-from offsets_tool.replay.views_expiry import all_losses, explained, gone_rows, live_rows
-from offsets_tool.replay.weighing import Ending
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.text import shown
 from tests import plain_rows

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 
 from bench.batches import write_batches
 from bench.mixes import MIXES
+from offsets_tool.checkpoint import read_signs
 from offsets_tool.columns.decode import decode_batches, log_batches
-from offsets_tool.columns.history import HistoryReplay, HistoryRows, Left, Start, replay_batches
-from offsets_tool.columns.history_events import COLUMNS
-from offsets_tool.columns.replay import with_raw
+from offsets_tool.columns.replay.history import HistoryReplay, HistoryRows, Left, Start, replay_batches
+from offsets_tool.columns.replay.history_events import COLUMNS
+from offsets_tool.columns.replay.state import with_raw
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
+from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.removal_log import LossHistory
+from offsets_tool.expiry.removal_rows import RemovalRow
+from offsets_tool.history.history import History
+from offsets_tool.history.rows import HistoryRow
 from offsets_tool.records import RECORD_TYPES
-from offsets_tool.replay.checkpoint import read_signs
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.history import History
-from offsets_tool.replay.history_rows import HistoryRow
-from offsets_tool.replay.log_signs import LogSigns
-from offsets_tool.replay.loss_history import LossHistory
-from offsets_tool.replay.removal_rows import RemovalRow
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.text import shown

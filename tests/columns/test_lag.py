@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.columns.lag import COLUMNS, ORDER, LagAsked, lag_batches
+from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.job_rows import EndRow
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag_rows import LagRow, commit_of, held_of, lag_at_commits, lag_on_grid
+from offsets_tool.lag.rows import LagRow, commit_of, held_of, lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
-from offsets_tool.replay.history_rows import OffsetHistoryRow
 from offsets_tool.wire.arrow import arrow_schema
 
 GRID, NEWEST = 7, 60

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.moment import replay_rows
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.columns.replay.snapshot import replay_rows
 from offsets_tool.events import decode
-from offsets_tool.replay.as_of import AsOf
-from offsets_tool.replay.moment import Moment
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_candidates import derive_names
-from offsets_tool.replay.topics import TopicNames
+from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
 from tests.columns.test_replay import PARTITIONS, cut, live_segments, read_rows, rows_of

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from offsets_tool.columns.decode import decode_batches, log_batches
 from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
-from offsets_tool.columns.replay import COLUMNS, ColumnCoordinator, with_raw
+from offsets_tool.columns.replay.state import COLUMNS, ColumnCoordinator, with_raw
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.names import Segment, SegmentKind

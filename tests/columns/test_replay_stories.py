@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from offsets_tool.columns.replay import ColumnCoordinator
+from offsets_tool.columns.replay.state import ColumnCoordinator
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from tests.columns.test_replay import cut, rows_of

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from offsets_tool.dialects import Output
-from offsets_tool.dialects.dump_log import dump_log
+from offsets_tool.dialects.dump_log.segment import dump_log
 from offsets_tool.log.segment import read_segment
 from tests.dialects.samples import COMMIT_KEY, commit
 from tests.log import batches

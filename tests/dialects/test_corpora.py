@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from offsets_tool.dialects import Formatter, Output, formatter
-from offsets_tool.dialects.dump_log import dump_log
+from offsets_tool.dialects.dump_log.segment import dump_log
 from offsets_tool.dialects.versions import parse_release
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from offsets_tool.dialects.dump_log import dump_log
+from offsets_tool.dialects.dump_log.segment import dump_log
 from offsets_tool.log.segment import read_segment
 from offsets_tool.records.embedded import ConsumerProtocolSubscription
 from tests.dialects.dumps import NAME, dump, errors, lines

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.dialects.dumps import COMMIT, NAME, OLD_MESSAGE, dump, errors, lines
-from tests.dialects.samples import (
-    COMMIT_KEY,
-)
+from tests.dialects.samples import COMMIT_KEY
 from tests.log import batches
 
 

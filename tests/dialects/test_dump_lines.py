@@ -7,10 +7,7 @@ import pytest
 from offsets_tool.dialects import Output
 from offsets_tool.errors import UsageError
 from tests.dialects.dumps import COMMIT, NAME, OLD_MESSAGE, dump, errors, lines
-from tests.dialects.samples import (
-    COMMIT_KEY,
-    commit,
-)
+from tests.dialects.samples import COMMIT_KEY, commit
 from tests.log import batches
 
 CRC = int.from_bytes(COMMIT[17:21], "big")

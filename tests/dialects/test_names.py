@@ -5,14 +5,7 @@ import pytest
 from offsets_tool.dialects import Output, formatter
 from offsets_tool.errors import UsageError
 from offsets_tool.rows import LogRecord
-from tests.dialects.samples import (
-    COMMIT_KEY,
-    FUTURE_KEY,
-    LEGACY_KEY,
-    commit,
-    printed,
-    record,
-)
+from tests.dialects.samples import COMMIT_KEY, FUTURE_KEY, LEGACY_KEY, commit, printed, record
 
 SCALA_OFFSETS = "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter"
 JAVA_OFFSETS = "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"

@@ -17,7 +17,16 @@ from offsets_tool.lag.time_lag import TimeMethod, Written, written_at
 from offsets_tool.log.topics import TopicDirectory, find_topics
 from tests.broker import KRaftBroker
 from tests.cases import FIXTURES
-from tests.lag.story import APPENDED, CREATED, DELETED_BEFORE, EVERY_MS, QUIET, RECORDS, STABLE, tell
+from tests.lag.story import (
+    APPENDED,
+    CREATED,
+    DELETED_BEFORE,
+    EVERY_MS,
+    QUIET,
+    RECORDS,
+    STABLE,
+    tell,
+)
 from tests.log.batches import record, v2
 
 LAG = FIXTURES / "lag"

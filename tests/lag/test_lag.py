@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.lag import Confidence, CountedFrom, LagMethod, lag_at
-from offsets_tool.lag.lag_rows import Held, LagRow, held_of, lag_at_commits, lag_on_grid
+from offsets_tool.lag.rows import Held, LagRow, held_of, lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample, committed_ends
 from offsets_tool.replay.changes import OffsetOf
-from offsets_tool.replay.history_rows import OffsetHistoryRow
 from offsets_tool.wire.arrow import record_batch
 from tests.lag.logs import LATEST, Log, commits, ends_of, logs, some
 from tests.replay.story import commit, commit_marker, txn_commit

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.errors import SourceError
-from offsets_tool.lag.reading import read_ends
-from offsets_tool.log import open_file
+from offsets_tool.lag.end_files import read_ends
+from offsets_tool.log.files import open_file
 
 ROW = '{"topic": "t", "partition": %s, "at": %s, "end": %s}'
 NINES = "9" * 5000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.errors import SourceError
-from offsets_tool.lag.reading import read_ends
+from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.samples import EndSample
 
 AT = 1_795_263_753_000

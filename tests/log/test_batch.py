@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.errors import DecodeError
-from offsets_tool.log.batch import read_batch
-from offsets_tool.log.header import TornBatch, increment_sequence
-from offsets_tool.log.limits import Limits
+from offsets_tool.log.batches.batch import read_batch
+from offsets_tool.log.batches.header import TornBatch, increment_sequence
+from offsets_tool.log.batches.limits import Limits
 from offsets_tool.rows import BatchRead, Codec, Header, LogRecord, TimestampType, UnreadableKind
 from tests.log import batches
 from tests.log.samples import VECTORS

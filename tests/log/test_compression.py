@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.errors import DecodeError
-from offsets_tool.log.compression import inflate, zstd_bound
+from offsets_tool.log.batches.compression import inflate, zstd_bound
 from offsets_tool.rows import Codec
 from tests.log import batches
 

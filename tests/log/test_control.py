@@ -3,7 +3,7 @@
 import pytest
 
 from offsets_tool.errors import DecodeError
-from offsets_tool.log.control import ControlMarker, decode_control
+from offsets_tool.log.batches.control import ControlMarker, decode_control
 from offsets_tool.rows import LogRecord
 
 

@@ -6,7 +6,7 @@ import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.log.crc import CRC32C, STRIDE, Checksums, RunningChecksum
+from offsets_tool.log.batches.crc import CRC32C, STRIDE, Checksums, RunningChecksum
 
 DATA = bytes(number * number % 251 for number in range(5 * STRIDE + 123))
 POSITION = st.integers(0, len(DATA))

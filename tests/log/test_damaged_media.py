@@ -13,18 +13,18 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from offsets_tool.columns.fast.availability import why_not
-from offsets_tool.columns.fast.lane import Chunk, Lane
+from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.columns.lane.chunks import Chunk, Lane
 from offsets_tool.errors import SourceError
 from offsets_tool.lag.data_log import DataLog
-from offsets_tool.log.indexes import read_offset_index
+from offsets_tool.log.batches.walk import Walker
+from offsets_tool.log.files.indexes import read_offset_index
+from offsets_tool.log.files.mapping import sha256
+from offsets_tool.log.files.on_demand import BLOCK, PAGE, BytesOnDemand
+from offsets_tool.log.files.open_file import OpenFile
 from offsets_tool.log.ledger import Ledger
-from offsets_tool.log.mapping import sha256
-from offsets_tool.log.on_demand import BLOCK, PAGE, BytesOnDemand
-from offsets_tool.log.open_file import OpenFile
 from offsets_tool.log.segment import SegmentReading, read_segment
 from offsets_tool.log.topics import TopicDirectory
-from offsets_tool.log.walk import Walker
 from offsets_tool.rows import Batch, Unreadable, UnreadableKind
 from tests.log import batches
 from tests.log.samples import SMALL

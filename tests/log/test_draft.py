@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from offsets_tool.log.draft import draft_of
+from offsets_tool.log.batches.draft import draft_of
 from offsets_tool.rows import LogRecord
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.errors import SourceError
-from offsets_tool.log.checkpoints import (
+from offsets_tool.log.files.checkpoints import (
     EpochStart,
     MetaProperties,
     PartitionOffset,
@@ -19,7 +19,7 @@ from offsets_tool.log.checkpoints import (
     read_offset_checkpoint,
     read_partition_metadata,
 )
-from offsets_tool.log.indexes import (
+from offsets_tool.log.files.indexes import (
     AbortedTransaction,
     IndexedOffset,
     IndexedTimestamp,

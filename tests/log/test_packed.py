@@ -10,9 +10,9 @@ import cramjam
 import pytest
 
 from offsets_tool.errors import SourceError
+from offsets_tool.log.files.open_file import open_file
+from offsets_tool.log.files.packed import LONGEST_SEGMENT, expand
 from offsets_tool.log.names import Packing
-from offsets_tool.log.open_file import open_file
-from offsets_tool.log.packed import LONGEST_SEGMENT, expand
 
 PACKERS: dict[Packing, Callable[[bytes], bytes]] = {
     Packing.GZIP: gzip.compress,

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.events import decode
+from offsets_tool.log.batches.places import Bounds, Place, Places, are_in_order, judge
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.names import Segment
-from offsets_tool.log.places import Bounds, Place, Places, are_in_order, judge
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead
 from tests.log.batches import GZIP, message, record, v2, wrapper

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.errors import SourceError
-from offsets_tool.log.control import decode_control
-from offsets_tool.log.header import increment_sequence
+from offsets_tool.log.batches.control import decode_control
+from offsets_tool.log.batches.header import increment_sequence
 from offsets_tool.log.ledger import Ledger, LedgerEntry, Outcome
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import read_segment

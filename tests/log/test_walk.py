@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offsets_tool.log.walk import Walker
+from offsets_tool.log.batches.walk import Walker
 from offsets_tool.rows import Batch, Unreadable, UnreadableKind
 from tests.log import batches
 from tests.log.samples import SEGMENTS, SMALL

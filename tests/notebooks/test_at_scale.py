@@ -7,9 +7,9 @@ import nbformat
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.expiry import ExpiryRequest, expiry
-from spark.lag import LagRequest, lag
-from spark.replay import replay
+from spark.derived.expiry import ExpiryRequest, expiry
+from spark.derived.lag import LagRequest, lag
+from spark.replay.replay import replay
 from tests.notebooks.execute import NOTEBOOKS, execute, outputs
 from tests.spark import histories
 from tests.spark.lakes import CORPORA, bring, rows

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from offsets_tool.errors import SetupError
-from spark.jars import DELTA, JarSet, jars
+from spark.runtime.jars import DELTA, JarSet, jars
 
 # Web servers, documentation, native state stores: no question of ours comes near them.
 UNASKED = (

@@ -16,8 +16,8 @@ from pathlib import Path
 from struct import Struct
 
 from offsets_tool.errors import SetupError
-from spark.jars import cache
-from spark.java import java
+from spark.runtime.jars import cache
+from spark.runtime.java import java
 from tests.oracle.jars import KAFKA, NEWEST, kafka_jars
 
 Fields = Sequence[bytes | None]

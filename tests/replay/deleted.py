@@ -5,17 +5,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.snapshot import Moment, PartitionMoment
 from offsets_tool.events import Event, decode
-from offsets_tool.replay.as_of import AsOf
-from offsets_tool.replay.causes import Cause, Confidence, Deletion, Known
+from offsets_tool.expiry.causes import Cause, Confidence, Deletion, Known
+from offsets_tool.expiry.forecast import all_losses
+from offsets_tool.expiry.forecast import explained as why
+from offsets_tool.expiry.policy import Signs
+from offsets_tool.expiry.rules import Policy
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.expiry import Policy
-from offsets_tool.replay.expiry_policy import Signs
-from offsets_tool.replay.moment import Moment, PartitionMoment
-from offsets_tool.replay.topics import TopicNames
-from offsets_tool.replay.views_expiry import all_losses
-from offsets_tool.replay.views_expiry import explained as why
+from offsets_tool.replay.topic_names import TopicNames
 from tests import plain_rows
 from tests.replay import story
 from tests.replay.expiry_truth import Truth

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from offsets_tool.replay.changes import Change, ChangeKind, CommittedOffset, Group, Member
-from offsets_tool.replay.members import member_epoch, member_state
+from offsets_tool.replay.member_state import member_epoch, member_state
 from offsets_tool.replay.state import State
 from tests.replay.story import Anomaly, At, Open, Picture
 

@@ -8,21 +8,21 @@ from functools import cache
 from typing import Any
 
 from offsets_tool.events import Event, decode
-from offsets_tool.replay.changes import Change, CommittedOffset, Group, GroupKind, Member, PendingCommit
-from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.history import History
-from offsets_tool.replay.history_rows import (
+from offsets_tool.history.history import History
+from offsets_tool.history.rows import (
     AnomalyRow,
     GroupHistoryRow,
     HistoryRow,
     MemberHistoryRow,
     OffsetHistoryRow,
 )
-from offsets_tool.replay.members import member_epoch, member_state
-from offsets_tool.replay.membership import Owned, client_of, owned, subscribed_regex, subscription, target
+from offsets_tool.replay.changes import Change, CommittedOffset, Group, GroupKind, Member, PendingCommit
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.member_records import Owned, client_of, owned, subscribed_regex, subscription, target
+from offsets_tool.replay.member_state import member_epoch, member_state
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
-from offsets_tool.replay.topics import TopicNames
+from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.wire.json import uuid_text
 from tests import plain_rows
 from tests.cases import FIXTURES

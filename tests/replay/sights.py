@@ -8,7 +8,7 @@ releases the fields that they had not yet.
 from typing import Any, NamedTuple
 
 from offsets_tool.replay.changes import LEFT_EPOCH, CommittedOffset, Group, GroupKind, Member
-from offsets_tool.replay.members import member_epoch, member_state
+from offsets_tool.replay.member_state import member_epoch, member_state
 from offsets_tool.replay.state import State
 from tests.oracle.loaded import Assigned, LoadedGroup, LoadedMember, LoadedOffset, LoadedState
 

@@ -21,7 +21,15 @@ from tests.oracle.client import Oracle
 from tests.oracle.jars import DEEP_ALONE
 from tests.oracle.loaded import LoadedState
 from tests.replay.cleaned import cleaned
-from tests.replay.random_logs import READERS, Placed, RandomLog, Reader, batch_ends, ends, segment
+from tests.replay.random_logs import (
+    READERS,
+    Placed,
+    RandomLog,
+    Reader,
+    batch_ends,
+    ends,
+    segment,
+)
 from tests.replay.sights import Sight, common, of_kafka, of_ours
 
 pytestmark = pytest.mark.java

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from offsets_tool.as_of.as_of import AsOf, timestamp_of
+from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.events import Event
-from offsets_tool.replay.as_of import AsOf, timestamp_of
-from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.topics import TopicNames
+from offsets_tool.replay.topic_names import TopicNames
 from tests.replay.rebuilt import events_of
 
 CORPORA = ("0.8.2.2-to-0.11.0.3-upgrade", "3.3.2-mix", "3.7.2-compaction", "4.3.1-txn", "4.3.1-newgroups")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offsets_tool.checkpoint import VERSION, restore, save
 from offsets_tool.errors import SourceError
 from offsets_tool.events import Event, decode
-from offsets_tool.replay.checkpoint import VERSION, restore, save
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord

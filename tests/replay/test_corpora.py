@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.views_groups import group_rows
+from offsets_tool.as_of.views_members import member_rows
+from offsets_tool.as_of.views_offsets import offset_rows
 from offsets_tool.blobs import consumer_assignment, consumer_subscription
 from offsets_tool.events import Event, decode
 from offsets_tool.log.segment import read_segment
 from offsets_tool.placement import partition_for
-from offsets_tool.replay.as_of import AsOf
-from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.topics import TopicNames
-from offsets_tool.replay.views_groups import group_rows
-from offsets_tool.replay.views_members import member_rows
-from offsets_tool.replay.views_offsets import offset_rows
+from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import BatchRead
 from tests.cases import FIXTURES
 

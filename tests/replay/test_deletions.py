@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from offsets_tool.replay.as_of import AsOf, timestamp_of
-from offsets_tool.replay.causes import Cause, Confidence, Deletion
+from offsets_tool.as_of.as_of import AsOf, timestamp_of
+from offsets_tool.expiry.causes import Cause, Confidence, Deletion
+from offsets_tool.expiry.forecast import forecast
+from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.plausibility import SLACK_MS
+from offsets_tool.expiry.policy import Signs
+from offsets_tool.expiry.rules import Rule
 from offsets_tool.replay.changes import OffsetOf
-from offsets_tool.replay.expiry import Rule
-from offsets_tool.replay.expiry_fit import SLACK_MS
-from offsets_tool.replay.expiry_policy import Signs
-from offsets_tool.replay.log_signs import LogSigns
-from offsets_tool.replay.views_expiry import forecast
 from tests.replay.deleted import Logs, explained_corpus, moment_of, policy_of, truth_of
 from tests.replay.expiry_truth import corpora
 from tests.replay.rebuilt import events_of

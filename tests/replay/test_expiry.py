@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from offsets_tool.events import Value
+from offsets_tool.expiry.rules import Expiry, Policy, Rule, default_retention_ms, expiry_of, is_subscribed
 from offsets_tool.records.consumer import (
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupRegularExpressionValue,
 )
 from offsets_tool.records.streams import InternalTopicInfo, StreamsGroupTopologyValue, Subtopology
 from offsets_tool.replay.changes import CommittedOffset, Group, GroupKind, GroupState, Member
-from offsets_tool.replay.expiry import Expiry, Policy, Rule, default_retention_ms, expiry_of, is_subscribed
 from tests.replay.story import member
 
 START = 1_000_000

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.events import Event, decode
-from offsets_tool.replay.causes import Cause, Confidence, Deletion, Known
+from offsets_tool.expiry.causes import Cause, Confidence, Deletion, Known
+from offsets_tool.expiry.forecast import forecast
+from offsets_tool.expiry.rules import Policy
 from offsets_tool.replay.changes import Change, ChangeKind, OffsetOf, PendingOf
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.expiry import Policy
 from offsets_tool.replay.rules import Rules
-from offsets_tool.replay.views_expiry import forecast
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
 from tests.replay.cleaned import cleaned

@@ -8,14 +8,14 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from offsets_tool.records.consumer import ConsumerGroupMetadataKey, ConsumerGroupMetadataValue
-from offsets_tool.replay.history_rows import (
+from offsets_tool.history.rows import (
     AnomalyRow,
     GroupHistoryRow,
     HistoryRow,
     MemberHistoryRow,
     OffsetHistoryRow,
 )
+from offsets_tool.records.consumer import ConsumerGroupMetadataKey, ConsumerGroupMetadataValue
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from tests.replay import story

@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
+from offsets_tool.history.history import History
+from offsets_tool.history.owners import NameOf
+from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.records import consumer, embedded, streams
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.history import History
-from offsets_tool.replay.history_rows import OffsetHistoryRow
-from offsets_tool.replay.owners import NameOf
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.walk import encode

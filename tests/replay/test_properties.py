@@ -10,15 +10,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from offsets_tool.checkpoint import Told, restore, save
 from offsets_tool.events import Event, Key, decode, encode_key
+from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.removal_log import LossHistory
+from offsets_tool.history.history import History
+from offsets_tool.history.rows import HistoryRow
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.replay.changes import Change, ChangeKind, Group, Subject
-from offsets_tool.replay.checkpoint import Told, restore, save
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.history import History
-from offsets_tool.replay.history_rows import HistoryRow
-from offsets_tool.replay.log_signs import LogSigns
-from offsets_tool.replay.loss_history import LossHistory
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from tests import plain_rows

@@ -7,10 +7,20 @@ from uuid import UUID
 import pytest
 
 from offsets_tool.events import Event
-from offsets_tool.replay.causes import Cause, Confidence, Known
-from offsets_tool.replay.expiry import Policy
+from offsets_tool.expiry.causes import Cause, Confidence, Known
+from offsets_tool.expiry.rules import Policy
 from tests.replay import story
-from tests.replay.deleted import DAY, HOUR, START, Verdict, at, commit, explained, log_of, verdicts
+from tests.replay.deleted import (
+    DAY,
+    HOUR,
+    START,
+    Verdict,
+    at,
+    commit,
+    explained,
+    log_of,
+    verdicts,
+)
 from tests.replay.story import Told, group_gone, group_metadata, tombstone
 from tests.replay.test_expiry import subscribed_to
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from offsets_tool.history.change_log import Happening, HappeningKind, tell
+from offsets_tool.history.history import History
 from offsets_tool.replay.changes import Transaction
-from offsets_tool.replay.history import History
 from offsets_tool.replay.rules import Rules
-from offsets_tool.replay.telling import Happening, HappeningKind, tell
 from tests.replay import story
 from tests.replay.rebuilt import PARTITIONS, changes_of, events_of
 from tests.replay.story import LOG_PARTITION, Telling, believed

@@ -12,7 +12,7 @@ from offsets_tool.cli import main
 from offsets_tool.events import decode
 from offsets_tool.records import consumer
 from offsets_tool.replay.topic_candidates import TopicCandidates, derive_names
-from offsets_tool.replay.topics import TopicNames
+from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.json import parse_uuid, uuid_text
 from tests.replay.placed import in_order, segment, write_log

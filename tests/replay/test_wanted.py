@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.replay.wanted import Names, Wanted
+from offsets_tool.as_of.selection import Names, Wanted
 
 MEANS = [
     ("orders", ["orders"], ["orders-1", "Orders", "order", ""]),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.derive import Derived
+from spark.derived.derive import Derived
 from tests.spark.histories import tell
 from tests.spark.kills import Killed, killed
 from tests.spark.lakes import bring

@@ -8,22 +8,22 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.events import Event, decode
+from offsets_tool.expiry.removal_log import LossHistory
+from offsets_tool.expiry.removal_rows import RemovalRow
+from offsets_tool.history.history import History
+from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.log.archive.delta import delta_rows
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.names import SegmentKind
 from offsets_tool.log.segment import read_segment
-from offsets_tool.replay.as_of import AsOf
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.history import History
-from offsets_tool.replay.history_rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
-from offsets_tool.replay.loss_history import LossHistory
-from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.removal_rows import RemovalRow
-from offsets_tool.replay.topics import TopicNames
+from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import BatchRead
 from offsets_tool.wire.text import shown
-from spark.replay import Replayed, replay
+from spark.replay.replay import Replayed, replay
 from tests.spark.lakes import CORPORA
 
 TABLES = {

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.log.archive.delta import delta_rows
 from offsets_tool.log.discover import find_segments
-from spark.ingest import Ingested, Request, Writer, ingest
+from spark.ingest.ingest import Ingested, Request, Writer, ingest
 from tests import plain_rows
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -7,11 +7,19 @@ from random import Random
 
 import pyarrow as pa
 
-from spark.commit import INGEST, REPLAY, ArrowLake, Chain
-from spark.expiry import OF_EXPIRY
-from spark.lag import OF_LAG
-from spark.parquet import NewFile, TableWriter
-from spark.tables import DERIVATIONS, EXPIRY, LAG, OFFSET_HISTORY, REPLAYS, SOURCES, Table
+from spark.derived.expiry import OF_EXPIRY
+from spark.derived.lag import OF_LAG
+from spark.lake.commit import INGEST, REPLAY, ArrowLake, Chain
+from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.tables import (
+    DERIVATIONS,
+    EXPIRY,
+    LAG,
+    OFFSET_HISTORY,
+    REPLAYS,
+    SOURCES,
+    Table,
+)
 from tests.spark.lakes import Row
 
 CONFIDENCE = ("none", "low", "medium", "high", "exact")

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pyarrow.dataset as ds
 
+from offsets_tool.expiry.rows import expiry_row
 from offsets_tool.log.archive.delta import delta_dataset
-from offsets_tool.replay.expiry_rows import expiry_row
 from tests import plain_rows
 from tests.spark.histories import TABLES, told
 from tests.spark.test_expiry import said

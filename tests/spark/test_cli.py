@@ -13,7 +13,15 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from spark.cli import main
-from tests.spark.lakes import CORPORA, SEGMENT, bring, comparable, content, plain, rows
+from tests.spark.lakes import (
+    CORPORA,
+    SEGMENT,
+    bring,
+    comparable,
+    content,
+    plain,
+    rows,
+)
 
 COMMAND = [sys.executable, "-m", "spark.cli", "ingest"]
 

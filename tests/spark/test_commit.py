@@ -11,9 +11,9 @@ from deltalake.table import TableAlterer
 from pyspark.sql import SparkSession
 
 from offsets_tool.log.archive.delta import delta_rows
-from spark.commit import ArrowLake, SparkLake
-from spark.ingest import Writer
-from spark.parquet import NewFile
+from spark.ingest.ingest import Writer
+from spark.lake.commit import ArrowLake, SparkLake
+from spark.lake.parquet import NewFile
 from tests.spark.lakes import CORPORA, SEGMENT, bring, content, rows
 
 pytestmark = pytest.mark.spark

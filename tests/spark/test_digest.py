@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.errors import SourceError
-from spark.digest import RangeDigest
+from spark.ingest.digest import RangeDigest
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.errors import SourceError
-from spark.commit import ArrowLake
-from spark.ends import OF_ENDS, Brought, EndsRequest, bring_ends
-from spark.tables import ENDS
+from spark.derived.ends import OF_ENDS, Brought, EndsRequest, bring_ends
+from spark.lake.commit import ArrowLake
+from spark.lake.tables import ENDS
 from tests.spark.histories import rows
 
 

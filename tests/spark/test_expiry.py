@@ -12,13 +12,13 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from offsets_tool.checkpoint import VERSION
 from offsets_tool.cli import main
 from offsets_tool.errors import OffsetsToolError, UsageError
-from offsets_tool.replay.checkpoint import VERSION
-from offsets_tool.replay.expiry_rows import ExpiryRow, expiry_row
-from spark.compact import compact
-from spark.derive import Derived
-from spark.expiry import ExpiryRequest, expiry
+from offsets_tool.expiry.rows import ExpiryRow, expiry_row
+from spark.derived.derive import Derived
+from spark.derived.expiry import ExpiryRequest, expiry
+from spark.lake.compact import compact
 from tests.conftest import DEEP
 from tests.spark.derived import at_each_commit, half_derived, kill, together
 from tests.spark.histories import rows, tell

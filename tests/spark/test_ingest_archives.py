@@ -11,15 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import OffsetsToolError, UsageError
-from spark.ingest import Writer
-from tests.spark.lakes import (
-    SEGMENT,
-    bring,
-    place,
-    plain,
-    rows,
-    rows_end,
-)
+from spark.ingest.ingest import Writer
+from tests.spark.lakes import SEGMENT, bring, place, plain, rows, rows_end
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark import plan
+from spark.ingest import plan
 from tests.spark.lakes import (
     SEGMENT,
     bring,

@@ -13,8 +13,8 @@ from threading import Thread
 import pytest
 
 from offsets_tool.errors import SetupError
-from spark.jars import DELTA, JarSet, cache, jars
-from spark.jars import DIGESTS as PRODUCT
+from spark.runtime.jars import DELTA, JarSet, cache, jars
+from spark.runtime.jars import DIGESTS as PRODUCT
 from tests.oracle.jars import DECLARED, KAFKA
 from tests.oracle.jars import DIGESTS as PINNED
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.errors import SetupError
-from spark import java as subject
+from spark.runtime import java as subject
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsets_tool.log.archive.delta import delta_rows
-from spark.ingest import Request
+from spark.ingest.ingest import Request
 from spark.run import Step, run
 from tests.lag.test_data_log import LAG
 from tests.spark.lakes import CORPORA, TABLES, Row, rows

@@ -10,28 +10,28 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.errors import UsageError
 from offsets_tool.events import decode
+from offsets_tool.history.history import History
+from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.data_log import data_logs
+from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag_rows import held_of, lag_at_commits, lag_on_grid
-from offsets_tool.lag.reading import read_ends
+from offsets_tool.lag.rows import held_of, lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.names import SegmentKind
 from offsets_tool.log.segment import read_segment
-from offsets_tool.replay.as_of import AsOf
 from offsets_tool.replay.changes import Change, OffsetOf, TopicPartition
-from offsets_tool.replay.history import History
-from offsets_tool.replay.history_rows import OffsetHistoryRow
-from offsets_tool.replay.moment import Moment
-from offsets_tool.replay.topics import TopicNames
+from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import BatchRead
 from offsets_tool.wire.text import shown
-from spark.derive import Derived
-from spark.ends import EndsRequest
-from spark.lag import LagRequest, lag
+from spark.derived.derive import Derived
+from spark.derived.ends import EndsRequest
+from spark.derived.lag import LagRequest, lag
 from tests.conftest import DEEP
 from tests.lag.test_data_log import LAG, SAID, STABLE
 from tests.spark.derived import at_each_commit, half_derived, kill, together

@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 
 from bench.batches import Batch, Record, write_batches
 from offsets_tool.events import Key, Value, encode_key, encode_value
-from offsets_tool.lag.reading import read_ends
+from offsets_tool.lag.end_files import read_ends
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitKey, OffsetCommitValue
-from spark.compact import compact
-from spark.ends import EndsRequest
-from spark.lag import LagRequest, lag
+from spark.derived.ends import EndsRequest
+from spark.derived.lag import LagRequest, lag
+from spark.lake.compact import compact
 from tests.spark.derived import kill
 from tests.spark.histories import rows, tell
 from tests.spark.lakes import bring

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from bench.batches import write_batches
 from bench.mixes import MIXES
-from spark.ingest import Request
+from spark.ingest.ingest import Request
 from spark.run import run
 from tests.spark.lakes import bring
 from tests.spark.sums import Sum, of_lake, of_plain_python

@@ -10,8 +10,8 @@ import pytest
 
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Bytes, Int64, String
-from spark.parquet import GROUP_BYTES, STATISTIC_LENGTH, NewFile, TableWriter
-from spark.tables import RowRefused, Sum, Table
+from spark.lake.parquet import GROUP_BYTES, STATISTIC_LENGTH, NewFile, TableWriter
+from spark.lake.tables import RowRefused, Sum, Table
 
 
 class Row(NamedTuple):

@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.log.names import Segment
-from spark.plan import PIECE, SMALLEST_UNIT, File, Piece, digest, edges, find_files, in_units, plan
+from spark.ingest.plan import (
+    PIECE,
+    SMALLEST_UNIT,
+    File,
+    Piece,
+    digest,
+    edges,
+    find_files,
+    in_units,
+    plan,
+)
 from tests.spark.lakes import CORPORA, SEGMENT
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

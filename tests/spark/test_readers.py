@@ -13,8 +13,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from spark.replay import replay
-from spark.views import open_lake
+from spark.replay.replay import replay
+from spark.views.views import open_lake
 from tests.spark.lakes import CORPORA, Row, bring, rows
 
 pytestmark = pytest.mark.spark

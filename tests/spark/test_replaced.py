@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.parquet import NewFile, TableWriter
-from spark.replaced import ReplacedPlaces, Replacing, count_replaced, replace
-from spark.scan import Facts
-from spark.tables import LAG
+from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.replaced import ReplacedPlaces, Replacing, count_replaced, replace
+from spark.lake.scan import Facts
+from spark.lake.tables import LAG
 
 LONG = "t" * 40
 Place = tuple[str, str, int]

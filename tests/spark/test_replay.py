@@ -16,8 +16,8 @@ from offsets_tool.log.segment import read_segment
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitKey, OffsetCommitValue
 from offsets_tool.rows import BatchRead
-from spark.commit import REPLAY, ArrowLake
-from spark.compact import compact
+from spark.lake.commit import REPLAY, ArrowLake
+from spark.lake.compact import compact
 from tests.conftest import DEEP
 from tests.replay.placed import Placed, write_log
 from tests.replay.story import commit

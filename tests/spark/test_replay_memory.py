@@ -16,10 +16,10 @@ MOST = 100 << 20
 _WORKER = f"""
 import resource, sys
 import pyarrow as pa
-from offsets_tool.columns.history_events import COLUMNS
-from spark.replay_plan import Work
-from spark.replay_tasks import COPY, UNIT, Job, replay_work
-from spark.tables import EVENTS, LOG
+from offsets_tool.columns.replay.history_events import COLUMNS
+from spark.replay.plan import Work
+from spark.replay.tasks import COPY, UNIT, Job, replay_work
+from spark.lake.tables import EVENTS, LOG
 
 ALIKE = {{
     UNIT: 0, COPY: "here", "log_partition": 0, "is_transactional": False, "is_control": False, "record_type": 1,

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from offsets_tool.replay.rules import Rules
-from spark.replay_plan import Known, New, Place, Work, latest, plan, to_replay_again
+from spark.replay.plan import (
+    Known,
+    New,
+    Place,
+    Work,
+    latest,
+    plan,
+    to_replay_again,
+)
 
 
 def row(partition: int, cluster: str = "c", **facts: Any) -> Known:

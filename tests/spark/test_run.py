@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from spark.cli import main
-from spark.ingest import Request
+from spark.ingest.ingest import Request
 from spark.run import run
-from spark.views import open_lake
+from spark.views.views import open_lake
 from tests.absurd_times import write_absurd_times
 from tests.lag.test_data_log import LAG, SAID
 from tests.spark.derived import Job, kill

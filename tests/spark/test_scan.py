@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from offsets_tool.errors import SourceError
-from spark.commit import REPLAY, ArrowLake, Chain
-from spark.parquet import NewFile, TableWriter
-from spark.scan import greatest_of, scan
-from spark.tables import ENDS, OFFSET_HISTORY, REPLAYS
+from spark.lake.commit import REPLAY, ArrowLake, Chain
+from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.scan import greatest_of, scan
+from spark.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
 from tests.spark.lakes import Row
 from tests.spark.made_up import full
 
@@ -24,7 +24,7 @@ _NEW_PLACES = """
 import sys
 from pathlib import Path
 import pyarrow as pa
-from spark.lag_news import new_places
+from spark.derived.lag_news import new_places
 places = new_places(Path(sys.argv[1]), "c", 0, 0)
 print(places.num_rows, pa.default_memory_pool().max_memory())
 """

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import SetupError
-from spark.jars import DELTA, jars
-from spark.session import session as start
+from spark.runtime.jars import DELTA, jars
+from spark.runtime.session import session as start
 
 pytestmark = pytest.mark.spark
 
@@ -56,7 +56,7 @@ def test_an_own_setting_wins(session: SparkSession) -> None:
 
 
 SPEAKING = """
-from spark.session import session
+from spark.runtime.session import session
 started = session(master="local[1]")
 try:
     started.sql("SELECT nobody_knows_this")
@@ -73,7 +73,7 @@ def test_start_and_a_failing_query_leave_stderr_empty() -> None:
 
 def test_a_jvm_that_cannot_start_is_a_setup_error() -> None:
     program = (
-        "from spark.session import session\n"
+        "from spark.runtime.session import session\n"
         "from offsets_tool.errors import SetupError\n"
         "try:\n    session(**{'spark.driver.memory': '1k'})\n"
         "except SetupError as error:\n    print(error)\n"

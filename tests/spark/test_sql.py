@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 from offsets_tool.cli.render import write_rows
 from offsets_tool.cli.table import Table
 from spark.cli import main
-from spark.ends import EndsRequest
-from spark.expiry import ExpiryRequest, expiry
-from spark.lag import LagRequest, lag
-from spark.replay import replay
-from spark.sql import ask, statements
-from spark.views import CONTENTS, OF_KINDS, VIEWS, open_lake
+from spark.derived.ends import EndsRequest
+from spark.derived.expiry import ExpiryRequest, expiry
+from spark.derived.lag import LagRequest, lag
+from spark.replay.replay import replay
+from spark.views.sql import ask, statements
+from spark.views.views import CONTENTS, OF_KINDS, VIEWS, open_lake
 from tests.spark.lakes import CORPORA, FIXTURES, SEGMENT, bring, rows
 
 pytestmark = pytest.mark.spark

@@ -6,11 +6,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsets_tool.wire.json import uuid_text
-from spark.replay import replay
-from spark.topic_ids import OPTION, RECORD, SUBSCRIPTIONS
+from spark.replay.replay import replay
+from spark.replay.topic_ids import OPTION, RECORD, SUBSCRIPTIONS
 from tests.replay.placed import in_order, write_log
 from tests.replay.story import commit
-from tests.replay.test_topic_candidates import COMPLETE, EPOCH, A, B, C, is_to_read, owning, subscribes
+from tests.replay.test_topic_candidates import (
+    COMPLETE,
+    EPOCH,
+    A,
+    B,
+    C,
+    is_to_read,
+    owning,
+    subscribes,
+)
 from tests.spark.histories import histories, plain_histories, rows, tell
 from tests.spark.lakes import bring
 

@@ -8,11 +8,21 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.tables import LAG
-from spark.views import open_lake
-from spark.views_derived import VIEWS
+from offsets_tool.views.derived import VIEWS
+from spark.lake.tables import LAG
+from spark.views.views import open_lake
 from tests.spark.lakes import Row
-from tests.spark.made_up import CONFIDENCE, EXPIRIES, HELD, HOUR, LAGS, NO_TIME, POSITION, full, made_up_lake
+from tests.spark.made_up import (
+    CONFIDENCE,
+    EXPIRIES,
+    HELD,
+    HOUR,
+    LAGS,
+    NO_TIME,
+    POSITION,
+    full,
+    made_up_lake,
+)
 
 pytestmark = pytest.mark.spark
 

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from pyspark.sql import DataFrame, SparkSession
 
 from offsets_tool.cli import main as tool
-from spark.replay import replay
-from spark.tables import DERIVED_TABLES, REPLAY_TABLES
-from spark.views import open_lake
-from spark.views_derived import VIEWS as OF_DERIVATIONS
+from offsets_tool.views.derived import VIEWS as OF_DERIVATIONS
+from spark.lake.tables import DERIVED_TABLES, REPLAY_TABLES
+from spark.replay.replay import replay
+from spark.views.views import open_lake
 from tests.spark.lakes import CORPORA, SEGMENT, Row, bring
 
 pytestmark = pytest.mark.spark

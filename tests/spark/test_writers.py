@@ -6,9 +6,19 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from spark.ingest import Writer
-from spark.tables import SOURCES, TABLES, Table, read_table
-from tests.spark.lakes import CORPORA, SEGMENT, bring, comparable, content, place, plain, rows, rows_end
+from spark.ingest.ingest import Writer
+from spark.lake.tables import SOURCES, TABLES, Table, read_table
+from tests.spark.lakes import (
+    CORPORA,
+    SEGMENT,
+    bring,
+    comparable,
+    content,
+    place,
+    plain,
+    rows,
+    rows_end,
+)
 
 pytestmark = pytest.mark.spark
 

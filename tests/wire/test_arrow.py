@@ -9,7 +9,17 @@ import pytest
 from offsets_tool.table_rows import EventRow, LogRow, SourceRow
 from offsets_tool.wire.arrow import arrow_schema, message_type, record_batch
 from offsets_tool.wire.json import camel
-from offsets_tool.wire.schema import Bytes, Int8, Int16, Int32, Int64, String, Uuid, message, part
+from offsets_tool.wire.schema import (
+    Bytes,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    String,
+    Uuid,
+    message,
+    part,
+)
 
 
 class Inner(NamedTuple):

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.columns import check_fields, match_columns
 from offsets_tool.log.archive.lines import first_rows, names_of
-from offsets_tool.log.folders import Entry, Kind, look_at, walk
+from offsets_tool.log.files.folders import Entry, Kind, look_at, walk
+from offsets_tool.log.files.open_file import why
 from offsets_tool.log.names import NO_FILE, OFFSETS_TOPIC, segment_name, tar_name
-from offsets_tool.log.open_file import why
 
 _JSON_NAME: Final = re.compile(
     rf".*\.(?:json|jsonl|ndjson)(?:\.(?:gz|zst|bz2|xz|lz4))?|{OFFSETS_TOPIC}[-+]\d+[-+]\d+.*"

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.columns import ColumnPath, Columns
-from offsets_tool.log.open_file import why
+from offsets_tool.log.files.open_file import why
 from offsets_tool.rows import Unreadable, UnreadableKind
 
 LONGEST_LINE: Final = 64 << 20

@@ -14,7 +14,7 @@ from offsets_tool.log.archive.columns import Columns, match_columns, read_row
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.archive.lines import RowRead, RowSource, line_source
 from offsets_tool.log.archive.tables import delta_source, parquet_source
-from offsets_tool.log.folders import size_of
+from offsets_tool.log.files.folders import size_of
 from offsets_tool.log.ledger import Ledger, whole_file
 from offsets_tool.log.names import OFFSETS_TOPIC
 from offsets_tool.rows import LogRecord, Unreadable, UnreadableKind

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from offsets_tool.errors import SourceError, UsageError
-from offsets_tool.log.open_file import read_given_text, read_whole
+from offsets_tool.log.files.open_file import read_given_text, read_whole
 
 # Kafka's names, and librdkafka's where they differ.
 _PLAIN: Final = {

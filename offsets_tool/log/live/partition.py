@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from offsets_tool.log.batch import read_content
-from offsets_tool.log.limits import LIMITS, Limits
-from offsets_tool.log.places import NONE_MISPLACED, Bounds, Place, Places, are_in_order, judge
-from offsets_tool.log.walk import Walker
+from offsets_tool.log.batches.batch import read_content
+from offsets_tool.log.batches.limits import LIMITS, Limits
+from offsets_tool.log.batches.places import NONE_MISPLACED, Bounds, Place, Places, are_in_order, judge
+from offsets_tool.log.batches.walk import Walker
 from offsets_tool.rows import Batch, BatchRead, Misplacement, Unreadable, UnreadableKind
 
 FETCH_BYTES: Final = 4 << 20

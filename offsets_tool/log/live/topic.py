@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from kafka import errors
 
 from offsets_tool.errors import SourceError, UsageError
-from offsets_tool.log.limits import LIMITS, Limits
+from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.live.cluster import EARLIEST, LATEST, NO_LEADER, Cluster
 from offsets_tool.log.live.partition import Fetched, OffsetRange, PartitionReader
 from offsets_tool.log.names import OFFSETS_TOPIC

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from offsets_tool.columns.assembly.assemble import Assembler
 from offsets_tool.columns.decode import count_outcomes, decode_batches, log_batches
-from offsets_tool.columns.fast.assemble import Assembler
-from offsets_tool.columns.fast.lane import Chunk, Lane
-from offsets_tool.columns.fast.sums import run_of
+from offsets_tool.columns.lane.chunks import Chunk, Lane
+from offsets_tool.columns.lane.sums import run_of
 from offsets_tool.columns.origin import Origin
-from offsets_tool.log.batch import read_content
+from offsets_tool.log.batches.batch import read_content
+from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.ledger import Ledger
-from offsets_tool.log.walk import Walker
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
 from offsets_tool.table_rows import EventRow, LogRow
 from offsets_tool.wire.arrow import arrow_schema

@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
-from offsets_tool.columns.fast.lane import Chunk, Lane
-from offsets_tool.log.batch import read_batch
-from offsets_tool.log.limits import LIMITS, MAX_BATCH_BYTES, Limits
+from offsets_tool.columns.lane.chunks import Chunk, Lane
+from offsets_tool.log.batches.batch import read_batch
+from offsets_tool.log.batches.limits import LIMITS, MAX_BATCH_BYTES, Limits
 from offsets_tool.rows import BatchRead
 from tests.columns.fast import lanes
 from tests.columns.fast.text import printing

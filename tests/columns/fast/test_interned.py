@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from offsets_tool.columns.fast.interned import FULL, Interned, number_of
-from offsets_tool.columns.fast.machine import address
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.lane.interned import FULL, Interned, number_of
 
 
 def number(tables: Interned, key: bytes) -> int:

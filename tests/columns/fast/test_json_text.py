@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from offsets_tool.columns.decode import added_columns
-from offsets_tool.columns.fast.json_text import JsonWriter
-from offsets_tool.columns.fast.programs import VERSIONS, programs
+from offsets_tool.columns.json.programs import VERSIONS, programs
+from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Key, decode_key, encode_key
 from offsets_tool.records import RECORD_TYPES

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from offsets_tool.cli import main
-from offsets_tool.columns.fast import kept
+from offsets_tool.columns.jit import kept
 from tests.cases import FIXTURES
 
 SOMEBODY = 12345

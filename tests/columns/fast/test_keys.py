@@ -6,11 +6,11 @@ import struct
 import numpy as np
 import pytest
 
-from offsets_tool.columns.fast.interned import Interned, number_of
-from offsets_tool.columns.fast.key_table import K, read_keys
-from offsets_tool.columns.fast.keys import TEXTS, KeyColumns
-from offsets_tool.columns.fast.machine import address
-from offsets_tool.columns.fast.names import Names
+from offsets_tool.columns.assembly.keys import TEXTS, KeyColumns
+from offsets_tool.columns.assembly.names import Names
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.lane.interned import Interned, number_of
+from offsets_tool.columns.lane.key_table import K, read_keys
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Key, decode_key, encode_key
 from offsets_tool.records import RECORD_TYPES

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.fast.interned import Interned
-from offsets_tool.columns.fast.lane import Chunk, Lane
-from offsets_tool.columns.fast.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B
+from offsets_tool.columns.lane.chunks import Chunk, Lane
+from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.columns.lane.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B
 from offsets_tool.events import Key, encode_key
-from offsets_tool.log.walk import Walker
+from offsets_tool.log.batches.walk import Walker
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import BatchRead
 from offsets_tool.wire import walk

@@ -9,7 +9,7 @@ import pytest
 from tests.cases import FIXTURES
 
 _MODULE = """
-from offsets_tool.columns.fast.machine import compiled, load_u8, step
+from offsets_tool.columns.jit.machine import compiled, load_u8, step
 
 @step
 def twice(value: int) -> int:
@@ -30,7 +30,7 @@ def nothing(value: int) -> None:
 _CALLS = """
 import sys
 import numpy as np
-from offsets_tool.columns.fast.machine import address
+from offsets_tool.columns.jit.machine import address
 import sample
 bytes_ = np.array([200], np.uint8)
 print(sample.pair(address(bytes_), -2**40), sample.is_even(3), sample.is_even(4), sample.nothing(1), "numba" in sys.modules)

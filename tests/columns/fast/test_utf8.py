@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from offsets_tool.columns.fast.lane import Chunk, Lane
-from offsets_tool.columns.fast.layout import Kind, R
+from offsets_tool.columns.lane.chunks import Chunk, Lane
+from offsets_tool.columns.lane.layout import Kind, R
 from offsets_tool.events import Key, encode_key
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire import walk

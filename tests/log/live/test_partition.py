@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from offsets_tool.log.batch import read_batch
+from offsets_tool.log.batches.batch import read_batch
 from offsets_tool.log.live import partition as subject
 from offsets_tool.log.live.partition import EMPTY_REPLIES, Fetched, OffsetRange, PartitionReader
 from offsets_tool.log.segment import read_segment

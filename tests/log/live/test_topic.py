@@ -17,7 +17,7 @@ from offsets_tool.log.discover import find_segments
 from offsets_tool.log.live import LiveTopic, cluster, partition, read_live
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
-from spark.java import java
+from spark.runtime.java import java
 from tests.broker import OFFSETS_PARTITIONS, KRaftBroker, free_ports
 from tests.log.live.activity import GROUPS, TRANSACTIONAL, act
 

@@ -4,7 +4,15 @@ from typing import Any
 from uuid import UUID
 
 from offsets_tool.records import consumer as kafka
-from tests.replay.story import ONLY_NEW, Story, Telling, Told, believed, gone, told
+from tests.replay.story import (
+    ONLY_NEW,
+    Story,
+    Telling,
+    Told,
+    believed,
+    gone,
+    told,
+)
 
 TOPIC = UUID(int=1)
 UNRELEASED = 2

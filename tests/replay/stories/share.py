@@ -8,7 +8,15 @@ from offsets_tool.records import share as kafka
 from offsets_tool.replay.changes import GroupOf, MemberOf
 from offsets_tool.replay.rules import Rules
 from tests.replay.stories.consumer_records import TOPIC, new_only
-from tests.replay.story import NOT_ASKED, Anomaly, At, Told, commit, gone, told
+from tests.replay.story import (
+    NOT_ASKED,
+    Anomaly,
+    At,
+    Told,
+    commit,
+    gone,
+    told,
+)
 
 FOO: Any = {"group_id": "foo"}
 M1: Any = {"group_id": "foo", "member_id": "m1"}

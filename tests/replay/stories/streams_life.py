@@ -21,7 +21,16 @@ from tests.replay.stories.streams import (
     target_epoch,
     topology,
 )
-from tests.replay.story import NOT_ASKED, Anomaly, At, commit, gone, group_gone, group_metadata, member
+from tests.replay.story import (
+    NOT_ASKED,
+    Anomaly,
+    At,
+    commit,
+    gone,
+    group_gone,
+    group_metadata,
+    member,
+)
 
 SHARD = tuple(
     new_only(f"GroupCoordinatorShardTest.testReplayStreamsGroup{name}", event, **parts)

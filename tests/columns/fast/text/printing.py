@@ -5,19 +5,19 @@ from typing import NamedTuple
 
 from offsets_tool.cli.event_json import event_json
 from offsets_tool.cli.texts import json_line
-from offsets_tool.columns.fast.interned import Interned
-from offsets_tool.columns.fast.lane import Chunk, Lane
-from offsets_tool.columns.fast.text.printer import Printer
-from offsets_tool.columns.fast.text.selection import Selection
-from offsets_tool.columns.fast.text.writer import TextWriter
+from offsets_tool.columns.lane.chunks import Chunk, Lane
+from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.columns.text.printer import Printer
+from offsets_tool.columns.text.selection import Selection
+from offsets_tool.columns.text.writer import TextWriter
 from offsets_tool.dialects import formatter
-from offsets_tool.dialects.dump_log import DumpLog
+from offsets_tool.dialects.dump_log.segment import DumpLog
 from offsets_tool.dialects.output import NOTHING, Output
 from offsets_tool.events import decode
-from offsets_tool.log.batch import read_content
+from offsets_tool.log.batches.batch import read_content
+from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import Segment
-from offsets_tool.log.walk import Walker
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
 
 SEGMENT = Segment(path="some/place-7/0.log", log_partition=3)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from offsets_tool.columns.fast.interned import Interned, key_number
-from offsets_tool.columns.fast.machine import address
-from offsets_tool.columns.fast.text.keys import KeyTable, KeyTexts
-from offsets_tool.columns.fast.text.printer import Printer
-from offsets_tool.columns.fast.text.template import Number, Printed, Text, fill, learn
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.lane.interned import Interned, key_number
+from offsets_tool.columns.text.keys import KeyTable, KeyTexts
+from offsets_tool.columns.text.printer import Printer
+from offsets_tool.columns.text.template import Number, Printed, Text, fill, learn
 from offsets_tool.dialects.output import Output
 from offsets_tool.events import decode, decode_key
 from offsets_tool.records.offsets import OffsetCommitKey

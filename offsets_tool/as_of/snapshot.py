@@ -1,0 +1,140 @@
+"""A log replayed to a moment: each partition's coordinator as it was then, what its log still proves, and the names of topics.
+
+Given events, partition by partition in the order of their offsets; where they come from is the reader's business. Which rules hold
+is first assumed and then known: `to_replay_again` names the partitions whose events are to be given once more.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.coverage import Proof
+from offsets_tool.events import Event
+from offsets_tool.replay.changes import Change, ChangeKind
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.rules import Rules, proves_classic, proves_new
+from offsets_tool.replay.state import State
+from offsets_tool.replay.topic_names import TopicNames
+
+Watch = Callable[[Event, tuple[Change, ...]], None]
+"""Told of every event that counts, with its changes."""
+
+
+class PartitionMoment:
+    """One partition of the log up to the moment."""
+
+    def __init__(self, log_partition: int | None, as_of: AsOf, rules: Rules | None, begins: int) -> None:
+        self.log_partition = log_partition
+        self.begins = begins
+        """Base offset of the first segment that is here: what came before is not."""
+        self.coordinator = Coordinator(log_partition, rules)
+        self.cut = as_of.cut(log_partition)
+        self.proof = Proof(self.cut.end, keys=not as_of.is_end)
+        self.proved_classic = False
+        """Whether a record up to the moment is of the classic coordinator's writing."""
+        self.proved_later = False
+        """Whether one from behind the moment is of the new coordinator's."""
+        self.is_damaged = False
+        """Whether the reader met misplaced records, or bytes that it could not read: they are not replayed."""
+        self.unsure_commits = 0
+        """How many commits, from archives, do not say whether they are of a transaction: they count at once."""
+        self.first_anomaly: Change | None = None
+        """The first thing that cannot be, going by Kafka's code."""
+
+    @property
+    def state(self) -> State:
+        """What the coordinator held."""
+        return self.coordinator.state
+
+    @property
+    def end(self) -> int:
+        """The first offset that does not count, as far as the log goes."""
+        return self.proof.next_offset
+
+    def replay(self, event: Event) -> tuple[Change, ...] | None:
+        """What an event does; None if it lies behind the moment."""
+        if not self.cut.holds(event):
+            assert self.cut.end is not None
+            self.proof.see_after(event, self.cut.end)
+            self.proved_later = self.proved_later or proves_new(event)
+            return None
+        self.proved_classic = self.proved_classic or proves_classic(event)
+        self.unsure_commits += _is_unsure_commit(event)
+        self.proof.see(event)
+        changes = self.coordinator.replay(event)
+        self.see_changes(changes)
+        return changes
+
+    def see_changes(self, changes: Iterable[Change]) -> None:
+        """Keeps the first anomaly."""
+        if self.first_anomaly is None:
+            self.first_anomaly = next((c for c in changes if c.kind is ChangeKind.ANOMALY), None)
+
+
+def _is_unsure_commit(event: Event) -> bool:
+    record = event.record
+    if record.batch is not None or record.is_transactional is not None or record.producer_id is not None:
+        return False
+    return event.type_id in (0, 1) and event.value is not None
+
+
+Replayed = Iterable[tuple[PartitionMoment, Iterable[tuple[Event, tuple[Change, ...]]]]]
+"""Each partition with its events and what they did."""
+
+
+class Moment:
+    """All partitions of the evidence."""
+
+    def __init__(self, as_of: AsOf, names: TopicNames, rules: Rules | None = None) -> None:
+        """`rules` None: by what the logs prove."""
+        self.as_of = as_of
+        self.names = names
+        self.rules = rules
+        self._partitions: dict[int | None, PartitionMoment] = {}
+
+    def __iter__(self) -> Iterator[PartitionMoment]:
+        """The partitions, in the order of their numbers."""
+        return iter(
+            sorted(
+                self._partitions.values(), key=lambda p: -1 if p.log_partition is None else p.log_partition
+            )
+        )
+
+    @property
+    def newest_timestamp(self) -> int | None:
+        """Of all records up to the moment, in epoch milliseconds: the moment is not before it."""
+        return max((at for p in self if (at := p.cut.newest_timestamp) is not None), default=None)
+
+    def replay(
+        self,
+        log_partition: int | None,
+        events: Iterable[Event],
+        *,
+        begins: int = 0,
+        watch: Watch | None = None,
+    ) -> None:
+        """Replays one partition, all its events in the order of their offsets; a second time in place of the first."""
+        moment = self.begin(log_partition, begins)
+        learn = self.names.learn
+        for event in events:
+            learn(event)
+            changes = moment.replay(event)
+            if watch is not None and changes is not None:
+                watch(event, changes)
+
+    def begin(self, log_partition: int | None, begins: int = 0) -> PartitionMoment:
+        """A partition before its first event; a second time in place of the first, by the rules that were learnt to hold."""
+        rules = Rules.NEW if log_partition in self._partitions else self.rules
+        moment = self._partitions[log_partition] = PartitionMoment(log_partition, self.as_of, rules, begins)
+        return moment
+
+    def to_replay_again(self) -> list[int | None]:
+        """Partitions replayed by the classic rules where the new ones differ and, as was learnt since, hold.
+
+        One cluster has one kind of coordinator at a time: what one partition proves is so for all. What was written
+        after the moment tells as much if nothing up to the moment speaks for the classic one.
+        """
+        proved = any(p.coordinator.proved_at is not None for p in self)
+        later = any(p.proved_later for p in self) and not any(p.proved_classic for p in self)
+        if self.rules is not None or not (proved or later):
+            return []
+        return [p.log_partition for p in self if p.coordinator.differed_at is not None]

@@ -1,0 +1,167 @@
+"""Transactions in the log, a row each: who, from where to where, how it ended, what is still pending; and what open ones block.
+
+Whether an open transaction hangs (its coordinator has forgotten it) is not in this log: `age_ms` is what speaks for it. A marker
+whose producer left no data here has a row too: it wrote none, or compaction has taken it all.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import Moment, PartitionMoment, Replayed
+from offsets_tool.as_of.views_offsets import pending_row
+from offsets_tool.events import Event
+from offsets_tool.replay.changes import Change, Transaction, TransactionOf
+from offsets_tool.wire.longs import difference
+
+Row = dict[str, Any]
+
+
+class Outcome(StrEnum):
+    """How a transaction ended, up to the moment."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+class AgeTo(StrEnum):
+    """What an age counts to."""
+
+    MARKER = "marker"
+    AS_OF = "as_of"
+    NEWEST_RECORD = "newest_record"
+
+
+_OUTCOMES: Final = {"COMMIT": Outcome.COMMITTED, "ABORT": Outcome.ABORTED}
+
+
+class Blocked(NamedTuple):
+    """A partition whose last stable offset stands: nobody who reads committed data, and no compaction, gets past it."""
+
+    log_partition: int | None
+    last_stable_offset: int
+    records: int
+    """Offsets from there to the moment: none of them can have been compacted."""
+    producer_id: int
+
+
+def last_stable_offset(p: PartitionMoment) -> int:
+    """Where the earliest open transaction begins, else the end."""
+    first = _first_open(p)
+    return p.end if first is None else first.first_offset
+
+
+def blocked(moment: Moment) -> list[Blocked]:
+    """Partitions with an open transaction."""
+    firsts = ((p, _first_open(p)) for p in moment)
+    return [
+        Blocked(p.log_partition, first.first_offset, p.end - first.first_offset, first.producer_id)
+        for p, first in firsts
+        if first is not None
+    ]
+
+
+def _first_open(p: PartitionMoment) -> Transaction | None:
+    return min(p.state.transactions.values(), key=attrgetter("first_offset"), default=None)
+
+
+def open_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
+    """Open transactions, the oldest before the others."""
+    rows = [row for p in moment for row in _open_rows(moment, p) if _is_wanted(row, wanted)]
+    return sorted(
+        rows, key=lambda row: (row["first_timestamp"], row["log_partition"] or 0, row["first_offset"])
+    )
+
+
+def ended_rows(replayed: Replayed, wanted: Wanted | None = None) -> Iterator[Row]:
+    """Those that ended, in the order of their markers; `replayed` is what led to the moment, once more."""
+    for p, happened in replayed:
+        for event, changes in happened:
+            if event.control is not None and event.control.type in _OUTCOMES:
+                row = _ended_row(p, event, changes)
+                if _is_wanted(row, wanted):
+                    yield row
+
+
+def _is_wanted(row: Row, wanted: Wanted | None) -> bool:
+    return wanted is None or not wanted.groups or wanted.groups.meet(row["groups"])
+
+
+def _open_rows(moment: Moment, p: PartitionMoment) -> Iterator[Row]:
+    # No record that counts is later than the time of --as-of.
+    is_timed = moment.as_of.time is not None
+    until = moment.as_of.time if is_timed else moment.newest_timestamp
+    age_to = AgeTo.AS_OF if is_timed else AgeTo.NEWEST_RECORD
+    for transaction in p.state.transactions.values():
+        pending = [
+            {**offset._asdict(), **pending_row(transaction.producer_id, waiting)}
+            for offset, waiting in p.state.pending.get(transaction.producer_id, {}).items()
+        ]
+        yield _row(p, Outcome.OPEN, transaction, until, age_to) | {"pending": pending}
+
+
+def _ended_row(p: PartitionMoment, event: Event, changes: tuple[Change, ...]) -> Row:
+    assert event.control is not None
+    record, outcome = event.record, _OUTCOMES[event.control.type]
+    marker = {
+        "marker_offset": record.log_offset,
+        "marker_timestamp": record.timestamp,
+        "marker_epoch": record.producer_epoch,
+    }
+    ended = next((c.before for c in changes if isinstance(c.subject, TransactionOf)), None)
+    if isinstance(ended, Transaction):
+        return _row(p, outcome, ended, record.timestamp, AgeTo.MARKER) | marker
+    who = {"producer_id": record.producer_id, "producer_epoch": record.producer_epoch, "outcome": outcome}
+    return _NO_DATA | who | marker | _partition_fields(p)
+
+
+def _row(
+    p: PartitionMoment, outcome: Outcome, transaction: Transaction, until: int | None, age_to: AgeTo
+) -> Row:
+    """`until` is when it ended, or the moment: what its age is counted to, and `age_to` says which."""
+    return _NO_DATA | {
+        "producer_id": transaction.producer_id,
+        "producer_epoch": transaction.producer_epoch,
+        "outcome": outcome,
+        "first_offset": transaction.first_offset,
+        "last_offset": transaction.last_offset,
+        "first_timestamp": transaction.first_timestamp,
+        "last_timestamp": transaction.last_timestamp,
+        "age_ms": None if until is None else difference(until, transaction.first_timestamp),
+        "age_to": age_to,
+        "age_to_timestamp": until,
+        "groups": list(transaction.groups),
+        "commits": transaction.commits,
+        **_partition_fields(p),
+    }
+
+
+def _partition_fields(p: PartitionMoment) -> Row:
+    return {
+        "log_partition": p.log_partition,
+        "last_stable_offset": last_stable_offset(p),
+        "proven_from": p.proof.proven_from,
+    }
+
+
+_NO_DATA: Final[Row] = {
+    "producer_id": None,
+    "producer_epoch": None,
+    "outcome": None,
+    "first_offset": None,
+    "last_offset": None,
+    "marker_offset": None,
+    "first_timestamp": None,
+    "last_timestamp": None,
+    "marker_timestamp": None,
+    "marker_epoch": None,
+    "age_ms": None,
+    "age_to": None,
+    "age_to_timestamp": None,
+    "groups": [],
+    "commits": 0,
+    "pending": [],
+}

@@ -1,0 +1,88 @@
+"""A group as kafka-consumer-groups describes it: offsets with who owns each partition, and the group's state.
+
+Knows no end offsets: `log_end_offset` and `lag` are for others to fill. Of a group that is not there, `absence` tells.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.as_of.views_groups import group_rows
+from offsets_tool.as_of.views_members import member_rows, named
+from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
+from offsets_tool.replay.changes import Change, ChangeKind, GroupKind, GroupOf, OffsetOf
+from offsets_tool.replay.member_records import assigned, client_of
+
+Row = dict[str, Any]
+_NOBODY: Final[Row] = dict.fromkeys(("member_id", "client_host", "client_id"))
+
+
+def described_offsets(moment: Moment, wanted: Wanted) -> list[Row]:
+    """Committed offsets, each with the member that owns the partition; and partitions that are owned without a commit."""
+    rows = {
+        OffsetOf(row["group"], row["topic"], row["partition"]): row for row in offset_rows(moment, wanted)
+    }
+    for p in moment:
+        for offset, owner in _owners(moment, p, wanted).items():
+            rows.setdefault(offset, empty_offset_row(p, offset)).update(owner)
+    return [_NOBODY | rows[offset] | {"log_end_offset": None, "lag": None} for offset in sorted(rows)]
+
+
+def _owners(moment: Moment, p: PartitionMoment, wanted: Wanted) -> dict[OffsetOf, Row]:
+    """Who was assigned what. A streams group's tasks are not partitions."""
+    found: dict[OffsetOf, Row] = {}
+    for name, members in p.state.members.items():
+        group = p.state.groups.get(name)
+        if group is None or group.kind is GroupKind.STREAMS or not wanted.has_group(name):
+            continue
+        for member_id, member in members.items():
+            client = client_of(member)
+            row = {"member_id": member_id, "client_host": client.client_host, "client_id": client.client_id}
+            for topic, partition in named(moment.names, assigned(member, group.protocol_type)):
+                if wanted.has_offset(topic, partition):
+                    found[OffsetOf(name, topic, partition)] = row
+    return found
+
+
+def described_states(moment: Moment, wanted: Wanted) -> list[Row]:
+    """Groups with the assignor that they use: a classic group's protocol, or what most members of a consumer group ask for.
+
+    None where the broker's own choice holds, which is not in the log (ConsumerGroup.preferredServerAssignor).
+    """
+    asked: dict[str, Counter[str]] = {}
+    for row in member_rows(moment, wanted):
+        if row["server_assignor"]:
+            asked.setdefault(row["group"], Counter())[row["server_assignor"]] += 1
+    rows = group_rows(moment, wanted)
+    for row in rows:
+        most = asked[row["group"]].most_common(1)[0][0] if row["group"] in asked else None
+        row["assignor"] = row["protocol"] or most
+    return rows
+
+
+class Deletion(NamedTuple):
+    """Where a group was deleted, and the record's timestamp in epoch milliseconds."""
+
+    log_partition: int | None
+    log_offset: int
+    timestamp: int
+
+
+def find_deletions(changes: Iterable[Change]) -> dict[str, Deletion]:
+    """Return the last deletion of each group that was deleted, up to where the changes go."""
+    return {
+        change.subject.group: Deletion(change.log_partition, change.log_offset, change.timestamp)
+        for change in changes
+        if change.kind is ChangeKind.DELETED and isinstance(change.subject, GroupOf)
+    }
+
+
+def appears_later(moment: Moment, group: str) -> tuple[int | None, int] | None:
+    """Where a group that is not there is first spoken of behind the moment: log partition and offset."""
+    for p in moment:
+        at = [log_offset for subject, log_offset in p.proof.later.items() if subject.group == group]
+        if at:
+            return p.log_partition, min(at)
+    return None

@@ -1,0 +1,59 @@
+"""Groups at a moment, a row each. A group that the log no longer proves has a row with `known` False, without state and members."""
+
+from typing import Any
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.replay.changes import Group, GroupOf
+
+Row = dict[str, Any]
+
+
+def group_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
+    """All that are wanted, by name."""
+    asked = wanted or Wanted()
+    rows = [_row(p, name) for p in moment for name in _names(p) if asked.has_group(name)]
+    return sorted(rows, key=lambda row: row["group"])
+
+
+def _names(p: PartitionMoment) -> set[str]:
+    return p.state.groups.keys() | {
+        subject.group for subject in p.proof.unknown if isinstance(subject, GroupOf)
+    }
+
+
+def _row(p: PartitionMoment, name: str) -> Row:
+    group = p.state.groups.get(name)
+    unknown_from = p.proof.unknown.get(GroupOf(name))
+    known = unknown_from is None
+    # A group's own record may be known where a member's is not; without one, even the kind may have been another.
+    shown = group if known or p.proof.knows_kind(name) else None
+    return {
+        "group": name,
+        "kind": shown.kind if shown else None,
+        "state": shown.state if shown and known else None,
+        **_epochs(shown),
+        "members": shown.members if shown and known else None,
+        "log_partition": p.log_partition,
+        "log_offset": shown.log_offset if shown else None,
+        **_details(p, shown),
+        "known": known,
+        "known_from": unknown_from,
+        "proven_from": p.proof.proven_from,
+    }
+
+
+def _epochs(group: Group | None) -> Row:
+    names = ("generation", "epoch", "assignment_epoch", "protocol_type", "protocol", "leader")
+    return {name: getattr(group, name) if group else None for name in names}
+
+
+def _details(p: PartitionMoment, group: Group | None) -> Row:
+    """What is beyond the common columns: the time of a classic group's state, a streams group's topology."""
+    topology = group.topology.data if group and group.topology else None
+    return {
+        "offsets": len(p.state.offsets.get(group.group, ())) if group else None,
+        "current_state_timestamp": group.current_state_timestamp if group else None,
+        "topology_epoch": topology.epoch if topology else None,
+        "coordinator": p.coordinator.rules,
+    }

@@ -1,0 +1,94 @@
+"""Committed offsets at a moment, a row each: what the coordinator would answer, and what is pending in open transactions.
+
+Offsets of groups that the coordinator no longer has are left out, as it answers nothing for them. An offset that the log no longer
+proves has a row with `known` False and nothing committed; `known_from` is where the log next speaks of it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.replay.changes import CommittedOffset, OffsetOf, PendingCommit
+from offsets_tool.wire.json import uuid_text
+
+Row = dict[str, Any]
+NO_COMMIT: Row = dict.fromkeys(
+    ("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id")
+)
+
+
+def offset_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
+    """All that are wanted, by group, topic and partition. Times in epoch milliseconds, -1 where Kafka has none."""
+    rows = [row for p in moment for row in _rows(p, wanted or Wanted())]
+    return sorted(rows, key=lambda row: (row["group"], row["topic"], row["partition"]))
+
+
+def _rows(p: PartitionMoment, wanted: Wanted) -> Iterator[Row]:
+    pending = _pending(p)
+    unknown = {subject: at for subject, at in p.proof.unknown.items() if isinstance(subject, OffsetOf)}
+    for offset in sorted(_committed(p) | pending.keys() | unknown.keys()):
+        if not (wanted.has_group(offset.group) and wanted.has_offset(offset.topic, offset.partition)):
+            continue
+        row = empty_offset_row(p, offset)
+        commit = p.state.get(offset)
+        if offset in unknown:
+            row |= {"known": False, "known_from": unknown[offset]}
+        elif isinstance(commit, CommittedOffset):
+            row |= {**commit_fields(commit), "log_offset": commit.log_offset}
+        yield row | {"pending": pending.get(offset, [])}
+
+
+def empty_offset_row(p: PartitionMoment, offset: OffsetOf) -> Row:
+    """The row of a partition that nothing is committed for."""
+    return {
+        **offset._asdict(),
+        **NO_COMMIT,
+        "log_partition": p.log_partition,
+        "log_offset": None,
+        "pending": [],
+        "known": True,
+        "known_from": None,
+        "proven_from": p.proof.proven_from,
+    }
+
+
+def _committed(p: PartitionMoment) -> set[OffsetOf]:
+    state = p.state
+    return {
+        OffsetOf(group, *at)
+        for group, offsets in state.offsets.items()
+        if group in state.groups
+        for at in offsets
+    }
+
+
+def commit_fields(commit: CommittedOffset) -> Row:
+    """A commit but for its place in the log, under Kafka's names; the topic's id as Kafka writes ids."""
+    return {
+        "committed_offset": commit.committed_offset,
+        "leader_epoch": commit.leader_epoch,
+        "metadata": commit.metadata,
+        "commit_timestamp": commit.commit_timestamp,
+        "expire_timestamp": commit.expire_timestamp,
+        "topic_id": None if commit.topic_id is None else uuid_text(commit.topic_id),
+    }
+
+
+def _pending(p: PartitionMoment) -> dict[OffsetOf, list[Row]]:
+    found: dict[OffsetOf, list[Row]] = {}
+    for producer_id, commits in p.state.pending.items():
+        for offset, waiting in commits.items():
+            if offset.group in p.state.groups:
+                found.setdefault(offset, []).append(pending_row(producer_id, waiting))
+    return found
+
+
+def pending_row(producer_id: int, waiting: PendingCommit) -> Row:
+    """A commit that waits for its producer's marker; `deleted_at` is a tombstone that the classic coordinator did not heed."""
+    return {
+        "producer_id": producer_id,
+        **commit_fields(waiting.commit),
+        "log_offset": waiting.commit.log_offset,
+        "deleted_at": waiting.deleted_at,
+    }

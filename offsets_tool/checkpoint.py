@@ -1,0 +1,185 @@
+"""A coordinator at a position of its log, as bytes and back: replay from there is replay from the start.
+
+With what was told of the same records, if there is anything. Two lines of JSON in ASCII, compressed by gzip, whose checksum tells
+damage: nothing that runs when it is read, wherever it lay. The first line is short and read alone. Knows nothing about files.
+"""
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Final, NamedTuple
+
+from offsets_tool.errors import DecodeError, SourceError
+from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.removal_codec import pack_removals, unpack_removals
+from offsets_tool.expiry.removal_log import LossHistory, LossMemory
+from offsets_tool.expiry.removal_rows import RemovalRow
+from offsets_tool.history.history import History, Memory
+from offsets_tool.history.json_codec import (
+    Json,
+    pack_change,
+    pack_row,
+    pack_state,
+    pack_subject,
+    unpack_change,
+    unpack_row,
+    unpack_state,
+    unpack_subject,
+)
+from offsets_tool.history.owners import NameOf
+from offsets_tool.replay.changes import GroupOf, MemberOf
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.state import State
+from offsets_tool.wire.json import uuid_text
+
+VERSION: Final = 3
+
+_FORMAT: Final = "offsets-tool checkpoint"
+_LEVEL: Final = 1
+_TOPICS: Final = RemovalRow._fields.index("topics")
+_REMEDY: Final = "replay the log from its start without it, and save it again"
+
+
+class Told(NamedTuple):
+    """What was told of the same records."""
+
+    history: History
+    losses: LossHistory
+    signs: LogSigns
+
+
+class Checkpoint(NamedTuple):
+    """A coordinator that has replayed all below `position`, an offset of its log partition, and nothing from there on."""
+
+    coordinator: Coordinator
+    position: int
+    told: Told | None = None
+    """If it was saved too."""
+
+
+def save(coordinator: Coordinator, position: int, told: Told | None = None) -> bytes:
+    """The coordinator and where it goes on."""
+    head = {
+        "format": _FORMAT,
+        "version": VERSION,
+        "position": position,
+        "signs": told and told.signs.pack(),
+    }
+    body = {
+        "log_partition": coordinator.log_partition,
+        "rules": coordinator.rules,
+        "auto": coordinator.auto,
+        "proved_at": coordinator.proved_at,
+        "differed_at": coordinator.differed_at,
+        **pack_state(coordinator.state),
+        "history": told and _packed_history(told.history.memory()),
+        "losses": told and _packed_losses(told.losses.memory(), coordinator.state),
+    }
+    text = "\n".join(json.dumps(part, separators=(",", ":")) for part in (head, body))
+    return gzip.compress(text.encode("ascii"), _LEVEL, mtime=0)
+
+
+def restore(data: bytes, source: str = "checkpoint", name_of: NameOf = uuid_text) -> Checkpoint:
+    """What `save` was given. SourceError, with `source` as the path, for what this release did not save or what is damaged."""
+    with _reading(source):
+        lines = io.BytesIO(gzip.decompress(data))
+        head = _head(lines.readline(), source)
+        body = json.loads(lines.read())
+    with _understanding(source):
+        coordinator = _coordinator(body)
+        told = _told(head, body, coordinator, name_of) if head["signs"] is not None else None
+        return Checkpoint(coordinator, int(head["position"]), told)
+
+
+def read_signs(data: IO[bytes], source: str) -> LogSigns | None:
+    """What was told besides, of the checkpoint's first line alone. SourceError as `restore`, as far as it is seen."""
+    with _reading(source), gzip.GzipFile(fileobj=data) as lines:
+        head = _head(lines.readline(), source)
+    with _understanding(source):
+        return None if head["signs"] is None else LogSigns.unpack(head["signs"])
+
+
+@contextmanager
+def _reading(source: str) -> Iterator[None]:
+    try:
+        yield
+    except SourceError:
+        raise
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise SourceError(source, f"not a checkpoint, or a damaged one ({error}); {_REMEDY}") from error
+
+
+@contextmanager
+def _understanding(source: str) -> Iterator[None]:
+    try:
+        yield
+    except (DecodeError, LookupError, AttributeError, TypeError, ValueError) as error:
+        reason = f"a checkpoint whose content is not what its version says ({error}); {_REMEDY}"
+        raise SourceError(source, reason) from error
+
+
+def _head(line: bytes, source: str) -> dict[str, Json]:
+    head = json.loads(line)
+    if not isinstance(head, dict) or head.get("format") != _FORMAT:
+        raise SourceError(source, f"JSON, but not a checkpoint; {_REMEDY}")
+    if head.get("version") != VERSION:
+        told = f"a checkpoint of version {head.get('version')}; this release knows {VERSION}"
+        raise SourceError(source, f"{told}: {_REMEDY}")
+    return head
+
+
+def _told(head: dict[str, Json], body: dict[str, Json], coordinator: Coordinator, name_of: NameOf) -> Told:
+    now = coordinator.state
+    return Told(
+        History(name_of, _memory(body["history"], now)),
+        LossHistory(coordinator.log_partition, _losses(body["losses"], now)),
+        LogSigns.unpack(head["signs"]),
+    )
+
+
+def _coordinator(body: dict[str, Json]) -> Coordinator:
+    rules = Rules(body["rules"])
+    made = Coordinator(body["log_partition"], None if body["auto"] else rules, unpack_state(body))
+    made.rules, made.proved_at, made.differed_at = rules, body["proved_at"], body["differed_at"]
+    return made
+
+
+def _packed_history(memory: Memory) -> Json:
+    return {
+        "open": [[pack_subject(subject), pack_row(row)] for subject, row in memory.open.items()],
+        "batch": [pack_change(change) for change in memory.batch],
+        "made": [[pack_subject(subject), pack_row(row)] for subject, row in memory.made.items()],
+        "next_offset": memory.next_offset,
+        "after_gap": memory.after_gap,
+        "owners": pack_state(memory.owners) if _is_ahead(memory) else None,
+    }
+
+
+def _is_ahead(memory: Memory) -> bool:
+    """Whether the coordinator knows of groups or members what History has not taken in yet."""
+    return any(isinstance(change.subject, GroupOf | MemberOf) for change in memory.batch)
+
+
+def _memory(body: Json, now: State) -> Memory:
+    owners = State(groups=dict(now.groups), members={of: dict(there) for of, there in now.members.items()})
+    return Memory(
+        open={unpack_subject(subject): unpack_row(row) for subject, row in body["open"]},
+        batch=[unpack_change(row) for row in body["batch"]],
+        made={unpack_subject(subject): unpack_row(row) for subject, row in body["made"]},
+        next_offset=body["next_offset"],
+        after_gap=body["after_gap"],
+        owners=owners if body["owners"] is None else unpack_state(body["owners"]),
+    )
+
+
+def _packed_losses(memory: LossMemory, now: State) -> Json:
+    return {**pack_removals(memory.removals, now), "complete": memory.complete}
+
+
+def _losses(body: Json, now: State) -> LossMemory:
+    complete = [RemovalRow(*row)._replace(topics=tuple(row[_TOPICS])) for row in body["complete"]]
+    return LossMemory(unpack_removals(body, now), complete)

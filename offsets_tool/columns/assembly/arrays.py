@@ -1,0 +1,62 @@
+"""Arrow columns of numpy arrays without a copy, and those that are the same in chunk after chunk, made once."""
+
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.lane.layout import CAPACITY
+
+Array = np.ndarray[Any, Any]
+
+_KEPT: Final = 128
+
+
+def column(type_: pa.DataType, values: Array, valid: Array | None = None) -> pa.Array:
+    """Values of the type's own width, which the column keeps; `valid` tells those that are not null."""
+    bits, nulls = _bitmap(valid)
+    return pa.Array.from_buffers(type_, len(values), [bits, pa.py_buffer(values)], nulls)
+
+
+def texts(type_: pa.DataType, offsets: Array, data: Array, valid: Array | None = None) -> pa.Array:
+    """Texts or binaries that lie one after another in `data`; offsets are int32, one more than values."""
+    bits, nulls = _bitmap(valid)
+    buffers = [bits, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(type_, len(offsets) - 1, buffers, nulls)
+
+
+def booleans(values: Array) -> pa.Array:
+    """Truth values, one a byte."""
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, _packed(values)], 0)
+
+
+def _bitmap(valid: Array | None) -> tuple[pa.Buffer | None, int]:
+    if valid is None:
+        return None, 0
+    nulls = len(valid) - int(np.count_nonzero(valid))
+    return (_packed(valid), nulls) if nulls else (None, 0)
+
+
+def _packed(values: Array) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(values, bitorder="little"))
+
+
+def repeated(value: Any, type_: pa.DataType, rows: int) -> pa.Array:
+    """One value, or null, for all rows of a chunk."""
+    return _filled(value, type_).slice(0, rows)
+
+
+@lru_cache(_KEPT)
+def _filled(value: Any, type_: pa.DataType) -> pa.Array:
+    return pa.nulls(CAPACITY, type_) if value is None else pa.repeat(pa.scalar(value, type_), CAPACITY)
+
+
+def repeated_name(text: str, rows: int) -> pa.DictionaryArray:
+    """One text as a column whose dictionary has nothing else."""
+    return _named(text).slice(0, rows)
+
+
+@lru_cache(_KEPT)
+def _named(text: str) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(repeated(0, pa.int32(), CAPACITY), pa.array([text]), safe=False)

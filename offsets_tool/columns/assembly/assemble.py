@@ -1,0 +1,87 @@
+"""A chunk's tables as rows of `log` and of `events`: the columns that the reference decoder gives, texts dictionary-encoded.
+
+What places and batches say is batch_columns.py, what decoding adds to it event_columns.py.
+"""
+
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.assembly.arrays import column
+from offsets_tool.columns.assembly.batch_columns import BatchColumns
+from offsets_tool.columns.assembly.event_columns import COMMIT_LAYOUT, EventColumns
+from offsets_tool.columns.assembly.gather import gather
+from offsets_tool.columns.assembly.keys import TEXTS, KeyColumns
+from offsets_tool.columns.assembly.names import Names
+from offsets_tool.columns.assembly.topic_ids import TopicIds
+from offsets_tool.columns.json.values import JsonWriter
+from offsets_tool.columns.lane.chunks import Chunk
+from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.columns.lane.layout import R
+from offsets_tool.columns.origin import Origin
+from offsets_tool.table_rows import EventRow, LogRow
+from offsets_tool.wire.arrow import arrow_schema
+
+Array = np.ndarray[Any, Any]
+
+_MARKERS: Final = ("ABORT", "COMMIT")
+_DICTIONARY: Final = ("control", "layout", "topic_id", "kept_raw", *TEXTS)
+_MOST_KEYS_AS_DICTIONARY: Final = 1 << 16
+
+
+class Assembler:
+    """Makes rows of chunks; keeps what repeats from one chunk to the next, across files."""
+
+    def __init__(self) -> None:
+        self._json = JsonWriter()
+        self._of(Interned(keys=1, arena=1, topic_ids=1))
+
+    def rows(
+        self, chunk: Chunk, origin: Origin, *, log: bool = True
+    ) -> tuple[pa.RecordBatch | None, pa.RecordBatch]:
+        """Rows of `log`, unless they are not wanted, and of `events`."""
+        if not self._keys.belong_to(chunk.interned):
+            self._of(chunk.interned)
+        self._keys.update()
+        batch_columns = BatchColumns(chunk)
+        both = batch_columns.both(origin)
+        raw = None
+        if log:
+            raw = _batch(LogRow, both | batch_columns.of_log() | {"key": self._raw_keys(chunk)})
+        decoded = EventColumns(chunk, self._keys, self._topic_ids, self._names, self._json)
+        return raw, _batch(EventRow, both | decoded.columns())
+
+    def _of(self, interned: Interned) -> None:
+        """From here on chunks are of these tables. Names begin anew too, so that memory stays flat when all are new."""
+        self._names = {name: Names() for name in _DICTIONARY}
+        self._names["control"] = Names(*_MARKERS)
+        self._names["layout"] = Names(COMMIT_LAYOUT)
+        self._keys = KeyColumns(interned, self._names)
+        self._topic_ids = TopicIds(interned, self._names["topic_id"])
+
+    def _raw_keys(self, chunk: Chunk) -> pa.Array:
+        numbers = chunk.records[R.KEY]
+        has_key = numbers >= 0
+        valid = None if has_key.all() else has_key
+        if len(chunk.interned) > _MOST_KEYS_AS_DICTIONARY:
+            starts, data = chunk.interned.spans()
+            sizes = np.where(has_key, starts[numbers + 1] - starts[numbers], 0)
+            return gather(data, starts[numbers], sizes, pa.binary(), valid)
+        indices = column(pa.int32(), numbers.astype(np.int32), valid)
+        return pa.DictionaryArray.from_arrays(indices, self._keys.raw_column(), safe=False)
+
+
+def _batch(row: type, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+    """The declared columns in their order, texts as they were encoded."""
+    names = arrow_schema(row).names
+    arrays = [columns[name] for name in names]
+    return pa.RecordBatch.from_arrays(arrays, schema=_schema(row, tuple(array.type for array in arrays)))
+
+
+@lru_cache(8)
+def _schema(row: type, types: tuple[pa.DataType, ...]) -> pa.Schema:
+    declared = arrow_schema(row)
+    fields = [field.with_type(type_) for field, type_ in zip(declared, types, strict=True)]
+    return pa.schema(fields, declared.metadata)

@@ -1,0 +1,208 @@
+"""The decoded columns of a chunk: what `events` has beyond `log`.
+
+Commits, tombstones and markers come from the tables, other kinds' JSON from programs; what is left over is decoded by the reference
+decoder, record by record, and put in its place among its neighbours.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.columns.assembly.arrays import booleans, column, repeated, texts
+from offsets_tool.columns.assembly.gather import gather
+from offsets_tool.columns.assembly.keys import TEXTS, KeyColumns
+from offsets_tool.columns.assembly.kinds import Kinds
+from offsets_tool.columns.assembly.names import NULL, Names
+from offsets_tool.columns.assembly.topic_ids import TopicIds
+from offsets_tool.columns.decode import added_columns
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.json.values import JsonWriter
+from offsets_tool.columns.lane.chunks import Chunk
+from offsets_tool.columns.lane.key_table import Flag, K, pick_keys
+from offsets_tool.columns.lane.layout import CAPACITY, Kind, R
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.table_rows import EventRow
+from offsets_tool.wire.arrow import arrow_schema
+
+Array = np.ndarray[Any, Any]
+
+COMMIT_LAYOUT: Final = RECORD_TYPES[1].layouts[0].since
+
+_EVENT_TYPES: Final = {field.name: field.type for field in arrow_schema(EventRow)}
+_OF_COMMITS: Final = {
+    "committed_offset": R.COMMITTED_OFFSET,
+    "leader_epoch": R.LEADER_EPOCH,
+    "commit_timestamp": R.COMMIT_TIMESTAMP,
+    "expire_timestamp": R.EXPIRE_TIMESTAMP,
+}
+_NO_TEXT: Final = np.zeros(CAPACITY + 1, np.int32)
+_NO_BYTES: Final = np.zeros(8, np.uint8)
+
+
+class EventColumns:
+    """The decoded columns of one chunk."""
+
+    def __init__(
+        self, chunk: Chunk, keys: KeyColumns, topic_ids: TopicIds, names: dict[str, Names], json: JsonWriter
+    ) -> None:
+        self._chunk = chunk
+        self._topic_ids = topic_ids
+        self._names = names
+        self._rows = chunk.records.shape[1]
+        self._kinds = Kinds(chunk, keys, json)
+        self._kind = self._kinds.kind
+        self._keys = self._picked(keys)
+        self._left = self._kinds.left
+        self._decoded = self._by_reference(keys)
+        self._is_commit = self._where(Kind.COMMIT)
+
+    def _where(self, *kinds: Kind) -> Array | None:
+        """Rows of these kinds; None for all."""
+        found = self._kinds.of(*kinds)
+        return None if found.all() else found
+
+    def _picked(self, keys: KeyColumns) -> Array:
+        """Fields of each row's key."""
+        columns = np.empty((len(K), self._rows), np.int32)
+        records, table = self._chunk.records, keys.table
+        pick_keys(
+            address(records), self._rows, address(self._kind), address(table), address(columns), self._rows
+        )
+        return columns
+
+    def _by_reference(self, keys: KeyColumns) -> dict[str, list[Any]]:
+        """The columns that decoding adds, for the rows that the lane left."""
+        if not len(self._left):
+            return {}
+        fields = (R.KEY, R.VALUE_START, R.VALUE_SIZE)
+        places = zip(*(self._chunk.records[field, self._left].tolist() for field in fields), strict=True)
+        data, control = self._chunk.data, self._kinds.control_left.tolist()
+        return added_columns(
+            (
+                None if key < 0 else keys.raw(key),
+                None if size < 0 else data[start : start + size].tobytes(),
+                is_control,
+            )
+            for (key, start, size), is_control in zip(places, control, strict=True)
+        )
+
+    def columns(self) -> dict[str, pa.Array]:
+        """All that `events` has beyond `log`."""
+        made = self._key_columns() | self._commit_columns() | self._texts()
+        made["coordinator_epoch"] = self._of_markers("coordinator_epoch", R.LEADER_EPOCH)
+        made["value_version"] = self._numbers(
+            "value_version", self._chunk.records[R.VALUE_VERSION], self._where(Kind.COMMIT, Kind.JSON)
+        )
+        made["metadata"] = self._metadata()
+        made["tombstone"] = self._tombstones()
+        return made
+
+    def _key_columns(self) -> dict[str, pa.Array]:
+        made = {name: self._named(name, self._keys[place]) for name, place in TEXTS.items()}
+        types, flags = self._keys[K.RECORD_TYPE], self._keys[K.FLAGS]
+        has_key, has_partition = types >= 0, (flags & Flag.PARTITION) != 0
+        made["record_type"] = self._numbers("record_type", types, None if has_key.all() else has_key)
+        made["partition"] = self._numbers(
+            "partition", self._keys[K.PARTITION], None if has_partition.all() else has_partition
+        )
+        return made
+
+    def _commit_columns(self) -> dict[str, pa.Array]:
+        records = self._chunk.records
+        return {
+            name: self._numbers(name, records[field], self._is_commit) for name, field in _OF_COMMITS.items()
+        }
+
+    def _of_markers(self, name: str, field: R) -> pa.Array:
+        return self._numbers(name, self._chunk.records[field], self._where(Kind.MARKER))
+
+    def _numbers(self, name: str, values: Array, valid: Array | None) -> pa.Array:
+        """A column of numbers, with the reference decoder's in their places."""
+        type_ = _EVENT_TYPES[name]
+        # Always a copy: the chunk's tables are filled again for the next one.
+        values = values.astype(type_.to_pandas_dtype())
+        if self._decoded:
+            told = self._decoded[name]
+            valid = np.ones(self._rows, np.bool_) if valid is None else valid.copy()
+            values[self._left] = [0 if value is None else value for value in told]
+            valid[self._left] = [value is not None for value in told]
+        elif valid is not None and not valid.any():
+            return repeated(None, type_, self._rows)
+        return column(type_, values, valid)
+
+    def _texts(self) -> dict[str, pa.Array]:
+        """Texts that are not the key's."""
+        control = np.full(self._rows, NULL, np.int32)
+        marker = self._kinds.of(Kind.MARKER)
+        control[marker] = self._chunk.records[R.VALUE_VERSION][marker]
+        numbers = {
+            "control": control,
+            "layout": self._layouts(),
+            "kept_raw": np.full(self._rows, NULL, np.int32),
+            "topic_id": self._topic_id_numbers(),
+        }
+        made = {name: self._named(name, column) for name, column in numbers.items()}
+        nothing = repeated(None, pa.string(), self._rows)
+        json = self._kinds.json
+        made["value_json"] = self._replaced(nothing if json is None else json, "value_json")
+        made["problem"] = self._replaced(nothing, "problem")
+        return made
+
+    def _named(self, name: str, numbers: Array) -> pa.DictionaryArray:
+        """A column of names by their numbers, with the reference decoder's in their places."""
+        if self._decoded:
+            numbers[self._left] = [self._names[name].number(text) for text in self._decoded[name]]
+        return self._names[name].column(numbers)
+
+    def _layouts(self) -> Array:
+        """Commits have one layout; what programs print has the newest of its type."""
+        layouts = np.full(self._rows, 0 if self._is_commit is None else NULL, np.int32)
+        if self._is_commit is not None:
+            layouts[self._is_commit] = 0
+        if self._kinds.json is not None:
+            printed = self._kinds.of(Kind.JSON)
+            layouts[printed] = self._newest_layouts()[self._keys[K.RECORD_TYPE][printed]]
+        return layouts
+
+    def _newest_layouts(self) -> Array:
+        """By record type."""
+        newest = np.full(max(RECORD_TYPES) + 1, NULL, np.int32)
+        for record_type in RECORD_TYPES.values():
+            newest[record_type.id] = self._names["layout"].number(record_type.layouts[0].since)
+        return newest
+
+    def _topic_id_numbers(self) -> Array:
+        numbers = self._topic_ids.numbers()
+        found: Array
+        if self._is_commit is None:
+            found = numbers[self._chunk.records[R.TOPIC_ID]]
+        else:
+            found = np.full(self._rows, NULL, np.int32)
+            found[self._is_commit] = numbers[self._chunk.records[R.TOPIC_ID][self._is_commit]]
+        return found
+
+    def _metadata(self) -> pa.Array:
+        records, valid = self._chunk.records, self._is_commit
+        sizes = records[R.METADATA_SIZE]
+        if valid is not None:
+            sizes = np.where(valid, sizes, 0)
+        if not sizes.any():
+            made = texts(pa.string(), _NO_TEXT[: self._rows + 1], _NO_BYTES, valid)
+        else:
+            made = gather(self._chunk.data, records[R.METADATA_START], sizes, pa.string(), valid)
+        return self._replaced(made, "metadata")
+
+    def _replaced(self, column: pa.Array, name: str) -> pa.Array:
+        if not self._decoded or all(text is None for text in self._decoded[name]):
+            return column
+        left = np.zeros(self._rows, np.bool_)
+        left[self._left] = True
+        return pc.replace_with_mask(column, booleans(left), pa.array(self._decoded[name], column.type))
+
+    def _tombstones(self) -> pa.Array:
+        tombstones = self._kinds.of(Kind.TOMBSTONE)
+        if self._decoded:
+            tombstones[self._left] = self._decoded["tombstone"]
+        return booleans(tombstones)

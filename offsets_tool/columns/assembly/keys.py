@@ -1,0 +1,132 @@
+"""Distinct keys, each read once, as a table to pick rows from; what compiled code does not read the reference decoder does."""
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.assembly.arrays import texts
+from offsets_tool.columns.assembly.names import NULL, Names
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.lane.interned import FULL, Interned
+from offsets_tool.columns.lane.key_table import SHAPE, Flag, K, read_keys
+from offsets_tool.errors import DecodeError
+from offsets_tool.events import decode_key
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of
+from offsets_tool.wire.text import shown
+
+Array = np.ndarray[Any, Any]
+
+TEXTS: Final = {
+    "record_name": K.RECORD_NAME,
+    "group": K.GROUP,
+    "topic": K.TOPIC,
+    "member_id": K.MEMBER_ID,
+    "regular_expression": K.REGULAR_EXPRESSION,
+}
+"""Columns of `events` that come from the key and are texts."""
+
+_FIRST_ROOM: Final = 1 << 12
+_FIELDS: Final = {"group_id": K.GROUP, "partition": K.PARTITION} | TEXTS
+"""Where the fields of keys go, by their declared names."""
+
+
+def _shape(type_id: int, names: dict[str, Names]) -> list[int]:
+    """How keys of a record type are read: fields K in their order; none if they are more than texts and a last partition."""
+    record_type = RECORD_TYPES.get(type_id)
+    if record_type is None:
+        return [NULL] * SHAPE
+    declared = schema_of(record_type.key)
+    fields = [_FIELDS[spec.name] for spec in declared.fields if _is_readable(spec)]
+    plain = 0 not in declared.flexible and len(fields) == len(declared.fields) < SHAPE
+    if not plain or K.PARTITION in fields[:-1]:
+        fields = []
+    return [names["record_name"].number(record_type.name), *fields, *[NULL] * (SHAPE - 1 - len(fields))]
+
+
+def _is_readable(spec: FieldSpec) -> bool:
+    kind = Primitive.INT32 if spec.name == "partition" else Primitive.STRING
+    return spec.name in _FIELDS and spec.shape == Shape(kind) and spec.tag is None
+
+
+class KeyColumns:
+    """Keys of one set of tables, by number, in `table`: a line a key, of fields K."""
+
+    def __init__(self, interned: Interned, names: dict[str, Names]) -> None:
+        self._interned = interned
+        self._names = names
+        self._known = 0
+        self._shapes = np.array(
+            [_shape(type_id, names) for type_id in range(max(RECORD_TYPES) + 1)], np.int64
+        )
+        self.table: Array = np.full((_FIRST_ROOM, len(K)), NULL, np.int32)
+        self._raw_column: pa.Array | None = None
+
+    def belong_to(self, interned: Interned) -> bool:
+        """Whether these are the columns of these tables."""
+        return self._interned is interned
+
+    def raw(self, number: int) -> bytes:
+        """A key's bytes."""
+        return self._interned.key(number)
+
+    def raw_column(self) -> pa.Array:
+        """The keys' bytes, by number."""
+        if self._raw_column is None or len(self._raw_column) != len(self._interned):
+            starts, data = self._interned.spans()
+            self._raw_column = texts(pa.binary(), starts.astype(np.int32), data)
+        return self._raw_column
+
+    def update(self) -> None:
+        """Reads the keys that are new."""
+        count = len(self._interned)
+        if count > len(self.table):
+            more = np.full((max(2 * len(self.table), count) - len(self.table), len(K)), NULL, np.int32)
+            self.table = np.concatenate((self.table, more))
+        while self._known < count:
+            name_tables = self._name_tables()
+            self._known, why = read_keys(
+                self._interned.address,
+                self._known,
+                count,
+                address(self.table),
+                address(self._shapes),
+                len(self._shapes),
+                address(name_tables),
+            )
+            if why < FULL:
+                self._make_room(FULL - why)
+            elif self._known < count:
+                self._decode(self._known)
+                self._known += 1
+
+    def _name_tables(self) -> Array:
+        """Addresses of the tables of names, by field."""
+        tables = np.zeros(len(K), np.int64)
+        for name, field in TEXTS.items():
+            tables[field] = self._names[name].table.address
+        return tables
+
+    def _make_room(self, field: int) -> None:
+        """For the names of a field."""
+        (name,) = [name for name, place in TEXTS.items() if place == field]
+        self._names[name].table.grow(len(self._interned.key(self._known)))
+
+    def _decode(self, number: int) -> None:
+        """A key that compiled code does not read."""
+        try:
+            key = decode_key(self._interned.key(number))
+        except DecodeError:
+            return
+        fields, line = key.data, self.table[number]
+        has_partition = hasattr(fields, "partition")
+        line[K.FLAGS] = Flag.CLEAN * (not key.notes and not key.trailing) | Flag.PARTITION * has_partition
+        line[K.RECORD_TYPE] = key.type.id
+        line[K.PARTITION] = getattr(fields, "partition", NULL)
+        group = fields.group if hasattr(fields, "group") else fields.group_id
+        values = {"record_name": key.type.name, "group": group}
+        for name, place in TEXTS.items():
+            text = values[name] if name in values else getattr(fields, name, None)
+            if text is not None:
+                line[place] = self._names[name].number(shown(text))

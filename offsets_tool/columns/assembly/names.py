@@ -1,0 +1,53 @@
+"""Texts that repeat, as numbers into a dictionary that only grows: group and topic names, layouts, reasons."""
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.assembly.arrays import column, texts
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.lane.interned import FULL, Interned, number_of
+
+Array = np.ndarray[Any, Any]
+
+NULL: Final = -1
+
+
+class Names:
+    """Distinct texts in the order in which they came. Compiled code adds to `table`, in UTF-8."""
+
+    def __init__(self, *known: str) -> None:
+        self.table = Interned(keys=1 << 6, arena=1 << 12, topic_ids=1)
+        self._numbers: dict[str, int] = {}
+        self._values: pa.Array = pa.array([], pa.string())
+        for text in known:
+            self.number(text)
+
+    def number(self, text: str | None) -> int:
+        """The number of a text, added if it is new; NULL for None."""
+        if text is None:
+            return NULL
+        if text not in self._numbers:
+            self._numbers[text] = self._added(text.encode())
+        return self._numbers[text]
+
+    def _added(self, data: bytes) -> int:
+        held = np.frombuffer(data or b"\0", np.uint8)
+        number: int = number_of(self.table.address, address(held), len(data))
+        if number == FULL:
+            self.table.grow(len(data))
+            return self._added(data)
+        return number
+
+    def column(self, numbers: Array) -> pa.DictionaryArray:
+        """Numbers, int32, which the column keeps, as a dictionary-encoded column; NULL is null."""
+        has_null = len(numbers) > 0 and numbers.min() < 0
+        indices = column(pa.int32(), numbers, numbers >= 0 if has_null else None)
+        return pa.DictionaryArray.from_arrays(indices, self._dictionary(), safe=False)
+
+    def _dictionary(self) -> pa.Array:
+        if len(self._values) != len(self.table):
+            starts, data = self.table.spans()
+            self._values = texts(pa.string(), starts.astype(np.int32), data)
+        return self._values

@@ -1,0 +1,30 @@
+"""Topic ids of the lane's tables as numbers of their texts; each text is made once."""
+
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from offsets_tool.columns.assembly.names import Names
+from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.wire.json import uuid_text
+
+Array = np.ndarray[Any, Any]
+
+
+class TopicIds:
+    """Of one set of tables."""
+
+    def __init__(self, interned: Interned, names: Names) -> None:
+        self._interned = interned
+        self._names = names
+        self._numbers: Array = np.empty(0, np.int32)
+
+    def numbers(self) -> Array:
+        """For each topic id the number of its text, int32."""
+        known, count = len(self._numbers), self._interned.topic_id_count
+        if known < count:
+            ids = (UUID(bytes=self._interned.topic_id(number)) for number in range(known, count))
+            more = np.array([self._names.number(uuid_text(topic_id)) for topic_id in ids], np.int32)
+            self._numbers = np.concatenate((self._numbers, more))
+        return self._numbers

@@ -1,0 +1,191 @@
+"""Declarations compiled to small programs: what the kernel in values.py runs to turn a value's bytes into Kafka's JSON.
+
+One program for each record type, value version and newest layout, made from the same declaration as the reference reader, so that
+each rule about fields stays in one place. A declaration whose tags do not come last and in order has no program.
+"""
+
+from enum import IntEnum
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.wire.json import camel, render, to_json
+from offsets_tool.wire.schema import FieldSpec, Primitive, Schema, Shape, schema_of
+
+Array = np.ndarray[Any, Any]
+
+VERSIONS: Final = 5
+"""Value versions 0 to 4: a program's place is type * VERSIONS + version."""
+
+
+class Op(IntEnum):
+    """An instruction is four int64: the operation, and up to three arguments."""
+
+    END = 0
+    LITERAL = 1
+    """Write so many bytes from a place in the pool."""
+    INT8 = 2
+    INT16 = 3
+    UINT16 = 4
+    INT32 = 5
+    INT64 = 6
+    UUID = 7
+    STRING = 8
+    """Arguments: flexible, nullable."""
+    BYTES = 9
+    ARRAY = 10
+    """Arguments: flexible, nullable, instruction after its end. The element's instructions follow, then NEXT."""
+    NEXT = 11
+    """The end of an element."""
+    NULLABLE = 12
+    """A marker byte (or, flexible, a varint in a tag) that may mean null. Arguments: in a tag, instruction after the part."""
+    TAGS = 13
+    """How many tags there are. Argument: instruction after the section. TAG instructions follow, one for each known tag."""
+    TAG = 14
+    """A known tag. Arguments: its number, its first instruction, how far the section goes."""
+    TAG_END = 15
+    """The end of a tag's field. Arguments: place and size in the pool of the default's JSON, and the TAGS instruction."""
+
+
+_PRIMITIVES: Final = {
+    Primitive.INT8: Op.INT8,
+    Primitive.INT16: Op.INT16,
+    Primitive.UINT16: Op.UINT16,
+    Primitive.INT32: Op.INT32,
+    Primitive.INT64: Op.INT64,
+    Primitive.UUID: Op.UUID,
+}
+_WORDS: Final = 4
+
+
+class _Unsupported(Exception):
+    """The declaration has something that programs do not express."""
+
+
+class _Program:
+    """Instructions and literals of one program while it is made."""
+
+    def __init__(self, version: int, flexible: bool, pool: bytearray) -> None:
+        self.code: list[list[int]] = []
+        self._version = version
+        self._flexible = int(flexible)
+        self._pool = pool
+
+    def emit(self, op: Op, *arguments: int) -> int:
+        """Adds an instruction; returns its number."""
+        self.code.append([op, *arguments, *[0] * (3 - len(arguments))])
+        return len(self.code) - 1
+
+    def literal(self, text: str) -> None:
+        place, size = self._pooled(text)
+        self.emit(Op.LITERAL, place, size)
+
+    def _pooled(self, text: str) -> tuple[int, int]:
+        data = text.encode()
+        place = self._pool.find(data)
+        if place < 0:
+            place = len(self._pool)
+            self._pool += data
+        return place, len(data)
+
+    def structure(self, schema: Schema) -> None:
+        """An object: its untagged fields, then its tags."""
+        fields = [spec for spec in schema.fields if self._version in spec.versions]
+        tagged = [spec for spec in fields if spec.tag is not None]
+        untagged = [spec for spec in fields if spec.tag is None]
+        if fields != untagged + tagged or [spec.tag for spec in tagged] != sorted(
+            spec.tag or 0 for spec in tagged
+        ):
+            raise _Unsupported
+        for place, spec in enumerate(untagged):
+            self.literal(f'{"," if place else "{"}"{camel(spec.name)}":')
+            self.value(spec.shape)
+        if self._flexible:
+            self._tags(tagged)
+        self.literal("}")
+
+    def _tags(self, tagged: list[FieldSpec]) -> None:
+        section = self.emit(Op.TAGS)
+        entries = [self.emit(Op.TAG) for _ in tagged]
+        for entry, spec in zip(entries, tagged, strict=True):
+            self.code[entry] = [Op.TAG, spec.tag or 0, len(self.code), 0]
+            self.literal(f',"{camel(spec.name)}":')
+            self.value(spec.shape, in_tag=True)
+            # With the end of the name before it, so that only the whole of a value can be the default.
+            self.emit(Op.TAG_END, *self._pooled(f'":{_default_json(spec, self._version)}'), section)
+        self.code[section] = [Op.TAGS, len(self.code), len(tagged), 0]
+
+    def value(self, shape: Shape, *, in_tag: bool = False) -> None:
+        if shape.element is not None:
+            self._array(shape)
+        elif shape.part is not None:
+            self._part(shape, in_tag=in_tag)
+        elif shape.primitive in _PRIMITIVES:
+            self.emit(_PRIMITIVES[shape.primitive])
+        elif shape.primitive in (Primitive.STRING, Primitive.BYTES):
+            op = Op.STRING if shape.primitive is Primitive.STRING else Op.BYTES
+            self.emit(op, self._flexible, int(shape.nullable))
+        else:
+            raise _Unsupported
+
+    def _array(self, shape: Shape) -> None:
+        assert shape.element is not None
+        begin = self.emit(Op.ARRAY)
+        self.value(shape.element)
+        self.emit(Op.NEXT)
+        self.code[begin] = [Op.ARRAY, self._flexible, int(shape.nullable), len(self.code)]
+
+    def _part(self, shape: Shape, *, in_tag: bool) -> None:
+        assert shape.part is not None
+        begin = self.emit(Op.NULLABLE) if shape.nullable else None
+        self.structure(schema_of(shape.part))
+        if begin is not None:
+            self.code[begin] = [Op.NULLABLE, int(in_tag), len(self.code), 0]
+
+
+def _default_json(spec: FieldSpec, version: int) -> str:
+    """How the field's default would be printed: a tag that has it is left out by Kafka's converter."""
+    if spec.shape.part is not None and spec.default is not None:
+        return render(to_json(spec.default, version))
+    if spec.shape.element is not None:
+        return "[]" if spec.default == () else "null"
+    if not isinstance(spec.default, int):
+        raise _Unsupported
+    return str(spec.default)
+
+
+@cache
+def programs() -> tuple[Array, Array, Array]:
+    """All programs: instructions, where each program begins (-1 for none), and the pool of literals."""
+    code: list[list[int]] = []
+    starts = np.full((max(RECORD_TYPES) + 1) * VERSIONS, -1, np.int64)
+    pool = bytearray()
+    for record_type in RECORD_TYPES.values():
+        schema = schema_of(record_type.layouts[0].value)
+        for version in range(VERSIONS):
+            if record_type.id <= 1 or version not in schema.versions:
+                continue
+            program = _Program(version, version in schema.flexible, pool)
+            try:
+                program.structure(schema)
+            except _Unsupported:
+                continue
+            program.emit(Op.END)
+            starts[record_type.id * VERSIONS + version] = len(code)
+            code += _relocated(program.code, len(code))
+    return np.array(code, np.int64), starts, np.frombuffer(bytes(pool), np.uint8)
+
+
+_TARGETS: Final = {Op.ARRAY: 3, Op.NULLABLE: 2, Op.TAGS: 1, Op.TAG: 2, Op.TAG_END: 3}
+"""Which argument of an instruction is the number of another."""
+
+
+def _relocated(code: list[list[int]], by: int) -> list[list[int]]:
+    moved = [list(instruction) for instruction in code]
+    for instruction in moved:
+        target = _TARGETS.get(Op(instruction[0]))
+        if target is not None:
+            instruction[target] += by
+    return moved

@@ -1,0 +1,265 @@
+"""One file's bytes through the lane: chunks of rows where it reads, and the reference reader's answers where it declines.
+
+What comes out is what the reference reader gives for the same bytes, in the same order. A chunk's tables are filled again for the
+next one, so a chunk is used up before the next is asked for.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.lane.headers import read_headers
+from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.columns.lane.layout import (
+    CAPACITY,
+    CHUNK_BYTES,
+    LONGEST_BATCH,
+    B,
+    Bit,
+    R,
+    new_table,
+)
+from offsets_tool.columns.lane.records import TABLES_FULL, read_records
+from offsets_tool.errors import DecodeError
+from offsets_tool.log.batches.batch import read_content
+from offsets_tool.log.batches.compression import inflate
+from offsets_tool.log.batches.header import CODECS, LOG_OVERHEAD, MAGIC_AT, SHORTEST_HEADER
+from offsets_tool.log.batches.limits import LIMITS, Limits
+from offsets_tool.log.batches.places import NONE_MISPLACED, Bounds
+from offsets_tool.log.batches.walk import Walker
+from offsets_tool.log.holes import Fetch, all_there
+from offsets_tool.rows import Batch, BatchRead, Unreadable
+
+Array = np.ndarray[Any, Any]
+
+_AHEAD: Final = CHUNK_BYTES + (1 << 20)
+"""Bytes that are fetched at once: no chunk goes further, but for batches larger than brokers write."""
+
+_KEYS_KEPT: Final = (1 << 20) - CAPACITY
+"""Distinct keys after which the tables begin anew: what keeps memory flat when every key is new."""
+
+_KEY_BYTES_KEPT: Final = 64 << 20
+"""And their bytes, where keys are long."""
+
+_TOPIC_IDS_KEPT: Final = 1 << 16
+"""And topic ids: they are looked for one by one."""
+
+
+class Chunk(NamedTuple):
+    """Batches and their records, by field (layout.B and layout.R), with the bytes that places of values count in."""
+
+    batches: Array
+    records: Array
+    data: Array
+    interned: Interned
+
+    @property
+    def start(self) -> int:
+        """Where its first batch begins in the file."""
+        return int(self.batches[B.POSITION, 0])
+
+    @property
+    def end(self) -> int:
+        """Where its last batch ends."""
+        return int(self.batches[B.POSITION, -1] + self.batches[B.SIZE, -1])
+
+
+Read = Chunk | BatchRead | Unreadable
+
+
+class Lane:
+    """Reads one buffer. Lanes that are read one after another may share `interned`: keys repeat across files."""
+
+    def __init__(
+        self,
+        data: memoryview,
+        source: str,
+        log_partition: int | None,
+        interned: Interned | None = None,
+        limits: Limits = LIMITS,
+        *,
+        verify: bool = True,
+        fetch: Fetch = all_there,
+    ) -> None:
+        """`fetch` is asked for what is not in memory anyway.
+
+        `verify=False` also reads the records of batches whose checksum is wrong; they are the reference's.
+        """
+        self._view = data
+        self._data: Array = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
+        self._source = source
+        self._log_partition = log_partition
+        self._limits = limits
+        self._verify = verify
+        self._fetch = fetch
+        self._walker = Walker(data, source, verify=verify, fetch=fetch)
+        self._batches = new_table(B)
+        self._records = new_table(R)
+        self.interned = interned or Interned()
+        self.verdict = NONE_MISPLACED
+        """Which batches cannot stand where they say: these are the reference's."""
+
+    def are_in_order(self, bounds: Bounds) -> bool:
+        """Whether every batch can stand where it says; False too where only the reference can tell."""
+        reached, position, size = (bounds.begin or 0) - 1, 0, len(self._view)
+        while position < size:
+            there = self._fetched(position)
+            count = read_headers(address(self._data), there, position, there, address(self._batches))
+            if not count:
+                items = list(self._references(position, size))
+                # Wrappers of magic 0 and 1 keep their first offset inside.
+                if any(isinstance(item, Batch) and item.crc_valid for item in items):
+                    return False
+                position = items[-1].position + items[-1].size
+                continue
+            batches = self._batches[:, :count]
+            first, last = batches[B.BASE_OFFSET], batches[B.LAST_OFFSET]
+            if first[0] <= reached or (first[1:] <= last[:-1]).any():
+                return False
+            reached, position = int(last[-1]), int(batches[B.POSITION, -1] + batches[B.SIZE, -1])
+        return reached < bounds.end
+
+    def read(self, start: int = 0, end: int | None = None) -> Iterator[Read]:
+        """The batches that begin from `start`, where one begins, to `end`; by default all."""
+        position, end = start, len(self._view) if end is None else end
+        while position < end:
+            if self._know_too_much():
+                self.interned = Interned()
+            there = self._fetched(position)
+            sound = self.verdict.next_from(position, min(end, there))
+            count = read_headers(address(self._data), there, position, sound, address(self._batches))
+            if count:
+                count = self._of_one_kind(count)
+                position = int(self._batches[B.POSITION, count - 1] + self._batches[B.SIZE, count - 1])
+                yield from self._chunks(count)
+            else:
+                for item in self._references(position, end):
+                    yield self._by_reference(item)
+                    position = item.position + item.size
+
+    def _references(self, position: int, end: int) -> Iterator[Batch | Unreadable]:
+        """What the reference finds from `position` on, up to where the lane may go on."""
+        for item in self._walker.walk(position):
+            if item.position >= end:
+                return
+            yield item
+            if self._may_be_ours(item.position + item.size):
+                return
+
+    def _fetched(self, position: int) -> int:
+        """Up to where the bytes from a position on are in memory, for what is read at once: the next batches, at least one."""
+        holes = self._fetch(position, position + LOG_OVERHEAD)
+        claimed = int.from_bytes(self._view[position + 8 : position + LOG_OVERHEAD], "big") + LOG_OVERHEAD
+        reach = max(_AHEAD, claimed if claimed <= LONGEST_BATCH else 0)
+        there = min(position + reach, len(self._view))
+        holes = holes or self._fetch(position, there)
+        return holes[0].start if holes else there
+
+    def _know_too_much(self) -> bool:
+        known = self.interned
+        return (
+            len(known) > _KEYS_KEPT
+            or known.key_bytes > _KEY_BYTES_KEPT
+            or known.topic_id_count > _TOPIC_IDS_KEPT
+        )
+
+    def _may_be_ours(self, position: int) -> bool:
+        self._fetch(position, position + SHORTEST_HEADER)
+        return position + MAGIC_AT < len(self._view) and self._view[position + MAGIC_AT] == 2
+
+    def _by_reference(self, item: Batch | Unreadable) -> BatchRead | Unreadable:
+        if isinstance(item, Unreadable):
+            return item
+        return read_content(
+            self._view,
+            item,
+            self._source,
+            self._log_partition,
+            verify=self._verify,
+            limits=self._limits,
+            misplacement=self.verdict.get(item.position),
+        )
+
+    def _of_one_kind(self, count: int) -> int:
+        """How many of the first batches are all compressed, or none of them."""
+        compressed = self._batches[B.ATTRIBUTES, :count] & Bit.CODEC != 0
+        changes = np.flatnonzero(compressed != compressed[0])
+        return int(changes[0]) if len(changes) else count
+
+    def _chunks(self, count: int) -> Iterator[Read]:
+        first = 0
+        while first < count:
+            data, last = self._data, count
+            if self._batches[B.ATTRIBUTES, first] & Bit.CODEC:
+                data, last = self._inflated(first, count)
+            yield from self._read_rows(data, first, last)
+            first = last
+
+    def _inflated(self, first: int, count: int) -> tuple[Array, int]:
+        """Content of the batches from `first` on, as many as may be held at once, and the batch after the last of them."""
+        parts: list[bytes] = []
+        held, number = 0, first
+        while number < count and held < CHUNK_BYTES:
+            content = self._content(number)
+            self._batches[B.BODY_START, number] = held
+            held += len(content)
+            self._batches[B.BODY_END, number] = held
+            parts.append(content)
+            number += 1
+        # One alone may be long, and need not be copied.
+        return np.frombuffer((parts[0] if len(parts) == 1 else b"".join(parts)) or b"\0", np.uint8), number
+
+    def _content(self, number: int) -> bytes:
+        """A batch's decompressed records; nothing where the batch is the reference's, which it then is by its count."""
+        start, end = (int(self._batches[field, number]) for field in (B.BODY_START, B.BODY_END))
+        if start == end:
+            return b""
+        size = int(self._batches[B.SIZE, number])
+        codec = CODECS[int(self._batches[B.ATTRIBUTES, number]) & Bit.CODEC]
+        try:
+            content = inflate(codec, self._view[start:end], self._limits.content(size))
+        except DecodeError:
+            content = b""
+        if not content or len(content) > LONGEST_BATCH:
+            # An empty batch with content, or one that cannot be inflated: one record more than there is declines it.
+            content = b""
+            self._batches[B.COUNT, number] = max(1, self._batches[B.COUNT, number])
+        return content
+
+    def _read_rows(self, data: Array, first: int, last: int) -> Iterator[Read]:
+        """Batches first to last as chunks, and by the reference those that compiled code declines."""
+        row, start = 0, first
+        while first < last:
+            number, row, why = read_records(
+                address(data),
+                address(self._batches),
+                first,
+                last,
+                self.interned.address,
+                address(self._records),
+                row,
+            )
+            if why == TABLES_FULL:
+                self.interned.grow(
+                    int(self._batches[B.BODY_END, number] - self._batches[B.BODY_START, number])
+                )
+                first = number
+                continue
+            if number > start:
+                yield self._chunk(data, start, number, row)
+            if number < last:
+                yield self._declined(number)
+                number += 1
+            first = start = number
+            row = 0
+
+    def _chunk(self, data: Array, start: int, number: int, row: int) -> Chunk:
+        records = self._records[:, :row]
+        records[R.BATCH] -= start
+        return Chunk(self._batches[:, start:number], records, data, self.interned)
+
+    def _declined(self, number: int) -> BatchRead | Unreadable:
+        item = next(self._walker.walk(int(self._batches[B.POSITION, number])))
+        return self._by_reference(item)

@@ -1,0 +1,119 @@
+"""Compiled: an OffsetCommitValue of any version, and the end-of-transaction marker.
+
+What is not exactly that stays the reference's.
+"""
+
+from typing import Final
+
+from offsets_tool.columns.jit.machine import big_i16, big_i32, big_i64, load_u8, step
+from offsets_tool.columns.jit.utf8 import is_ascii, is_utf8, looks_escaped
+from offsets_tool.columns.lane.interned import NO_TOPIC_ID, topic_id_number
+from offsets_tool.columns.lane.layout import Kind, R, get, put
+
+# Compiled code takes plain integers.
+_KEY: Final = int(R.KEY)
+_KIND: Final = int(R.KIND)
+_VALUE_VERSION: Final = int(R.VALUE_VERSION)
+_COMMITTED_OFFSET: Final = int(R.COMMITTED_OFFSET)
+_LEADER_EPOCH: Final = int(R.LEADER_EPOCH)
+_METADATA_START: Final = int(R.METADATA_START)
+_METADATA_SIZE: Final = int(R.METADATA_SIZE)
+_COMMIT_TIMESTAMP: Final = int(R.COMMIT_TIMESTAMP)
+_EXPIRE_TIMESTAMP: Final = int(R.EXPIRE_TIMESTAMP)
+_TOPIC_ID: Final = int(R.TOPIC_ID)
+_REFERENCE: Final = int(Kind.REFERENCE)
+_COMMIT: Final = int(Kind.COMMIT)
+_COMMIT_IN_UTF8: Final = int(Kind.COMMIT_IN_UTF8)
+_MARKER: Final = int(Kind.MARKER)
+
+_SHORTEST: Final = 20
+_SHORTEST_FLEXIBLE: Final = 24
+
+
+@step
+def read_plain(data: int, start: int, size: int, version: int, records: int, row: int) -> None:
+    """Versions 0 to 3, if the value at data + start is exactly one."""
+    if size < _SHORTEST:
+        return
+    metadata = start + (16 if version == 3 else 12)
+    metadata_size = big_i16(data + metadata - 2)
+    after = metadata + metadata_size
+    if metadata_size < 0 or after + (16 if version == 1 else 8) != start + size:
+        return
+    kind = _kind(data + metadata, metadata_size)
+    if kind == _REFERENCE:
+        return
+    leader_epoch = big_i32(data + start + 10) if version == 3 else -1
+    expire_timestamp = big_i64(data + after + 8) if version == 1 else -1
+    put(records, _KIND, row, kind)
+    _fill(data, start, metadata, metadata_size, records, row)
+    put(records, _LEADER_EPOCH, row, leader_epoch)
+    put(records, _EXPIRE_TIMESTAMP, row, expire_timestamp)
+    put(records, _TOPIC_ID, row, NO_TOPIC_ID)
+
+
+@step
+def read_flexible(data: int, start: int, size: int, tables: int, records: int, row: int) -> bool:
+    """Version 4, if the value is exactly one: compact metadata, and at most tag 0, the topic's id.
+
+    False when the table of topic ids is full.
+    """
+    if size < _SHORTEST_FLEXIBLE:
+        return True
+    metadata = start + 15
+    length = load_u8(data + metadata - 1)
+    if length >= 0x80:
+        second = load_u8(data + metadata)
+        metadata += 1
+        if second >= 0x80:
+            return True
+        length = (length & 0x7F) | (second << 7)
+    tags, end = metadata + length + 7, start + size
+    if length == 0 or tags >= end:
+        return True
+    kind = _kind(data + metadata, length - 1)
+    if kind == _REFERENCE:
+        return True
+    topic_id = NO_TOPIC_ID
+    if tags + 19 == end and big_i16(data + tags) == 0x100 and load_u8(data + tags + 2) == 16:
+        topic_id = topic_id_number(tables, get(records, _KEY, row), data + tags + 3)
+        if topic_id < 0:
+            return False
+    elif tags + 1 != end or load_u8(data + tags) != 0:
+        return True
+    put(records, _KIND, row, kind)
+    _fill(data, start, metadata, length - 1, records, row)
+    put(records, _LEADER_EPOCH, row, big_i32(data + start + 10))
+    put(records, _EXPIRE_TIMESTAMP, row, -1)
+    put(records, _TOPIC_ID, row, topic_id)
+    return True
+
+
+@step
+def _fill(data: int, start: int, metadata: int, size: int, records: int, row: int) -> None:
+    put(records, _COMMITTED_OFFSET, row, big_i64(data + start + 2))
+    put(records, _METADATA_START, row, metadata)
+    put(records, _METADATA_SIZE, row, size)
+    put(records, _COMMIT_TIMESTAMP, row, big_i64(data + metadata + size))
+
+
+@step
+def _kind(metadata: int, size: int) -> int:
+    """Text with a fault is the reference's, which says where it is, and text that it shows otherwise."""
+    if looks_escaped(metadata, size):
+        return _REFERENCE
+    if is_ascii(metadata, size):
+        return _COMMIT
+    return _COMMIT_IN_UTF8 if is_utf8(metadata, size) else _REFERENCE
+
+
+@step
+def read_marker(key: int, key_size: int, value: int, value_size: int, records: int, row: int) -> None:
+    """COMMIT or ABORT, of versions that are not negative; key and value by address."""
+    if key_size < 4 or value_size < 6 or big_i16(key) < 0 or big_i16(value) < 0:
+        return
+    type_id = big_i16(key + 2)
+    if type_id == 0 or type_id == 1:
+        put(records, _KIND, row, _MARKER)
+        put(records, _VALUE_VERSION, row, type_id)
+        put(records, _LEADER_EPOCH, row, big_i32(value + 2))

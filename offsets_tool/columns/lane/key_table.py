@@ -1,0 +1,182 @@
+"""Compiled: the table of what distinct keys say, filled from their bytes, and columns of rows picked from it.
+
+Reads keys that are exactly texts, in faultless UTF-8 that is shown as it is, and perhaps a partition. Others are the reference
+decoder's.
+"""
+
+from enum import IntEnum
+from typing import Any, Final
+
+from offsets_tool.columns.jit.machine import (
+    big_i16,
+    big_i32,
+    compiled,
+    load_i32,
+    load_i64,
+    load_u8,
+    step,
+    store_i32,
+    store_u8,
+)
+from offsets_tool.columns.jit.utf8 import is_utf8, looks_escaped
+from offsets_tool.columns.lane.interned import FULL, key_at, key_number, key_size
+from offsets_tool.columns.lane.layout import Kind, R, get
+
+
+class K(IntEnum):
+    """Fields of a key, each int32; texts are numbers of names, or -1 for none."""
+
+    FLAGS = 0
+    RECORD_TYPE = 1
+    PARTITION = 2
+    RECORD_NAME = 3
+    GROUP = 4
+    TOPIC = 5
+    MEMBER_ID = 6
+    REGULAR_EXPRESSION = 7
+
+
+class Flag(IntEnum):
+    """Bits of FLAGS."""
+
+    CLEAN = 1
+    """The key decodes without a problem."""
+    PARTITION = 2
+    """It has a partition."""
+
+
+ENTRY: Final = 4 * len(K)
+"""Bytes of a key in the table."""
+
+SHAPE: Final = 4
+"""int64 that tell how the keys of a record type are read: its name's number, and up to three fields in their order, then -1."""
+
+# Compiled code takes plain integers.
+_RECORD_TYPE: Final = 4 * int(K.RECORD_TYPE)
+_PARTITION: Final = int(K.PARTITION)
+_RECORD_NAME: Final = 4 * int(K.RECORD_NAME)
+_CLEAN: Final = int(Flag.CLEAN)
+_HAS_PARTITION: Final = int(Flag.PARTITION)
+_KEY: Final = int(R.KEY)
+_KIND: Final = int(R.KIND)
+_REFERENCE: Final = int(Kind.REFERENCE)
+_COMMIT: Final = int(Kind.COMMIT)
+_MARKER: Final = int(Kind.MARKER)
+_COMMIT_IN_UTF8: Final = int(Kind.COMMIT_IN_UTF8)
+
+_NONE: Final = -1
+
+
+@compiled
+def read_keys(keys: int, first: int, last: int, table: int, shapes: int, types: int, names: int) -> Any:
+    """Fills `table` for the interned `keys` from `first` to `last`; returns the one it stopped before, and why.
+
+    That is FULL - field when a field's table of names has no more room, else a key that is not read here, which is left with no
+    flag set.
+    `shapes` tells of each of so many record types its SHAPE fields, and `names` of each field its table, int64.
+    """
+    for number in range(first, last):
+        entry = table + number * ENTRY
+        found = _read_key(key_at(keys, number), key_size(keys, number), entry, shapes, types, names)
+        if found != _CLEAN:
+            return number, found
+    return last, _CLEAN
+
+
+@step
+def _read_key(at: int, size: int, entry: int, shapes: int, types: int, names: int) -> int:
+    """CLEAN if the key is read, 0 if it is not, below FULL if there is no room for a name."""
+    _forget(entry)
+    record_type = big_i16(at) if size >= 2 else _NONE
+    if record_type < 0 or record_type >= types:
+        return 0
+    shape = shapes + 8 * SHAPE * record_type
+    if not _is_whole(at + 2, at + size, shape):
+        return 0
+    store_i32(entry + _RECORD_TYPE, record_type)
+    store_i32(entry + _RECORD_NAME, load_i64(shape))
+    flags, at = _CLEAN, at + 2
+    for place in range(1, SHAPE):
+        field = load_i64(shape + 8 * place)
+        if field == _PARTITION:
+            store_i32(entry + 4 * field, big_i32(at))
+            flags |= _HAS_PARTITION
+        elif field != _NONE:
+            text_size = big_i16(at)
+            number = key_number(load_i64(names + 8 * field), at + 2, text_size)
+            if number == FULL:
+                return FULL - field  # type: ignore[no-any-return]
+            store_i32(entry + 4 * field, number)
+            at += 2 + text_size
+    store_i32(entry, flags)
+    return _CLEAN
+
+
+@step
+def _is_whole(at: int, end: int, shape: int) -> bool:
+    """Whether the bytes are exactly the fields of this shape; a shape without fields has none."""
+    if load_i64(shape + 8) == _NONE:
+        return False
+    for place in range(1, SHAPE):
+        field = load_i64(shape + 8 * place)
+        if field == _PARTITION:
+            at += 4
+        elif field != _NONE:
+            at = _text_end(at, end)
+            if at == 0:
+                return False
+    return at == end
+
+
+@step
+def _forget(entry: int) -> None:
+    store_i32(entry, 0)
+    for place in range(4, ENTRY, 4):
+        store_i32(entry + place, _NONE)
+
+
+@step
+def _text_end(at: int, end: int) -> int:
+    """Where the text ends whose length is at this address; 0 if it is null, too long, has a fault or is shown otherwise."""
+    if at + 2 > end:
+        return 0
+    size = big_i16(at)
+    if size < 0 or size > end - at - 2 or not is_utf8(at + 2, size) or looks_escaped(at + 2, size):
+        return 0
+    return at + 2 + size  # type: ignore[no-any-return]
+
+
+@compiled
+def sort_out(records: int, rows: int, table: int, kinds: int) -> int:
+    """Writes each row's kind as a byte; returns how many are the reference decoder's.
+
+    Records without a clean key are the reference's. In which letters a commit's metadata is makes no difference from here on.
+    """
+    left = 0
+    for row in range(rows):
+        kind, key = get(records, _KIND, row), get(records, _KEY, row)
+        if kind == _COMMIT_IN_UTF8:
+            kind = _COMMIT
+        if kind != _MARKER and (key < 0 or not load_i32(table + key * ENTRY) & _CLEAN):
+            kind = _REFERENCE
+        left += kind == _REFERENCE
+        store_u8(kinds + row, kind)
+    return left
+
+
+@compiled
+def pick_keys(records: int, rows: int, kinds: int, table: int, columns: int, line: int) -> None:
+    """Writes the fields of each row's key to `columns`, int32, `line` rows from one field to the next.
+
+    Rows that are the reference's or markers have no fields.
+    """
+    for row in range(rows):
+        out, kind = columns + 4 * row, load_u8(kinds + row)
+        if kind == _REFERENCE or kind == _MARKER:
+            store_i32(out, 0)
+            for field in range(1, 8):
+                store_i32(out + 4 * line * field, _NONE)
+        else:
+            entry = table + get(records, _KEY, row) * ENTRY
+            for field in range(8):
+                store_i32(out + 4 * line * field, load_i32(entry + 4 * field))

@@ -1,0 +1,111 @@
+"""Where compiled code puts what it reads: tables of int64, one line a field, one column a batch or a record.
+
+A table's capacity is fixed, so that a cell's address is its field's and its column's number. Places of keys, values and metadata
+are bytes of the buffer that the records were read from: the file, or the chunk's decompressed content.
+"""
+
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+
+from offsets_tool.columns.jit.machine import load_cell, store_cell
+
+Array = np.ndarray[Any, Any]
+
+CAPACITY: Final = 1 << 15
+"""Batches or records of one chunk. A batch of more records is the reference's."""
+
+CHUNK_BYTES: Final = 8 << 20
+"""Batches of one chunk are no more once they have so many bytes, as they lie in the file and decompressed: memory stays flat
+where values are large."""
+
+LONGEST_BATCH: Final = 64 << 20
+"""A batch of more bytes, in the file or decompressed, is the reference's: so no column of a chunk goes beyond Arrow's 2 GiB, though
+JSON may take twenty times the bytes of its value."""
+
+_LINE: Final = CAPACITY + 40
+"""Cells from one field to the next. Not a power of two: then the same column of all fields would compete for one place in the
+caches."""
+
+
+class B(IntEnum):
+    """Fields of a batch: headers of magic 2 whose checksum is right."""
+
+    POSITION = 0
+    SIZE = 1
+    BASE_OFFSET = 2
+    LAST_OFFSET = 3
+    ATTRIBUTES = 4
+    BASE_TIMESTAMP = 5
+    MAX_TIMESTAMP = 6
+    PRODUCER_ID = 7
+    PRODUCER_EPOCH = 8
+    BASE_SEQUENCE = 9
+    PARTITION_LEADER_EPOCH = 10
+    CRC = 11
+    COUNT = 12
+    BODY_START = 13
+    BODY_END = 14
+
+
+class Bit(IntEnum):
+    """Bits of a batch's ATTRIBUTES."""
+
+    CODEC = 7
+    LOG_APPEND_TIME = 8
+    TRANSACTIONAL = 16
+    CONTROL = 32
+    DELETE_HORIZON = 64
+
+
+class R(IntEnum):
+    """Fields of a record, and of the commit that it is."""
+
+    BATCH = 0
+    LOG_OFFSET = 1
+    TIMESTAMP = 2
+    KEY = 3
+    VALUE_START = 4
+    VALUE_SIZE = 5
+    KIND = 6
+    VALUE_VERSION = 7
+    COMMITTED_OFFSET = 8
+    LEADER_EPOCH = 9
+    METADATA_START = 10
+    METADATA_SIZE = 11
+    COMMIT_TIMESTAMP = 12
+    EXPIRE_TIMESTAMP = 13
+    TOPIC_ID = 14
+
+
+class Kind(IntEnum):
+    """What a record is to the lane."""
+
+    REFERENCE = 0
+    """The reference decoder reads it: another kind, a version or a text that the lane leaves alone."""
+    COMMIT = 1
+    """An offset commit, read completely."""
+    TOMBSTONE = 2
+    """A null value."""
+    MARKER = 3
+    """COMMIT or ABORT: VALUE_VERSION has the type's number, LEADER_EPOCH the coordinator's epoch."""
+    JSON = 4
+    """Another kind, whose value a program has printed; known only while a chunk's rows are made."""
+    COMMIT_IN_UTF8 = 5
+    """An offset commit, read completely, whose metadata is UTF-8 and not only ASCII."""
+
+
+NO_KEY: Final = -1
+
+
+def new_table(fields: type[IntEnum]) -> Array:
+    """An empty table of batches or records."""
+    return np.empty((len(fields), _LINE), np.int64)
+
+
+get: Final = load_cell(_LINE)
+"""`get(table, field, column)`: a cell of the table at this address."""
+
+put: Final = store_cell(_LINE)
+"""`put(table, field, column, value)`: sets it."""

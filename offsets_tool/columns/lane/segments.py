@@ -1,0 +1,59 @@
+"""Whole segments through the lane, one after another: all that is read is told to the ledger, and keys of one file serve the next.
+
+Knows nothing of what becomes of a chunk, but that it is used up before the next is asked for.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from offsets_tool.columns.lane.chunks import Chunk, Lane
+from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.columns.lane.sums import run_of
+from offsets_tool.log.ledger import BatchRun, Ledger
+from offsets_tool.log.segment import SegmentReading
+from offsets_tool.rows import BatchRead, Unreadable
+
+
+class ChunkRead(NamedTuple):
+    """A chunk, and its batches as the ledger took them."""
+
+    chunk: Chunk
+    run: BatchRun
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.chunk.end - self.chunk.start
+
+
+class SegmentReader:
+    """Reads one segment after another."""
+
+    def __init__(self) -> None:
+        self._interned: Interned | None = None
+
+    def read(
+        self, reading: SegmentReading, ledger: Ledger, *, verify: bool = True
+    ) -> Iterator[ChunkRead | BatchRead | Unreadable]:
+        """The whole segment that `reading` is of; outcomes of records are the caller's to count."""
+        segment = reading.segment
+        lane = Lane(
+            reading.data,
+            segment.source,
+            segment.log_partition,
+            self._interned,
+            reading.limits,
+            verify=verify,
+            fetch=reading.fetch,
+        )
+        lane.verdict = reading.verdict(lane.are_in_order)
+        for item in lane.read():
+            if isinstance(item, Chunk):
+                run = run_of(item)
+                ledger.add_run(run)
+                yield ChunkRead(item, run)
+                continue
+            ledger.add(item)
+            yield item
+        self._interned = lane.interned
+        reading.finish()

@@ -1,0 +1,54 @@
+"""Classic groups' records that another record of the group replaces before anything else happens to it: the state never shows them.
+
+One record is the whole group (replay.classic), so that of several in a row only the last makes a difference to what comes after.
+What replay would say on the way (a generation that goes back) is not said. Knows nothing of other kinds of groups.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.columns.replay.plain_commits import numbers
+from offsets_tool.columns.replay.row_events import encoded
+
+Array = np.ndarray[Any, Any]
+
+_GROUP_METADATA: Final = 2
+_NO_GROUP: Final = -1
+_FIRST_JOIN: Final = '{"protocolType":"","generation":0,'
+"""How the JSON of a group begins that only a new coordinator writes (replay.rules)."""
+
+
+def are_replaced(rows: pa.RecordBatch, *, proved: bool) -> Array:
+    """Which of these rows, all that are no plain commits, need not be replayed.
+
+    What would prove the new coordinator stays, until it is `proved`.
+    """
+    whole = _are_whole_groups(rows)
+    if not whole.any():
+        return whole
+    sequenced = numbers(rows.column("sequence"), -1) >= 0
+    if not proved:
+        starts = pc.starts_with(rows.column("value_json"), _FIRST_JOIN)
+        whole &= ~sequenced & ~pc.fill_null(starts, False).to_numpy(zero_copy_only=False)
+    batched = rows.column("base_offset").is_valid().to_numpy(zero_copy_only=False)
+    groups = numbers(encoded(rows.column("group")).indices, _NO_GROUP)
+    order = np.argsort(groups, kind="stable")
+    # Only by one that tells the same of its writer.
+    facts = np.stack((groups, sequenced, batched))[:, order]
+    alike = (facts[:, :-1] == facts[:, 1:]).all(axis=0)
+    replaced = np.zeros(len(whole), bool)
+    replaced[order[:-1]] = alike & whole[order[:-1]] & whole[order[1:]]
+    return replaced
+
+
+def _are_whole_groups(rows: pa.RecordBatch) -> Array:
+    """Readable values of type 2 outside of transactions."""
+    whole: Array = numbers(rows.column("record_type"), -1) == _GROUP_METADATA
+    for name, wanted in (("value_version", True), ("problem", False)):
+        whole &= rows.column(name).is_valid().to_numpy(zero_copy_only=False) == wanted
+    transactional = pc.fill_null(rows.column("is_transactional"), False).to_numpy(zero_copy_only=False)
+    whole &= ~transactional
+    return whole

@@ -1,0 +1,154 @@
+"""A partition replayed to a moment by rows: what PartitionMoment.replay does of each event, of runs of plain commits at once.
+
+Where the moment lies inside a batch of rows, they are cut there. Behind it only those are looked at that can tell something: keys
+not seen before, timestamps that come late, what is no plain commit. Decides nothing that as_of.snapshot does not.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.columns.differences import differences
+from offsets_tool.columns.reading import RowsRead
+from offsets_tool.columns.replay.held_commits import uuid_of
+from offsets_tool.columns.replay.plain_commits import are_plain, numbers
+from offsets_tool.columns.replay.row_events import RowEvents, encoded
+from offsets_tool.columns.replay.state import ColumnCoordinator, with_raw
+from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_classic
+from offsets_tool.replay.topic_names import TopicNames
+from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.wire.text import from_shown
+
+Array = np.ndarray[Any, Any]
+
+_MAGIC: Final = 2
+_NO_TIME: Final = int(np.iinfo(np.int64).min)
+"""Instead of a time where there is none: it is never past."""
+
+
+def replay_read(
+    moment: Moment, log_partition: int | None, reads: Iterable[RowsRead], *, begins: int = 0
+) -> None:
+    """As Moment.replay: all that a RowReader with `log` gives of one partition, in the order of its offsets."""
+    both = ((read.log, read.events) for read in reads)
+    rows = (with_raw(log, events) for log, events in both if log is not None and events is not None)
+    replay_rows(moment, log_partition, rows, begins=begins)
+
+
+def replay_rows(
+    moment: Moment, log_partition: int | None, batches: Iterable[pa.RecordBatch], *, begins: int = 0
+) -> None:
+    """As Moment.replay: all rows (columns.replay.state.COLUMNS) of one partition, in the order of their offsets."""
+    partition = moment.begin(log_partition, begins)
+    columns = ColumnMoment(partition, moment.names)
+    for rows in batches:
+        columns.replay(rows)
+    columns.settle()
+
+
+class ColumnMoment:
+    """One partition; its PartitionMoment is whole after `settle`."""
+
+    def __init__(self, moment: PartitionMoment, names: TopicNames) -> None:
+        self._moment = moment
+        self._names = names
+        self._coordinator = ColumnCoordinator(moment.coordinator, state_only=True)
+        self._events = RowEvents()
+
+    def replay(self, rows: pa.RecordBatch) -> None:
+        """Rows on both sides of the moment."""
+        times = _times(rows)
+        held = self._count_held(rows, times)
+        if held:
+            self._replay_held(rows.slice(0, held), times[:held])
+        if held < rows.num_rows:
+            self._see_after(rows.slice(held), times[held:])
+
+    def settle(self) -> None:
+        """Everything that counts is in the state."""
+        self._coordinator.settle()
+
+    def _count_held(self, rows: pa.RecordBatch, times: Array) -> int:
+        """How many of the rows count: the first ones, as Cut says of each."""
+        cut = self._moment.cut
+        if cut.end is not None:
+            past = np.flatnonzero(rows.column("log_offset").to_numpy() >= cut.end)
+        elif cut.time is not None:
+            past = np.flatnonzero(times > cut.time)
+        else:
+            return int(rows.num_rows)
+        return int(past[0]) if len(past) else int(rows.num_rows)
+
+    def _replay_held(self, rows: pa.RecordBatch, times: Array) -> None:
+        moment, cut, proof = self._moment, self._moment.cut, self._moment.proof
+        newest = int(times.max())
+        if newest != _NO_TIME and (cut.newest_timestamp is None or newest > cut.newest_timestamp):
+            cut.newest_timestamp = newest
+        proof.see_run(*_run(rows.column("log_offset").to_numpy()))
+        if proof.remembers:
+            proof.keys.update(_keys(rows)[0])
+        old = numbers(rows.column("magic"), _MAGIC) < _MAGIC
+        moment.proved_classic |= bool(old.any() and (old & are_plain(rows)).any())
+        self._learn_names(rows)
+        for event, changes in self._coordinator.replay_each(rows):
+            moment.see_changes(changes)
+            moment.proved_classic = moment.proved_classic or proves_classic(event)
+            proof.see_own(event)
+            self._names.learn(event)
+
+    def _see_after(self, rows: pa.RecordBatch, times: Array) -> None:
+        moment = self._moment
+        telling = ~are_plain(rows)
+        telling[0] = True
+        if moment.cut.time is not None:
+            telling |= (times <= moment.cut.time) & (times != _NO_TIME)
+        if not moment.proved_later:
+            telling |= numbers(rows.column("value_version"), -1) == TOPIC_ID_VERSION
+        keys, first = _keys(rows)
+        telling[
+            [place for key, place in zip(keys, first.tolist(), strict=True) if key not in moment.proof.keys]
+        ] = True
+        self._learn_names(rows)
+        for event in self._events.events(rows, np.flatnonzero(telling)):
+            self._names.learn(event)
+            moment.replay(event)
+
+    def _learn_names(self, rows: pa.RecordBatch) -> None:
+        """From commits that carry their topic's id."""
+        ids, topics = encoded(rows.column("topic_id")), encoded(rows.column("topic"))
+        if len(ids.dictionary) == 1 and uuid_of(ids.dictionary[0].as_py()) is None:
+            return
+        many = len(topics.dictionary) + 1
+        pairs = np.unique(numbers(ids.indices, -1).astype(np.int64) * many + numbers(topics.indices, -1))
+        for pair in pairs[pairs >= 0].tolist():
+            topic_id, topic = ids.dictionary[pair // many].as_py(), topics.dictionary[pair % many].as_py()
+            if (known := uuid_of(topic_id)) is not None:
+                self._names.learn_one(known, from_shown(topic))
+
+
+def _times(rows: pa.RecordBatch) -> Array:
+    """As as_of.timestamp_of: a record's time, else that of its commit, else _NO_TIME."""
+    times = rows.column("timestamp").to_numpy()
+    missing = times == NO_TIMESTAMP
+    if not missing.any():
+        return times  # type: ignore[no-any-return]
+    return np.where(missing, numbers(rows.column("commit_timestamp"), _NO_TIME), times)
+
+
+def _run(log_offsets: Array) -> tuple[int, int, int, int]:
+    """First and last offset, how many are missing between them, and the offset after the last that is."""
+    there = np.flatnonzero(log_offsets[1:] - 1 > log_offsets[:-1])
+    gaps = differences(log_offsets[there + 1] - 1, log_offsets[there])
+    proven_from = int(log_offsets[there[-1] + 1]) if len(there) else 0
+    return int(log_offsets[0]), int(log_offsets[-1]), sum(gaps.tolist()), proven_from
+
+
+def _keys(rows: pa.RecordBatch) -> tuple[list[bytes], Array]:
+    """The distinct raw keys of rows, and the place of the first row of each."""
+    keys = encoded(rows.column("key"))
+    codes, first = np.unique(numbers(keys.indices, -1), return_index=True)
+    there = codes >= 0
+    return keys.dictionary.take(pa.array(codes[there])).to_pylist(), first[there]

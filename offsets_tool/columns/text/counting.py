@@ -1,0 +1,67 @@
+"""Compiled: records counted by kind, type and version, and which keys they have; what is not read completely is left to others."""
+
+from typing import Final
+
+from offsets_tool.columns.jit.machine import compiled, load_i64, load_u8, store_i64, store_u8
+from offsets_tool.columns.lane.interned import FULL, key_at, key_number, key_size
+from offsets_tool.columns.lane.layout import Kind, R, get
+from offsets_tool.columns.text.key_kernel import plain_group
+
+LEFT: Final = -1
+
+TYPES: Final = 32
+"""More than there are record types; and more than value versions, and kinds of markers."""
+
+# Where counts are: first those of commits, by type and version.
+TOMBSTONES_AT: Final = TYPES * TYPES
+MARKERS_AT: Final = TOMBSTONES_AT + TYPES
+COUNTS: Final = MARKERS_AT + TYPES
+
+# Compiled code takes plain integers.
+_KIND: Final = int(R.KIND)
+_KEY: Final = int(R.KEY)
+_VALUE_VERSION: Final = int(R.VALUE_VERSION)
+_COMMIT: Final = int(Kind.COMMIT)
+_COMMIT_IN_UTF8: Final = int(Kind.COMMIT_IN_UTF8)
+_TOMBSTONE: Final = int(Kind.TOMBSTONE)
+_MARKER: Final = int(Kind.MARKER)
+
+
+@compiled
+def read_keys(keys: int, names: int, number: int, last: int, types: int, groups: int) -> int:
+    """Types and groups of plain keys; returns the key that there was no room for, or `last`."""
+    while number < last:
+        at = key_at(keys, number)
+        size = plain_group(at, key_size(keys, number))
+        if size >= 0:
+            group = key_number(names, at + 4, size)
+            if group == FULL:
+                break
+            store_i64(types + 8 * number, load_u8(at + 1))
+            store_i64(groups + 8 * number, group)
+        number += 1
+    return number
+
+
+@compiled
+def count_kinds(records: int, rows: int, types: int, seen: int, counts: int, left: int) -> int:
+    """Counts rows and marks their keys as seen; returns how many are left to others, whose numbers it writes."""
+    many = 0
+    for row in range(rows):
+        kind, key = get(records, _KIND, row), get(records, _KEY, row)
+        type_id = load_i64(types + 8 * key) if key >= 0 else LEFT
+        place = LEFT
+        if kind == _MARKER:
+            place = MARKERS_AT + get(records, _VALUE_VERSION, row)
+        elif kind == _TOMBSTONE and type_id >= 0:
+            place = TOMBSTONES_AT + type_id
+        elif (kind == _COMMIT or kind == _COMMIT_IN_UTF8) and type_id >= 0:
+            place = type_id * TYPES + get(records, _VALUE_VERSION, row)
+        if place < 0:
+            store_i64(left + 8 * many, row)
+            many += 1
+        else:
+            store_i64(counts + 8 * place, load_i64(counts + 8 * place) + 1)
+            if kind != _MARKER:
+                store_u8(seen + key, 1)
+    return many

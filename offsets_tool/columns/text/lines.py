@@ -1,0 +1,43 @@
+"""The lines of a chunk in their order, with the program of each."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from offsets_tool.columns.lane.chunks import Chunk
+from offsets_tool.columns.lane.layout import B, R
+from offsets_tool.columns.text.programs import REFUSED
+
+Array = np.ndarray[Any, Any]
+
+NO_RECORD: Final = -1
+
+
+class Lines:
+    """What is to be written, in order: programs, and the batches and records they are of; a batch's own line has no record."""
+
+    def __init__(
+        self,
+        chunk: Chunk,
+        of_batch: Array,
+        has_records: Array,
+        of_record: Array,
+        wanted: Array | None,
+        *,
+        with_batches: bool,
+    ) -> None:
+        batch = chunk.records[R.BATCH]
+        refused = of_batch[batch] == REFUSED
+        shown = has_records[batch] & ~refused
+        self.in_lane: Array = np.flatnonzero(shown & (of_record != REFUSED))
+        if wanted is not None:
+            # What has no program is the caller's to select.
+            shown &= wanted | (of_record == REFUSED)
+        records = np.flatnonzero(shown)
+        heads = np.flatnonzero(of_batch == REFUSED) if not with_batches else np.arange(len(of_batch))
+        first = np.cumsum(chunk.batches[B.COUNT]) - chunk.batches[B.COUNT]
+        # A batch's own line comes before its records.
+        order = np.argsort(np.concatenate((2 * records + 1, 2 * first[heads])), kind="stable")
+        self.batches: Array = np.concatenate((batch[records], heads))[order]
+        self.records: Array = np.concatenate((records, np.full(len(heads), NO_RECORD)))[order]
+        self.programs: Array = np.concatenate((of_record[records], of_batch[heads]))[order]

@@ -1,0 +1,57 @@
+"""Templates as programs for compiled code, one for each class that was asked for; what a class has in it is learned once."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.text.fields import NUMBERS, PER_RECORD
+from offsets_tool.columns.text.kernel import NUMBER_SIZE, SLACK, Op
+from offsets_tool.columns.text.template import Number, Piece, Template, Text
+
+Array = np.ndarray[Any, Any]
+
+REFUSED: Final = -1
+"""The number of a class's program that has none."""
+
+_TEXTS: Final = {
+    Text.KEY: Op.KEY,
+    Text.METADATA: Op.METADATA,
+    Text.TOPIC_ID: Op.TOPIC_ID,
+    Text.VALUE: Op.VALUE,
+}
+
+
+class Programs:
+    """Programs by number; their instructions and literals stay where they are."""
+
+    def __init__(self) -> None:
+        self._kept: list[Array] = []
+        self._entries: list[tuple[int, int, int]] = []
+        self.table: Array = np.zeros((1, 3), np.int64)
+
+    def add(self, template: Template | None) -> int:
+        """The number of a new program; REFUSED without a template."""
+        if template is None:
+            return REFUSED
+        code = np.array([self._instruction(piece) for piece in template] or np.empty((0, 3)), np.int64)
+        self._kept.append(code)
+        self._entries.append((address(code), len(code), _bound(template)))
+        self.table = np.array(self._entries, np.int64)
+        return len(self._entries) - 1
+
+    def _instruction(self, piece: Piece) -> tuple[int, int, int]:
+        if isinstance(piece, Number):
+            number = NUMBERS.index(piece.name)
+            return (Op.BATCH_NUMBER if number < PER_RECORD else Op.RECORD_NUMBER), number, 0
+        if isinstance(piece, Text):
+            return _TEXTS[piece], 0, 0
+        literal = np.frombuffer(piece + bytes(SLACK), np.uint8)
+        self._kept.append(literal)
+        return Op.LITERAL, address(literal), len(piece)
+
+
+def _bound(template: Sequence[Piece]) -> int:
+    sizes = (len(piece) if isinstance(piece, bytes) else NUMBER_SIZE for piece in template)
+    return sum(sizes) + SLACK

@@ -1,0 +1,52 @@
+"""A file, and the batches and records of its chunks as the reference reader has them."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from offsets_tool.columns.lane.chunks import Chunk
+from offsets_tool.columns.lane.layout import B, R
+from offsets_tool.log.batches.batch import read_batch
+from offsets_tool.log.batches.limits import Limits
+from offsets_tool.log.ledger import Ledger
+from offsets_tool.log.names import Segment
+from offsets_tool.rows import BatchRead, LogRecord
+
+Array = np.ndarray[Any, Any]
+Passed = Callable[[int, int], None]
+
+
+class File(NamedTuple):
+    data: memoryview
+    segment: Segment
+    ledger: Ledger
+    passed: Passed | None
+    limits: Limits
+
+
+class Real:
+    """Batches and records of a chunk as the reference reader has them."""
+
+    def __init__(self, chunk: Chunk, file: File) -> None:
+        self._chunk = chunk
+        self._file = file
+        self._latest: tuple[int, BatchRead] | None = None
+        self._first = np.cumsum(chunk.batches[B.COUNT]) - chunk.batches[B.COUNT]
+        self.batch_numbers: Array = chunk.records[R.BATCH]
+
+    def batch(self, number: int) -> BatchRead:
+        """A batch of the chunk, by its number there."""
+        if self._latest is None or self._latest[0] != number:
+            position = int(self._chunk.batches[B.POSITION, number])
+            place = self._file.segment
+            read = read_batch(
+                self._file.data, position, place.source, place.log_partition, limits=self._file.limits
+            )
+            self._latest = number, read
+        return self._latest[1]
+
+    def record(self, row: int) -> LogRecord:
+        """A record of the chunk, by its row."""
+        number = int(self._chunk.records[R.BATCH, row])
+        return self.batch(number).records[row - int(self._first[number])]

@@ -1,0 +1,54 @@
+"""Values of a chunk that compiled programs print as Kafka's JSON, row by row, for lines that hold them."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.json.values import JsonWriter
+from offsets_tool.columns.lane.chunks import Chunk
+from offsets_tool.columns.lane.layout import NO_KEY, B, Bit, Kind, R
+from offsets_tool.columns.text.fields import TYPES_AT, KeyClass
+from offsets_tool.columns.text.kernel import HAS_CODE, HAS_PART, SLACK, find_marks
+
+Array = np.ndarray[Any, Any]
+
+_LONGEST: Final = 1 << 20
+"""Bytes of JSON that fit into what is written at once."""
+
+
+class Values:
+    """Where the JSON of each row's value is: in `data` from `starts` on, of `sizes`; its records are of kind JSON from now on."""
+
+    def __init__(self, chunk: Chunk, key_classes: Array, json: JsonWriter) -> None:
+        rows = chunk.records.shape[1]
+        self.data: Array = np.zeros(SLACK, np.uint8)
+        self.starts: Array = np.zeros(rows, np.int64)
+        self.sizes: Array = np.zeros(rows, np.int64)
+        self.has_parts: Array = np.zeros(rows, np.int64)
+        records = chunk.records
+        candidates = (
+            (records[R.KIND] == Kind.REFERENCE) & (records[R.KEY] != NO_KEY) & (key_classes > KeyClass.MARKER)
+        )
+        if candidates.any():
+            found = np.flatnonzero(candidates)
+            control = chunk.batches[B.ATTRIBUTES, records[R.BATCH, found]] & Bit.CONTROL != 0
+            self._write(chunk, found[~control], key_classes, json)
+
+    def _write(self, chunk: Chunk, rows: Array, key_classes: Array, json: JsonWriter) -> None:
+        records = chunk.records
+        places = records[R.VALUE_START, rows]
+        texts = json.write(chunk.data, key_classes[rows] - TYPES_AT, places, records[R.VALUE_SIZE, rows])
+        printed = np.flatnonzero((texts.sizes >= 0) & (texts.sizes <= _LONGEST))
+        if not len(printed):
+            return
+        self.data = np.concatenate((texts.data, np.zeros(SLACK, np.uint8)))
+        starts, sizes, marks = texts.starts[printed], texts.sizes[printed], np.empty(len(printed), np.int64)
+        find_marks(address(self.data), address(starts), address(sizes), len(printed), address(marks))
+        # Not all write such codes in the same letters.
+        same = marks & HAS_CODE == 0
+        rows, places = rows[printed[same]], places[printed[same]]
+        records[R.KIND, rows] = Kind.JSON
+        records[R.VALUE_VERSION, rows] = chunk.data[places].astype(np.int64) << 8 | chunk.data[places + 1]
+        self.starts[rows], self.sizes[rows] = starts[same], sizes[same]
+        self.has_parts[rows] = marks[same] & HAS_PART

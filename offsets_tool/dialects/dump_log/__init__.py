@@ -1,0 +1,1 @@
+"""What kafka-dump-log prints of a segment, by release."""

@@ -1,0 +1,78 @@
+"""kafka-dump-log's --offsets-decoder: what is printed as key and payload of a record, by release.
+
+The tool's own text until 3.7, Kafka's JSON of all types the release knows from 3.8 on (KAFKA-16470). A refusal is a DecodeError
+with Kafka's words where the tool dies of it, and a printed sentence where it goes on.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from offsets_tool.dialects.dump_log.expanded_group import expand_group
+from offsets_tool.dialects.dump_log.text_decoder import (
+    DELETE,
+    colons,
+    group_in_json,
+    group_in_raw_json,
+    group_in_text,
+    named,
+)
+from offsets_tool.dialects.output import Printed
+from offsets_tool.dialects.serde import CoordinatorRecord, UnknownRecordType, deserialize
+from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.errors import DecodeError
+from offsets_tool.rows import LogRecord
+from offsets_tool.wire.json import render, to_json
+
+_GROUP_METADATA: Final = 2
+
+
+class DumpDecoder:
+    """The decoder of one release."""
+
+    def __init__(self, release: Release) -> None:
+        self._release = release
+        self._decode = newest(_DECODERS, release)
+
+    def decode(self, record: LogRecord) -> Printed:
+        """Raises DecodeError with Kafka's words where the tool would die."""
+        return self._decode(record, self._release)
+
+
+def _json(missing_key: str) -> Callable[[LogRecord, Release], Printed]:
+    def decode(record: LogRecord, release: Release) -> Printed:
+        if record.key is None:
+            text = f"Failed to decode message at offset {record.log_offset} using {missing_key} (message had a missing key)"
+            raise DecodeError("the record has no key", kafka=text)
+        try:
+            found = deserialize(record.key, record.value, release)
+        except UnknownRecordType as unknown:
+            return Printed(f"Unknown record type {unknown.type_id} at offset {record.log_offset}, skipping.")
+        except DecodeError as error:
+            return Printed(f"Error at offset {record.log_offset}, skipping. {error.kafka}")
+        return Printed(_json_key(found), _json_value(found))
+
+    return decode
+
+
+def _json_key(found: CoordinatorRecord) -> str:
+    return render({"type": str(found.type_id), "data": to_json(found.key, 0)})
+
+
+def _json_value(found: CoordinatorRecord) -> str:
+    if found.version is None:
+        return DELETE
+    shape = max(0, found.version)
+    data = to_json(found.value, shape)
+    if found.type_id == _GROUP_METADATA:
+        expand_group(data, found.value)
+    return render({"version": str(found.version), "data": data})
+
+
+_DECODERS: Final[Table[Callable[[LogRecord, Release], Printed]]] = (
+    ((0, 9), colons(group_in_text)),
+    ((1, 0), colons(group_in_raw_json)),
+    ((1, 0, 1), colons(group_in_json)),
+    ((2, 4, 1), named),
+    ((3, 8), _json("offset topic decoder")),
+    ((4, 1), _json("the specified decoder")),
+)

@@ -1,0 +1,197 @@
+"""kafka-dump-log of a release over one segment, byte for byte: header lines, batches, records, what is left at the end.
+
+Where the tool would die of a record, the line stays without key and payload, its words are the Output's error, and the dump goes
+on. What the tool says to stderr in the end (offsets that do not follow each other) comes as an error too. Source: DumpLogSegments.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from offsets_tool.dialects.dump_log.decoder import DumpDecoder
+from offsets_tool.dialects.dump_log.gaps import Gaps
+from offsets_tool.dialects.dump_log.lines import batch_head, batch_line, record_line
+from offsets_tool.dialects.dump_log.messages import inner_message, message_line, wrapper_message
+from offsets_tool.dialects.dump_log.text_decoder import MISSING_KEY
+from offsets_tool.dialects.output import Output
+from offsets_tool.dialects.versions import Release, Table, name_of, newest, parse_release
+from offsets_tool.errors import DecodeError, UsageError
+from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
+
+_DECODER_SINCE: Final = (0, 9, 0, 1)
+_BATCHES_SINCE: Final = (0, 11)
+_BOTH_SINCE: Final = (2, 2)
+"""Since then a batch has its line beside those of its records; before, one or the other."""
+_DECODER_IS_DEEP: Final = (1, 1)
+_NEWEST_MAGIC: Final[Table[int]] = (((0, 8), 0), ((0, 10), 1), ((0, 11), 2))
+_ZSTD: Final = (2, 1)
+_HEADS: Final[Table[str]] = (((0, 8), "Starting offset"), ((3, 3), "Log starting offset"))
+
+
+class DumpLog:
+    """What kafka-dump-log prints for one segment, piece by piece: `begin`, `show` for all that it holds, `end`.
+
+    `batch`, `record` and `passed` are what `show` is made of, for those who show a batch in parts.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kafka_version: str,
+        *,
+        base_offset: int,
+        records: bool = True,
+        deep: bool = True,
+        decoder: bool = True,
+    ) -> None:
+        """Parameters are those of `dump_log`."""
+        self._name = name
+        self._release = parse_release(kafka_version)
+        self._base_offset = base_offset
+        decodes = records and decoder
+        if decodes and self._release < _DECODER_SINCE:
+            raise UsageError(
+                f"kafka-dump-log of {kafka_version} has no --offsets-decoder: "
+                "give --kafka-version 0.9.0.1 or later, or leave the records out"
+            )
+        self._deep = records and (deep or (decodes and self._release >= _DECODER_IS_DEEP))
+        self._decoder = DumpDecoder(self._release) if decodes else None
+        self._gaps = Gaps(self._release)
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether the release knows batches; before 0.11 there were messages."""
+        return self._release >= _BATCHES_SINCE
+
+    def begin(self) -> Output:
+        """The file's name and first offset."""
+        return _lines(f"Dumping {self._name}", f"{newest(_HEADS, self._release)}: {self._base_offset}")
+
+    def show(self, item: BatchRead | Unreadable) -> Iterator[Output]:
+        """A batch and its records, or bytes that hold none."""
+        if isinstance(item, Unreadable):
+            yield _unreadable(item, self._name, self._release)
+            return
+        yield from self._batch(item) if self.has_batches else self._messages(item)
+        if item.unreadable is not None:
+            yield Output(error=item.unreadable.reason)
+
+    def end(self) -> Iterator[Output]:
+        """What is said when all has been shown."""
+        return self._gaps.report(self._name)
+
+    def passed(self, first: int, last: int) -> None:
+        """Records at all offsets from `first` to `last` were shown by `record`, after what was shown before."""
+        self._gaps.see(first)
+        self._gaps.skip_to(last)
+
+    def batch(self, batch: Batch) -> tuple[Output, bool]:
+        """0.11 and later: the line of a batch, empty where it has none, and whether its records follow."""
+        has_line = not self._deep or self._release >= _BOTH_SINCE
+        foreign = _foreign(batch, self._release)
+        if foreign or batch.codec is Codec.UNKNOWN:
+            line = _lines(batch_head(batch, self._release)) if has_line else Output()
+            return line._replace(error=foreign), False
+        return _lines(batch_line(batch, self._release)) if has_line else Output(), self._deep
+
+    def record(self, record: LogRecord) -> Output:
+        """0.11 and later: the line of a record of a batch."""
+        assert record.batch is not None
+        try:
+            line = record_line(record, record.batch, self._release)
+        except DecodeError as error:
+            return Output(error=error.kafka)
+        return _lines(line) if record.batch.is_control else self._with_contents(line, record)
+
+    def _batch(self, read: BatchRead) -> Iterator[Output]:
+        line, has_records = self.batch(read.batch)
+        yield line
+        for record in read.records if has_records else ():
+            self._gaps.see(record.log_offset)
+            yield self.record(record)
+
+    def _messages(self, read: BatchRead) -> Iterator[Output]:
+        """Up to 0.10.2: a line for each message, or for a wrapper as a whole."""
+        if foreign := _foreign(read.batch, self._release):
+            yield Output(error=foreign)
+            return
+        if read.batch.codec is not Codec.NONE and not self._deep:
+            self._gaps.skip_to(read.batch.last_offset)
+            line = _lines(message_line(wrapper_message(read.batch), read.batch, self._release))
+            yield line if self._decoder is None else line._replace(error=MISSING_KEY)
+            return
+        for record in read.records:
+            self._gaps.see(record.log_offset)
+            line_of = message_line(inner_message(record), read.batch, self._release)
+            yield self._with_contents(line_of, record)
+
+    def _with_contents(self, line: str, record: LogRecord) -> Output:
+        if self._decoder is None:
+            return _lines(line)
+        try:
+            printed = self._decoder.decode(record)
+        except DecodeError as error:
+            return _lines(line)._replace(error=error.kafka)
+        key = "" if printed.key is None else f" key: {printed.key}"
+        payload = "" if printed.payload is None else f" payload: {printed.payload}"
+        return _lines(f"{line}{key}{payload}")
+
+
+def dump_log(
+    name: str,
+    reads: Iterable[BatchRead | Unreadable],
+    kafka_version: str,
+    *,
+    base_offset: int,
+    records: bool = True,
+    deep: bool = True,
+    decoder: bool = True,
+) -> Iterator[Output]:
+    """What kafka-dump-log prints for the segment `name`, whose content `reads` is (read without refusing wrong checksums).
+
+    `deep` is --deep-iteration; `decoder` is --offsets-decoder --print-data-log, which implies it from 1.1 on. Without `records`
+    there are neither. Raises UsageError for a release that is none, or that cannot decode offsets.
+    """
+    dump = DumpLog(name, kafka_version, base_offset=base_offset, records=records, deep=deep, decoder=decoder)
+    return _dump(dump, reads)
+
+
+def _dump(dump: DumpLog, reads: Iterable[BatchRead | Unreadable]) -> Iterator[Output]:
+    yield dump.begin()
+    for item in reads:
+        yield from dump.show(item)
+    yield from dump.end()
+
+
+def _lines(*lines: str) -> Output:
+    return Output("".join(f"{line}\n" for line in lines).encode())
+
+
+def _foreign(batch: Batch, release: Release) -> str | None:
+    """Why a release that is older than the batch cannot read it: its codec (in Kafka's words) or its format (in ours)."""
+    if batch.magic > newest(_NEWEST_MAGIC, release):
+        return f"the batch at offset {batch.base_offset} has magic {batch.magic}, which Kafka {name_of(release)} does not know"
+    if batch.codec is Codec.ZSTD and release < _ZSTD:
+        return "Unknown compression type id: 4"
+    return None
+
+
+_ZEROS_ARE_CORRUPT: Final[Table[Callable[[str], str] | None]] = (
+    ((0, 8), None),
+    ((0, 10, 2), lambda _: "Record size is smaller than minimum record overhead (14)."),
+    ((2, 0), lambda name: f"Found record size 0 smaller than minimum record overhead (14) in file {name}."),
+)
+_HEADER_SIZE: Final = 17
+
+
+def _unreadable(found: Unreadable, name: str, release: Release) -> Output:
+    """Kafka stops where a batch is cut off, and dies where a header says that a batch has no size.
+
+    What it makes of other damage depends on the bytes it takes for the next header; there the reason is ours.
+    """
+    corrupt = newest(_ZEROS_ARE_CORRUPT, release)
+    if found.kind is UnreadableKind.ZERO_TAIL and corrupt is not None and found.size > _HEADER_SIZE:
+        return Output(error=corrupt(name))
+    if found.kind in (UnreadableKind.ZERO_TAIL, UnreadableKind.TORN_TAIL):
+        return _lines(f"Found {found.size} invalid bytes at the end of {Path(name).name}")
+    return Output(error=found.reason)

@@ -1,0 +1,119 @@
+"""kafka-dump-log's --offsets-decoder up to 3.7: text of the tool's own, for key types 0 to 2.
+
+Until 2.4.0 a null value hides its key, and groups changed from text to JSON on the way (1.0); from 2.4.1 on (KAFKA-9293) a
+tombstone says <DELETE>. Every refusal is a DecodeError with the words the tool dies with.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from offsets_tool.dialects.dump_log.assignments import show_assignments
+from offsets_tool.dialects.loaded_group import LoadedGroup, load_group
+from offsets_tool.dialects.output import Printed
+from offsets_tool.dialects.text_records import TextKey, TextReader
+from offsets_tool.dialects.versions import Release
+from offsets_tool.errors import DecodeError
+from offsets_tool.rows import LogRecord
+from offsets_tool.wire.json import render
+from offsets_tool.wire.text import java_text
+
+_GROUP_METADATA: Final = 2
+DELETE: Final = "<DELETE>"
+MISSING_KEY: Final = "Failed to decode message using offset topic decoder (message had a missing key)"
+
+
+ShowGroup = Callable[[str, LoadedGroup, str], Printed]
+
+
+def colons(show_group: ShowGroup) -> Callable[[LogRecord, Release], Printed]:
+    """0.9 to 2.4.0; `show_group` is how the release prints a group."""
+
+    def decode(record: LogRecord, release: Release) -> Printed:
+        if record.value is None:
+            return Printed()
+        if record.key is None:
+            raise DecodeError("the record has no key", kafka=MISSING_KEY)
+        reader = TextReader(release)
+        key = reader.key(record.key)
+        assert key is not None
+        if key.type_id == _GROUP_METADATA:
+            group = _group(key, reader, record.value, release)
+            return show_group(group.group_id, group, show_assignments(group, release))
+        value = reader.offset_commit(record.value)[1]
+        metadata = java_text(value.metadata)
+        names = f"{java_text(key.data.group)}:{java_text(key.data.topic)}:{key.data.partition}"
+        return Printed(f"offset::{names}", f"{value.offset}:{metadata}" if metadata else str(value.offset))
+
+    return decode
+
+
+def _group(key: TextKey, reader: TextReader, value: bytes, release: Release) -> LoadedGroup:
+    version, metadata = reader.group_metadata(value)
+    return load_group(java_text(key.data.group), version, metadata, release)
+
+
+def group_in_text(group_id: str, group: LoadedGroup, assignments: str) -> Printed:
+    """0.9 to 0.11."""
+    protocol = "null" if group.protocol is None else group.protocol
+    payload = f"{group.protocol_type or ''}:{protocol}:{group.generation}:{assignments}"
+    return Printed(f"metadata::{group_id}", payload)
+
+
+def group_in_raw_json(group_id: str, group: LoadedGroup, assignments: str) -> Printed:
+    """1.0.0, whose Json.encode put strings between quotes as they were."""
+    fields = _group_fields(group, assignments)
+    parts = [f'"{name}":{_raw(value)}' for name, value in fields.items()]
+    return Printed(f'{{"metadata":"{group_id}"}}', "{" + ",".join(parts) + "}")
+
+
+def _raw(value: object) -> str:
+    if value is None:
+        return "null"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def group_in_json(group_id: str, group: LoadedGroup, assignments: str) -> Printed:
+    """1.0.1 to 2.4.0."""
+    return Printed(render({"metadata": group_id}), render(_group_fields(group, assignments)))
+
+
+def _group_fields(group: LoadedGroup, assignments: str) -> dict[str, Any]:
+    return {
+        "protocolType": group.protocol_type or "",
+        "protocol": group.protocol,
+        "generationId": group.generation,
+        "assignment": assignments,
+    }
+
+
+def named(record: LogRecord, release: Release) -> Printed:
+    """2.4.1 to 3.7."""
+    if record.key is None:
+        raise DecodeError("the record has no key", kafka=MISSING_KEY)
+    reader = TextReader(release)
+    key = reader.key(record.key)
+    if key is None:
+        return Printed(f"unknown::version={int.from_bytes(record.key[:2], 'big', signed=True)}")
+    if key.type_id == _GROUP_METADATA:
+        return Printed(
+            f"group_metadata::group={java_text(key.data.group)}",
+            _named_group(key, reader, record.value, release),
+        )
+    data = key.data
+    names = f"group={java_text(data.group)},partition={java_text(data.topic)}-{data.partition}"
+    return Printed(f"offset_commit::{names}", _named_offset(reader, record.value))
+
+
+def _named_offset(reader: TextReader, value: bytes | None) -> str:
+    if value is None:
+        return DELETE
+    commit = reader.offset_commit(value)[1]
+    metadata = java_text(commit.metadata)
+    return f"offset={commit.offset},metadata={metadata}" if metadata else f"offset={commit.offset}"
+
+
+def _named_group(key: TextKey, reader: TextReader, value: bytes | None, release: Release) -> str:
+    if value is None:
+        return DELETE
+    group = _group(key, reader, value, release)
+    return render(_group_fields(group, show_assignments(group, release)))

@@ -1,0 +1,1 @@
+"""What the console consumer's formatters print of a record, by release."""

@@ -1,0 +1,226 @@
+"""Expiry at a moment, a row each: of what is there when it goes, as things stand, and of what is gone why it went.
+
+Offsets of groups that the coordinator no longer has are left out of the forecast, as it answers nothing for them. What compaction
+took altogether has no row; where it left the tombstone, only the commit is missing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import PartitionMoment, Replayed
+from offsets_tool.as_of.views_offsets import NO_COMMIT, commit_fields
+from offsets_tool.events import Event
+from offsets_tool.expiry.ages import Ages
+from offsets_tool.expiry.causes import Deletion, Known
+from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.policy import Signs
+from offsets_tool.expiry.removal_causes import explain_ended, explained_topic
+from offsets_tool.expiry.removal_tracker import Removals
+from offsets_tool.expiry.removals import Alive, Ended, Removal
+from offsets_tool.expiry.rules import Expiry, Policy, expiry_of, is_subscribed
+from offsets_tool.expiry.topic_removals import Ending, Weighed, age, ending_of, weighed
+from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
+from offsets_tool.replay.rules import Rules
+from offsets_tool.wire.longs import difference
+from offsets_tool.wire.times import is_time
+
+_ALL: Final = Wanted()
+Row = dict[str, Any]
+Happened = tuple[Event, tuple[Change, ...]]
+"""An event and what it did."""
+
+
+def forecast(
+    partition: PartitionMoment, policy: Policy
+) -> Iterator[tuple[OffsetOf, CommittedOffset, Expiry]]:
+    """When each offset that is there goes, if nothing more is written."""
+    state = partition.state
+    asks_pending = partition.coordinator.rules is Rules.NEW
+    pending = {offset for commits in state.pending.values() for offset in commits} if asks_pending else set()
+    for group_id, offsets in state.offsets.items():
+        group, members = state.groups.get(group_id), state.members.get(group_id, {})
+        if group is None:
+            continue
+        reads = {topic: is_subscribed(group, members, topic) for topic in {at.topic for at in offsets}}
+        for at, commit in offsets.items():
+            offset = OffsetOf(group_id, *at)
+            yield offset, commit, expiry_of(commit, group, reads[at.topic], offset in pending, policy)
+
+
+class Losses(NamedTuple):
+    """What went in one partition of the log, and what is left."""
+
+    partition: PartitionMoment
+    changed: Mapping[str, int]
+    removals: list[Removal]
+    ended: list[Ended]
+    alive: list[Alive]
+    ending: Ending
+
+
+def losses(partition: PartitionMoment, happened: Iterable[Happened], *, is_new: bool) -> Losses:
+    """Of one partition, given its events and changes. `is_new`: whether the new coordinator wrote the end of its log."""
+    folded = Removals(partition.log_partition)
+    removals, ended = list[Removal](), list[Ended]()
+    for each in _folded(folded, happened):
+        if isinstance(each, Ended):
+            ended.append(each)
+        else:
+            removals.append(each)
+    ending = ending_of(
+        is_new=is_new, proven_from=partition.proof.proven_from, begins=partition.begins, end=partition.end
+    )
+    return Losses(partition, folded.memory().changed, removals, ended, list(folded.lives.alive()), ending)
+
+
+def all_losses(replayed: Replayed, signs: Signs) -> list[Losses]:
+    """Of all partitions, given their changes once more; their events are also what `signs` go by."""
+    found = []
+    for partition, happened in replayed:
+        log = LogSigns()
+        is_new = partition.coordinator.rules is Rules.NEW
+        found.append(losses(partition, _seen(happened, log), is_new=is_new))
+        signs.add(log)
+    return found
+
+
+def ages(found: Iterable[Losses], policy: Policy) -> Ages:
+    """How old it was what went, by the release of the policy."""
+    made = Ages()
+    for each in found:
+        for removal in each.removals:
+            age(made, removal, each.ending, policy)
+    return made
+
+
+def ages_left(found: Iterable[Losses], newest: int | None, policy: Policy) -> Ages:
+    """How old is what is left; `newest` as `explained` has it."""
+    made = Ages()
+    for each in found:
+        see_left(made, each.partition, each.changed, newest, policy)
+    return made
+
+
+def see_left(
+    made: Ages, partition: PartitionMoment, changed: Mapping[str, int], newest: int | None, policy: Policy
+) -> None:
+    """Adds the ages of what is left in one partition; `changed` says when each group last was."""
+    if newest is not None and is_time(newest):
+        left = forecast(partition, policy)
+        written = (
+            (expiry, max(commit.commit_timestamp, changed.get(at.group, 0))) for at, commit, expiry in left
+        )
+        made.see_left(written, newest)
+
+
+def _seen(happened: Iterable[Happened], signs: LogSigns) -> Iterator[Happened]:
+    for event, changes in happened:
+        signs.see(event)
+        yield event, changes
+
+
+def explained(found: Sequence[Losses], newest: int | None, policy: Policy, known: Known) -> list[Deletion]:
+    """Why every offset went that is gone, given the losses of all partitions of a cluster; by log partition and log offset.
+
+    `newest`: the time of the cluster's newest record, epoch milliseconds.
+    """
+    lost, alive = defaultdict[str, list[Weighed]](list), defaultdict[str, list[Alive]](list)
+    for each in found:
+        for removal in each.removals:
+            for loss in weighed(removal, each.ending, policy, retention_known=known.retention):
+                lost[loss.topic].append(loss)
+        for living in each.alive:
+            alive[living.topic].append(living)
+    told = [explain_ended(ended) for each in found for ended in each.ended]
+    for topic, some in lost.items():
+        told += explained_topic(some, alive.get(topic, ()), newest, policy, known)
+    return sorted(
+        told, key=lambda gone: (_number(gone.log_partition), gone.log_offset, gone.producer_id or -1)
+    )
+
+
+def _folded(folded: Removals, happened: Iterable[Happened]) -> Iterator[Removal | Ended]:
+    """What all changes come to."""
+    for event, changes in happened:
+        yield from folded.take_event(event, changes)
+    yield from folded.close()
+
+
+def live_rows(
+    partitions: Iterable[PartitionMoment], policy: Policy, now: int | None, wanted: Wanted | None = None
+) -> list[Row]:
+    """The forecast of what is there, by group, topic and partition. `now` is the time of the moment, in epoch milliseconds."""
+    asked = wanted or _ALL
+    rows = [row for p in partitions for row in forecast_rows(p, policy, now, asked)]
+    return sorted(rows, key=lambda row: (row["group"], row["topic"], row["partition"]))
+
+
+def forecast_rows(p: PartitionMoment, policy: Policy, now: int | None, asked: Wanted = _ALL) -> Iterator[Row]:
+    """The same of one partition, one after the other."""
+    for offset, commit, expiry in forecast(p, policy):
+        if asked.has_group(offset.group) and asked.has_offset(offset.topic, offset.partition):
+            yield _live_row(p, offset, commit, expiry) | _until(expiry, now) | _policy_fields(policy)
+
+
+def _live_row(p: PartitionMoment, offset: OffsetOf, commit: CommittedOffset, expiry: Expiry) -> Row:
+    return {
+        **offset._asdict(),
+        "status": "live",
+        "expires_at": expiry.at,
+        "in_ms": None,
+        "rule": expiry.rule.value,
+        "base_timestamp": expiry.base_timestamp,
+        **commit_fields(commit),
+        "log_partition": p.log_partition,
+        "log_offset": commit.log_offset,
+        "known": offset not in p.proof.unknown,
+    }
+
+
+def _until(expiry: Expiry, now: int | None) -> Row:
+    return {"in_ms": None if expiry.at is None or now is None else difference(expiry.at, now)}
+
+
+def gone_rows(found: Iterable[Deletion], policy: Policy, wanted: Wanted | None = None) -> list[Row]:
+    """The explanations of what is gone, in their order."""
+    asked = wanted or _ALL
+    return [
+        _gone_row(each, policy)
+        for each in found
+        if asked.has_group(each.group) and asked.has_offset(each.topic, each.partition)
+    ]
+
+
+def _gone_row(gone: Deletion, policy: Policy) -> Row:
+    return {
+        "group": gone.group,
+        "topic": gone.topic,
+        "partition": gone.partition,
+        "status": "gone",
+        "gone_at": gone.at,
+        "cause": gone.cause.value,
+        "confidence": gone.confidence.value,
+        "alternatives": [each.value for each in gone.alternatives],
+        "expected_at": gone.expected_at,
+        "rule": None if gone.rule is None else gone.rule.value,
+        "evidence": list(gone.evidence),
+        **(NO_COMMIT if gone.commit is None else commit_fields(gone.commit)),
+        "producer_id": gone.producer_id,
+        "log_partition": gone.log_partition,
+        "log_offset": gone.log_offset,
+        **_policy_fields(policy),
+    }
+
+
+def _policy_fields(policy: Policy) -> Row:
+    return {
+        "release": ".".join(map(str, policy.release)),
+        "retention_ms": policy.retention_ms,
+        "check_interval_ms": policy.check_interval_ms,
+    }
+
+
+def _number(log_partition: int | None) -> int:
+    return -1 if log_partition is None else log_partition

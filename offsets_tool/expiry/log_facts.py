@@ -1,0 +1,86 @@
+"""What one log partition says of its cluster, whatever lives in it: by whose rules offsets expire, up to when, and what is missing.
+
+Counts only: of any number of records little is kept, unless each lasts for another time. Told of events, or of many at once.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from offsets_tool.as_of.as_of import timestamp_of
+from offsets_tool.events import Event
+from offsets_tool.replay.rules import proves_new
+
+_COMMITS: Final = (0, 1)
+_NONE: Final = -1
+_LONG: Final = 1 << 64
+
+
+@dataclass(slots=True)
+class LogSigns:
+    """`seen`: types of keys that read with versions of values that do (None without). `lasting`: how many commits had each time
+    from commit to expiry, as Java's long has it: the broker added the one to the other so. `newest`: time of the newest record,
+    epoch milliseconds. `is_new`: whether a record proves the new coordinator, by whichever rules it was replayed."""
+
+    seen: set[tuple[int, int | None]] = field(default_factory=set)
+    lasting: Counter[int] = field(default_factory=Counter)
+    newest: int | None = None
+    is_new: bool = False
+    proven_from: int = 0
+    """From here on every record is there."""
+    _next_offset: int = 0
+
+    def see(self, event: Event) -> None:
+        """One event."""
+        self._reach(timestamp_of(event))
+        if event.type_id is None or event.key is None:
+            return
+        self.is_new = self.is_new or proves_new(event)
+        value = event.value
+        self.seen.add((event.type_id, value.version if value else None))
+        if event.type_id in _COMMITS and value is not None and value.data.expire_timestamp != _NONE:
+            self.lasting[_as_long(value.data.expire_timestamp - value.data.commit_timestamp)] += 1
+
+    def see_many(
+        self,
+        seen: Iterable[tuple[int, int | None]],
+        lasting: Mapping[int, int],
+        newest: int | None,
+        *,
+        is_new: bool,
+    ) -> None:
+        """As if told of many events."""
+        self.seen.update(seen)
+        self.lasting.update(lasting)
+        self.is_new = self.is_new or is_new
+        self._reach(newest)
+
+    def see_offsets(self, first: int, last: int, behind_gap: int | None) -> None:
+        """Records from one offset to another were there; the last of those that come behind a missing one, if any do."""
+        if first != self._next_offset:
+            self.proven_from = first
+        if behind_gap is not None:
+            self.proven_from = behind_gap
+        self._next_offset = last + 1
+
+    def _reach(self, timestamp: int | None) -> None:
+        if timestamp is not None and (self.newest is None or timestamp > self.newest):
+            self.newest = timestamp
+
+    def pack(self) -> Any:
+        """As JSON has it."""
+        seen = sorted(([*each] for each in self.seen), key=repr)
+        lasting = sorted(self.lasting.items())
+        return [seen, lasting, self.newest, self.is_new, self.proven_from, self._next_offset]
+
+    @classmethod
+    def unpack(cls, packed: Any) -> "LogSigns":
+        """What `pack` gave."""
+        seen, lasting, *others = packed
+        known = {(type_id, version) for type_id, version in seen}
+        return cls(known, Counter(dict(lasting)), *others)
+
+
+def _as_long(number: int) -> int:
+    return (number + _LONG // 2) % _LONG - _LONG // 2

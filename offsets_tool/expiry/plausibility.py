@@ -1,0 +1,105 @@
+"""Whether the broker's check for expired offsets can have written a removal: just those that were over, and soon after they were.
+
+A check takes everything of a group that is over, and comes every `check_interval_ms`; a broker that was down, or a group that was
+rebalancing, makes it late. Tombstones without a time (magic 0) fit whenever their offsets expire at all.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import Final
+
+from offsets_tool.expiry.removals import Gone, Removal
+from offsets_tool.expiry.rules import MINUTE_MS, Expiry, Policy, Rule, expiry_of
+from offsets_tool.replay.changes import CommittedOffset
+
+SLACK_MS: Final = 5_000
+"""How much later than due a check may come: brokers are busy, and clocks differ."""
+CHECKED_MS: Final = 1_000
+"""How long before its tombstones' timestamp a check may have looked at the clock."""
+_UNSEEN: Final = CommittedOffset(-1, -1, "", 0, -1, None, -1)
+
+
+class Fit(StrEnum):
+    """How well a removal fits the rules of its offsets."""
+
+    TIMELY = "timely"
+    LATE = "late"
+    OTHER_RETENTION = "other_retention"
+    """Only if retention was another than supposed."""
+    UNSEEN = "unseen"
+    """As far as it can be told: a commit is not in the log any more."""
+    NONE = "none"
+
+
+Expiries = Sequence[tuple[Gone, Expiry | None]]
+"""What went, with when it was to, if anything tells it."""
+
+
+def expiries_of(removal: Removal, policy: Policy, *, is_new: bool) -> Expiries:
+    """`is_new`: whether the new coordinator wrote the removal, which leaves alone what a transaction is about to commit."""
+    return [(gone, _expiry(removal, gone, policy, is_new=is_new)) for gone in removal.gone]
+
+
+def _expiry(removal: Removal, gone: Gone, policy: Policy, *, is_new: bool) -> Expiry | None:
+    if gone.producer_id is not None:
+        return None
+    commit = gone.commit or _UNSEEN
+    found = expiry_of(commit, removal.group, gone.reads, is_new and gone.has_pending, policy)
+    # Without the commit only a rule that does not ask for it tells.
+    tells = gone.commit is not None or found.rule is Rule.RETENTION_SINCE_EMPTY
+    keeps = found.at is None and removal.group is not None
+    return found if tells or keeps else None
+
+
+def expiries_left(removal: Removal, policy: Policy, *, is_new: bool) -> Iterator[Expiry]:
+    """When the oldest of what a removal left was to expire, one of each kind that the rules tell apart."""
+    for kept in removal.kept:
+        commit = _UNSEEN._replace(
+            commit_timestamp=kept.commit_timestamp, expire_timestamp=kept.expire_timestamp
+        )
+        yield expiry_of(commit, removal.group, kept.reads, is_new and kept.has_pending, policy)
+
+
+def fit_of(removal: Removal, found: Expiries, policy: Policy, *, is_new: bool, retention_known: bool) -> Fit:
+    """How well a removal fits expiry; `retention_known`: whether the policy's is the broker's own."""
+    if any(not may_expire(gone, expiry) for gone, expiry in found):
+        return Fit.NONE
+    expiries = [expiry for _, expiry in found if expiry is not None]
+    at, left = removal.at, list(expiries_left(removal, policy, is_new=is_new))
+    if at is not None and not _all_over(left, expiries, at):
+        fits = not retention_known and _fits_another(left, expiries, at)
+        return Fit.OTHER_RETENTION if fits else Fit.NONE
+    if len(expiries) < len(found):
+        return Fit.UNSEEN
+    latest = policy.check_interval_ms + SLACK_MS
+    return (
+        Fit.TIMELY if at is None or all(at - _due(removal, *each) <= latest for each in found) else Fit.LATE
+    )
+
+
+def may_expire(gone: Gone, expiry: Expiry | None) -> bool:
+    """Whether a check can have taken it: not what is pending, nor what its group's state keeps."""
+    return gone.producer_id is None and (expiry is None or expiry.at is not None)
+
+
+def _all_over(left: Iterable[Expiry], expiries: Iterable[Expiry], at: int) -> bool:
+    """Whether all that went was over, and nothing that was over is left."""
+    left_over = any(each.at is not None and each.at <= at - CHECKED_MS for each in left)
+    return not left_over and all(each.at is not None and each.at <= at for each in expiries)
+
+
+def _due(removal: Removal, gone: Gone, expiry: Expiry | None) -> int:
+    """From when on a check would have taken it: what kept it until then may have been the group's state."""
+    assert expiry is not None and expiry.at is not None
+    return max(expiry.at, removal.changed_at or 0, gone.committed_at or 0)
+
+
+def _fits_another(left: Iterable[Expiry], expiries: Iterable[Expiry], at: int) -> bool:
+    """Whether another retention, of whole minutes, would have taken just these: all older than what was left."""
+    bases = [each.base_timestamp for each in expiries]
+    counted = [base for base in bases if base is not None]
+    if len(counted) < len(bases):
+        return False
+    kept = [at - each.base_timestamp - CHECKED_MS for each in left if each.base_timestamp is not None]
+    above = max(0, max(kept, default=0)) // MINUTE_MS
+    return not counted or above < (at - max(counted)) // MINUTE_MS

@@ -1,0 +1,130 @@
+"""By which release's rules a log's offsets expire, as far as the log proves it, and after how long.
+
+A log names no release. By versions of values, record types and the coordinator's own batches it tells a range, and the newest
+of the range stands for it: they have one rule, unless `inter.broker.protocol.version` was held back. Up to 2.0 the broker's
+retention stands in the values; later it is nowhere, and Kafka's default stands for it, unless removals speak for another.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from offsets_tool.expiry.ages import Ages
+from offsets_tool.expiry.causes import Known
+from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.policy_search import Settings, search
+from offsets_tool.expiry.rules import (
+    CHECK_INTERVAL_MS,
+    KIP_211,
+    MINUTE_MS,
+    Policy,
+    Release,
+    default_retention_ms,
+    may_be_retention,
+)
+
+_LEGACY, _COMMIT, _GROUP = 0, 1, 2
+_STREAMS: Final = frozenset(range(17, 24))
+
+
+class Basis(NamedTuple):
+    """A Policy and what it rests on, in words; `None` for what was given.
+
+    `known`: what of it explanations take for granted. `interval_by` None also says that Kafka's default stands.
+    """
+
+    policy: Policy
+    release_by: str | None
+    retention_by: str | None
+    interval_by: str | None = None
+    known: Known = Known()
+
+
+class _Sign(NamedTuple):
+    """What a log has, and the newest release that would write it and nothing newer."""
+
+    release: Release
+    words: str
+
+
+_BY_DEFAULT: Final = "Kafka's default"
+_BY_VALUES: Final = "as most values say"
+_MANY: Final = 10
+_NEWEST: Final[Release] = (4, 3)
+_CLASSIC_SIGNS: Final = (
+    (_GROUP, {3, 4}, _Sign((3, 9), "group metadata of version 3: 2.3 to 3.9")),
+    (_GROUP, {2}, _Sign((2, 2), "group metadata of version 2: 2.1 or 2.2")),
+    (_COMMIT, {2, 3}, _Sign((3, 9), "commits of version 2 or 3: 2.1 to 3.9")),
+    (_GROUP, {1}, _Sign((2, 0), "group metadata of version 1: 0.10.1 to 2.0")),
+    (_GROUP, {0}, _Sign((0, 10, 0), "group metadata of version 0: 0.9 to 0.10.0")),
+    (_COMMIT, {1}, _Sign((2, 0), "commits of version 1, no group metadata: 0.9 to 2.0")),
+    (_LEGACY, {0}, _Sign((0, 8, 2), "keys of type 0 alone: 0.8.2")),
+)
+"""The first that holds: type, versions of its values, what they tell."""
+
+
+class Signs:
+    """Told what each log partition of a cluster says, by which release and retention offsets expire."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[int, int | None]] = set()
+        self._new = False
+        self._lasting: Counter[int] = Counter()
+
+    def add(self, log: LogSigns) -> None:
+        """Of one partition, in any order."""
+        self._seen |= log.seen
+        self._new = self._new or log.is_new
+        self._lasting.update(log.lasting)
+
+    def basis(
+        self, release: Release | None, retention_ms: int | None, check_interval_ms: int | None
+    ) -> Basis:
+        """The policy: what is given, else what the log proves, else Kafka's default."""
+        sign = self._sign() if release is None else None
+        rules = release or (sign.release if sign else ())
+        found, words = self._retention(rules) if retention_ms is None else (retention_ms, None)
+        interval = CHECK_INTERVAL_MS if check_interval_ms is None else check_interval_ms
+        known = Known(release is not None, words is None or self._is_plain(words, found))
+        return Basis(Policy(rules, found, interval), sign.words if sign else None, words, None, known)
+
+    def _retention(self, release: Release) -> tuple[int, str]:
+        if release < KIP_211 and (possible := list(filter(may_be_retention, self._lasting))):
+            return max(possible, key=lambda each: (self._lasting[each], each)), _BY_VALUES
+        return default_retention_ms(release), _BY_DEFAULT
+
+    def _is_plain(self, words: str, retention_ms: int) -> bool:
+        """Whether nothing speaks against a retention that was not given: of values, many and nearly all say it."""
+        many, by = self._lasting.total(), self._lasting[retention_ms]
+        return words == _BY_DEFAULT or (by >= _MANY and 4 * by > 3 * many)
+
+    def _sign(self) -> _Sign:
+        if self._has(_COMMIT, {4}) or any(type_id in _STREAMS for type_id, _ in self._seen):
+            return _Sign(_NEWEST, "commits of version 4 or streams groups: 4.1 or later")
+        if self._new:
+            return _Sign((4, 0), "the new coordinator's records, no commits of version 4: 4.0, or 3.7 to 3.9")
+        found = (sign for type_id, versions, sign in _CLASSIC_SIGNS if self._has(type_id, versions))
+        return next(found, _Sign(_NEWEST, "nothing in the log tells"))
+
+    def _has(self, type_id: int, versions: Iterable[int]) -> bool:
+        return any((type_id, version) in self._seen for version in versions)
+
+
+def by_removals(basis: Basis, ages: Ages, left: Callable[[], Ages], *, interval_given: bool) -> Basis:
+    """The basis, with what removals speak for in the place of Kafka's defaults; `left` as `search` has it."""
+    policy = basis.policy
+    supposed = Settings(policy.retention_ms, policy.check_interval_ms)
+    is_default = basis.retention_by == _BY_DEFAULT
+    found = search(supposed, ages, left, retention=is_default, interval=not interval_given)
+    if found == supposed:
+        return basis
+    policy = policy._replace(retention_ms=found.retention_ms, check_interval_ms=found.check_interval_ms)
+    known = basis.known._replace(retention=basis.known.retention and not found.in_doubt)
+    said = basis._replace(policy=policy, known=known)
+    by = f"{found.removals} removals fit that"
+    if found.check_interval_ms != supposed.check_interval_ms:
+        said = said._replace(interval_by=by)
+    if found.retention_ms != supposed.retention_ms:
+        minutes = found.retention_ms // MINUTE_MS
+        said = said._replace(retention_by=f"as if offsets.retention.minutes were {minutes}: {by}")
+    return said

@@ -1,0 +1,165 @@
+"""Why committed offsets went: a cause for each, how sure it is, what else fits, and where the log says so. Topic by topic.
+
+Expiry is weighed against the requests that can have written the same (delete_requests.py). `certain`: nothing else is possible;
+`likely`: it fits exactly, and another would be a coincidence; `ambiguous`: both write the same records, the first is only the more
+usual.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from offsets_tool.expiry.causes import Cause, Confidence, Deletion, Known
+from offsets_tool.expiry.delete_requests import Possible, Requests
+from offsets_tool.expiry.plausibility import Fit
+from offsets_tool.expiry.removals import Alive, Ended, Gone
+from offsets_tool.expiry.rules import KIP_211, Expiry, Policy, Rule
+from offsets_tool.expiry.topic_removals import Weighed
+from offsets_tool.expiry.topic_timeline import TopicLosses
+from offsets_tool.replay.changes import ChangeKind
+
+_ALL_KNOWN: Final = Known()
+_OTHERS: Final = 3
+"""How many other groups' losses are named as evidence."""
+_EXPIRED_BY: Final = {
+    Rule.EXPIRE_TIMESTAMP: Cause.EXPIRE_TIMESTAMP,
+    Rule.UNSUBSCRIBED_TOPIC: Cause.UNSUBSCRIBED_TOPIC,
+}
+
+
+class Explanations:
+    """Explains what groups lost of a topic."""
+
+    def __init__(self, policy: Policy, topic: TopicLosses, known: Known = _ALL_KNOWN) -> None:
+        self._policy, self._topic, self._known = policy, topic, known
+        self._requests = Requests(policy.release, topic)
+
+    def explain(self, loss: Weighed) -> Iterator[Deletion]:
+        """Every offset of it."""
+        requests = self._requests.possible(loss)
+        for gone, expiry in loss.gone:
+            causes, confidence = self._judged(loss, expiry, requests)
+            if confidence is Confidence.CERTAIN and not loss.is_proven:
+                confidence = Confidence.LIKELY
+            yield self._deletion(loss, gone, expiry, causes, confidence)
+
+    def _deletion(
+        self, loss: Weighed, gone: Gone, expiry: Expiry | None, causes: list[Cause], confidence: Confidence
+    ) -> Deletion:
+        return Deletion(
+            loss.log_partition,
+            gone.log_offset,
+            loss.at,
+            loss.group_id,
+            gone.topic,
+            gone.partition,
+            gone.producer_id,
+            gone.commit,
+            causes[0],
+            confidence,
+            tuple(causes[1:]),
+            expiry.rule if expiry else None,
+            expiry.at if expiry else None,
+            self._evidence(loss, gone, causes[0]),
+        )
+
+    def _judged(
+        self, loss: Weighed, expiry: Expiry | None, requests: Possible
+    ) -> tuple[list[Cause], Confidence]:
+        """Possible causes, the most usual first."""
+        expired = self._expired(expiry, loss.fit)
+        if not expired:
+            return self._request(loss, requests)
+        if requests.topic_at_once:
+            return _first(Cause.TOPIC_DELETED, [*expired, *requests.causes]), Confidence.LIKELY
+        if loss.fit is Fit.TIMELY and not requests.topic_together:
+            return self._timely(expired, requests)
+        if not requests.causes:
+            return expired, Confidence.LIKELY
+        if loss.fit is Fit.OTHER_RETENTION:
+            # In the order of what is supposed: another retention is one more thing that it can have been.
+            return [*self._request(loss, requests)[0], *expired], Confidence.AMBIGUOUS
+        return [*expired, *requests.causes], Confidence.AMBIGUOUS
+
+    def _timely(self, expired: list[Cause], requests: Possible) -> tuple[list[Cause], Confidence]:
+        """Of what went as its rule expected it."""
+        causes = [*expired, *requests.causes]
+        if len(expired) > 1:
+            return causes, Confidence.AMBIGUOUS
+        alone = len(causes) == 1 and all(self._known)
+        return causes, Confidence.CERTAIN if alone else Confidence.LIKELY
+
+    def _expired(self, expiry: Expiry | None, fit: Fit) -> list[Cause]:
+        """By which rule it expired, if it did. Up to 2.0 values have a time whoever asked for it: only retention tells which."""
+        if fit is Fit.NONE:
+            return []
+        cause = _EXPIRED_BY.get(expiry.rule, Cause.RETENTION) if expiry else Cause.RETENTION
+        in_doubt = (
+            cause is Cause.EXPIRE_TIMESTAMP and self._policy.release < KIP_211 and not self._known.retention
+        )
+        return [cause, Cause.RETENTION] if in_doubt else [cause]
+
+    def _request(self, loss: Weighed, requests: Possible) -> tuple[list[Cause], Confidence]:
+        """Which of several requests it was, where none expired."""
+        if not (requests.causes or self._known.release):
+            # A broker may be newer than what it writes: inter.broker.protocol.version, held back.
+            requests = Requests(None, self._topic).possible(loss)
+        causes = requests.causes
+        if not causes:
+            return [Cause.UNKNOWN], Confidence.AMBIGUOUS
+        if len(causes) == 1:
+            return causes, Confidence.CERTAIN if self._known.release else Confidence.LIKELY
+        if requests.topic_together:
+            return _first(Cause.TOPIC_DELETED, causes), Confidence.LIKELY
+        if loss.group_gone_at is not None:
+            return _first(Cause.GROUP_DELETED, causes), Confidence.LIKELY
+        if Cause.GROUP_DELETED not in causes:
+            # Topics are deleted every day, offsets of a whole topic hardly ever, and then of a topic that is gone.
+            return _first(Cause.TOPIC_DELETED, causes), Confidence.AMBIGUOUS
+        return causes, Confidence.AMBIGUOUS
+
+    def _evidence(self, loss: Weighed, gone: Gone, cause: Cause) -> tuple[str, ...]:
+        known = [each.log_offset for each in (gone.commit, loss.group) if each is not None]
+        offsets = [*known, gone.log_offset, loss.group_gone_at]
+        places = [_place(loss.log_partition, offset) for offset in offsets if offset is not None]
+        if cause is Cause.TOPIC_DELETED:
+            others = islice(self._topic.others(loss), _OTHERS)
+            places += [_place(other.log_partition, other.first_offset) for other in others]
+        return tuple(dict.fromkeys(places))
+
+
+def explained_topic(
+    losses: Sequence[Weighed], alive: Iterable[Alive], until: int | None, policy: Policy, known: Known
+) -> Iterator[Deletion]:
+    """Why all went that any group lost of a topic; `until` as TopicLosses has it."""
+    explanations = Explanations(policy, TopicLosses(losses, alive, until), known)
+    return (gone for loss in losses for gone in explanations.explain(loss))
+
+
+def explain_ended(ended: Ended) -> Deletion:
+    """A pending commit that its transaction's marker dropped: the marker says it."""
+    pending, commit = ended.pending, ended.commit
+    return Deletion(
+        ended.log_partition,
+        ended.log_offset,
+        ended.at,
+        pending.group,
+        pending.topic,
+        pending.partition,
+        pending.producer_id,
+        commit,
+        Cause.ABORTED if ended.kind is ChangeKind.ABORTED else Cause.SUPERSEDED,
+        Confidence.CERTAIN,
+        (),
+        None,
+        None,
+        (_place(ended.log_partition, commit.log_offset), _place(ended.log_partition, ended.log_offset)),
+    )
+
+
+def _first(cause: Cause, causes: list[Cause]) -> list[Cause]:
+    return [cause, *(each for each in causes if each is not cause)]
+
+
+def _place(log_partition: int | None, log_offset: int) -> str:
+    return f"{'' if log_partition is None else log_partition}:{log_offset}"

@@ -1,0 +1,149 @@
+"""Losses, and all that Removals know, as JSON and back: for rows of `removals` and for checkpoints.
+
+What does not read raises KeyError, TypeError or ValueError, as packing has it.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Final
+from uuid import UUID
+
+from offsets_tool.expiry.lifetimes import ByGroup, Lived, OffsetLives
+from offsets_tool.expiry.removal_tracker import Memory, Open, Place
+from offsets_tool.expiry.removals import Ended, Gone, Kept, Removal
+from offsets_tool.history.json_codec import (
+    Json,
+    pack_commit,
+    pack_group,
+    pack_state,
+    unpack_commit,
+    unpack_group,
+    unpack_state,
+)
+from offsets_tool.replay.changes import ChangeKind, PendingOf
+from offsets_tool.replay.state import State
+
+_REMOVAL: Final = "removal"
+
+
+def pack_losses(losses: Iterable[Removal | Ended]) -> str:
+    """As JSON in ASCII."""
+    packed = [_packed_removal(loss) if isinstance(loss, Removal) else _packed_ended(loss) for loss in losses]
+    return json.dumps(packed, separators=(",", ":"))
+
+
+def unpack_losses(text: str) -> list[Removal | Ended]:
+    """What `pack_losses` was given."""
+    return [_removal(facts) if kind == _REMOVAL else _ended(kind, facts) for kind, *facts in json.loads(text)]
+
+
+def _packed_removal(removal: Removal) -> Json:
+    log_partition, at, group_id, group, written_new, gone, group_gone_at, left, topics, kept, changed_at = (
+        removal
+    )
+    facts = [group and pack_group(group), written_new, list(map(_packed_gone, gone)), group_gone_at, left]
+    return [_REMOVAL, log_partition, at, group_id, *facts, sorted(topics), kept, changed_at]
+
+
+def _removal(facts: Json) -> Removal:
+    log_partition, at, group_id, group, written_new, gone, group_gone_at, left, topics, kept, changed_at = (
+        facts
+    )
+    return Removal(
+        log_partition,
+        at,
+        group_id,
+        group and unpack_group(group),
+        written_new,
+        tuple(map(_gone, gone)),
+        group_gone_at,
+        left,
+        frozenset(topics),
+        tuple(Kept(*each) for each in kept),
+        changed_at,
+    )
+
+
+def _packed_gone(gone: Gone) -> Json:
+    topic, partition, commit, *facts = gone
+    return [topic, partition, commit and pack_commit(commit), *facts]
+
+
+def _gone(packed: Json) -> Gone:
+    topic, partition, commit, *facts = packed
+    return Gone(topic, partition, commit and unpack_commit(*commit), *facts)
+
+
+def _packed_ended(ended: Ended) -> Json:
+    place = (ended.log_partition, ended.log_offset, ended.at)
+    return [ended.kind, *place, ended.pending, pack_commit(ended.commit)]
+
+
+def _ended(kind: str, facts: Json) -> Ended:
+    log_partition, log_offset, at, pending, commit = facts
+    return Ended(log_partition, log_offset, at, ChangeKind(kind), PendingOf(*pending), unpack_commit(*commit))
+
+
+def pack_removals(memory: Memory, now: State) -> Json:
+    """`now` is the state of the coordinator, which has the commits and the groups."""
+    return {
+        "lives": {
+            group: [_packed_life(memory.lives.by_group[group][at]) for at in offsets]
+            for group, offsets in now.offsets.items()
+        },
+        "changed": memory.changed,
+        "open": [_packed_open(group, opened) for group, opened in memory.open.items()],
+        "place": memory.place,
+    }
+
+
+def unpack_removals(body: Json, now: State) -> Memory:
+    """What `pack_removals` was given, with a state equal to that."""
+    lives: ByGroup = {
+        group: {
+            at: _life(commit, facts)
+            for (at, commit), facts in zip(offsets.items(), body["lives"][group], strict=True)
+        }
+        for group, offsets in now.offsets.items()
+    }
+    state = State(
+        groups=dict(now.groups),
+        members={group: dict(members) for group, members in now.members.items()},
+        pending={producer: dict(commits) for producer, commits in now.pending.items()},
+    )
+    opened = dict(map(_open, body["open"]))
+    return Memory(state, OffsetLives(lives), body["changed"], opened, Place(*body["place"]))
+
+
+def _packed_life(lived: Lived) -> Json:
+    """Most commits say the id that their life has."""
+    times = [lived.began_at, lived.committed_at]
+    if lived.topic_id == lived.commit.topic_id and not lived.doubtful:
+        return times
+    return [*times, lived.topic_id.hex if lived.topic_id else None, lived.doubtful]
+
+
+def _life(commit: Json, facts: Json) -> Lived:
+    began_at, committed_at, *more = facts
+    if not more:
+        return Lived(commit, began_at, committed_at, commit.topic_id)
+    topic_id, doubtful = more
+    return Lived(commit, began_at, committed_at, UUID(topic_id) if topic_id else None, doubtful)
+
+
+def _packed_open(group: str, opened: Open) -> Json:
+    there = (
+        State(groups={group: opened.group}, members={group: dict(opened.members)})
+        if opened.group
+        else State()
+    )
+    facts = [opened.at, opened.changed_at, opened.written_new, opened.group_gone_at]
+    return [group, pack_state(there), *facts, list(map(_packed_gone, opened.gone))]
+
+
+def _open(packed: Json) -> tuple[str, Open]:
+    group, there, at, changed_at, written_new, group_gone_at, gone = packed
+    state = unpack_state(there)
+    members = state.members.get(group, {})
+    went = list(map(_gone, gone))
+    return group, Open(at, state.groups.get(group), members, changed_at, written_new, went, group_gone_at)

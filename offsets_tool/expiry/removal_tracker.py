@@ -1,0 +1,282 @@
+"""Which offsets went at once: tombstones of one group in one batch (before magic 2: in a run), and what the group was then.
+
+Folds the Changes of one log partition in the order of the log, in memory that grows with what lives; decides nothing about causes
+(removal_causes.py).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from offsets_tool.events import Event
+from offsets_tool.expiry.lifetimes import Lived, OffsetLives
+from offsets_tool.expiry.noop_tombstones import bare_tombstone, is_bare
+from offsets_tool.expiry.removals import Ended, Gone, Kept, Removal, may_be_one
+from offsets_tool.expiry.rules import is_subscribed
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    CommittedOffset,
+    Group,
+    GroupOf,
+    Member,
+    MemberOf,
+    OffsetOf,
+    PendingCommit,
+    PendingOf,
+    TopicPartition,
+)
+from offsets_tool.replay.rules import wrote_new
+from offsets_tool.replay.state import State
+
+_NONE: Final = -1
+RUN_MS: Final = 1_000
+"""How far tombstones of a run may stand apart where every record is a batch of its own."""
+
+
+@dataclass(slots=True)
+class Open:
+    """A removal that may go on; group and members as they were when it began."""
+
+    at: int | None
+    group: Group | None
+    members: Mapping[str, Member]
+    changed_at: int | None
+    written_new: bool | None
+    gone: list[Gone] = field(default_factory=list)
+    group_gone_at: int | None = None
+    _reads: dict[str, bool | None] = field(default_factory=dict)
+
+    def reads(self, topic: str) -> bool | None:
+        """Whether a member reads the topic; None where the coordinator cannot tell."""
+        if topic not in self._reads:
+            self._reads[topic] = is_subscribed(self.group, self.members, topic) if self.group else None
+        return self._reads[topic]
+
+
+class Place(NamedTuple):
+    """Of the last change of what is open."""
+
+    batch_offset: int
+    log_offset: int
+    timestamp: int
+
+
+class Memory(NamedTuple):
+    """All that Removals know, to go on from (checkpoint)."""
+
+    state: State
+    """But for offsets and transactions."""
+    lives: OffsetLives
+    changed: dict[str, int]
+    """When each group last changed, epoch milliseconds."""
+    open: dict[str, Open]
+    """By group."""
+    place: Place
+
+
+class Removals:
+    """Folds one log partition."""
+
+    def __init__(self, log_partition: int | None, memory: Memory | None = None) -> None:
+        """With `memory`, goes on from there."""
+        known = memory or Memory(State(), OffsetLives(), {}, {}, Place(-1, -1, -1))
+        self._log_partition = log_partition
+        self._written_new: bool | None = None
+        self._state = known.state
+        self.lives = known.lives
+        self._doubted: tuple[OffsetOf, int] | None = None
+        self._changed = known.changed
+        self._open = known.open
+        self._place = known.place
+
+    def memory(self) -> Memory:
+        """What it knows at this moment; what it goes on to learn is not in there, if it is saved at once."""
+        return Memory(self._state, self.lives, self._changed, self._open, self._place)
+
+    def may_close(self, batch_offset: int | None) -> Iterable[str]:
+        """The groups of which something may be complete when a record of this batch comes, or one that took nothing."""
+        return () if batch_offset == self._place.batch_offset else self._open
+
+    def take(self, change: Change, *, written_new: bool | None) -> list[Removal | Ended]:
+        """What is complete now that this change came. `written_new`: whether the new coordinator wrote it, if it is a tombstone."""
+        self._written_new = written_new
+        done: list[Removal | Ended] = self.close() if self._open and not self._belongs(change) else []
+        if change.kind is ChangeKind.ANOMALY:
+            # About what the same record is going to put there.
+            if isinstance(change.subject, OffsetOf):
+                self._doubted = (change.subject, change.log_offset)
+            return done
+        ended = self._see(change)
+        if not isinstance(change.subject, OffsetOf) and not is_bare(change):
+            self._state.put(change.subject, change.after)
+        if self._open:
+            self._place = Place(change.batch_offset, change.log_offset, change.timestamp)
+        return done if ended is None else [*done, ended]
+
+    def take_event(self, event: Event, changes: Sequence[Change]) -> Iterator[Removal | Ended]:
+        """The same of an event and all that it did, or that its tombstone did not."""
+        by_new = wrote_new(event)
+        for change in (*changes, *bare_tombstone(event, changes)):
+            yield from self.take(change, written_new=by_new)
+
+    def close(self) -> list[Removal | Ended]:
+        """What is open, where nothing that follows belongs to it."""
+        done: list[Removal | Ended] = [*self.open_removals()]
+        for group in self._open:
+            self._forget(group)
+        self._open.clear()
+        return done
+
+    def open_removals(self) -> Iterator[Removal]:
+        """What is open, as it is if nothing that follows belongs to it."""
+        return (self._removal(group, opened) for group, opened in self._open.items())
+
+    def _belongs(self, change: Change) -> bool:
+        batch, last, at = self._place
+        if change.batch_offset == batch:
+            return True
+        alone = batch == last and change.batch_offset == change.log_offset == last + 1
+        return alone and change.kind is ChangeKind.DELETED and abs(change.timestamp - at) <= RUN_MS
+
+    def _see(self, change: Change) -> Ended | None:
+        match change.subject:
+            case OffsetOf() as offset:
+                self._see_offset(change, offset)
+            case PendingOf() as pending:
+                return self._see_pending(change, pending)
+            case GroupOf(group):
+                self._see_group(change, group)
+            case MemberOf(group):
+                self._mark(change, group)
+        return None
+
+    def _see_offset(self, change: Change, offset: OffsetOf) -> None:
+        before, after = change.before, change.after
+        if isinstance(after, CommittedOffset):
+            doubtful = self._doubted == (offset, change.log_offset)
+            self.lives.commit(offset, after, change.timestamp, doubtful=doubtful)
+        elif is_bare(change) and self.lives.get(offset) is not None:
+            # In a transaction, the classic coordinator heeds it for pending commits alone.
+            return
+        elif change.kind is ChangeKind.DELETED and (before is None or isinstance(before, CommittedOffset)):
+            lived = self.lives.end(offset)
+            times = (lived.began_at, lived.committed_at) if lived else (None, None)
+            self._gone(change, offset, before, times, None)
+
+    def _gone(
+        self,
+        change: Change,
+        offset: OffsetOf,
+        commit: CommittedOffset | None,
+        times: tuple[int | None, int | None],
+        producer_id: int | None,
+    ) -> None:
+        opened = self._opened(change, offset.group)
+        reads, has_pending = opened.reads(offset.topic), self._has_pending(offset)
+        where = (offset.topic, offset.partition)
+        opened.gone.append(Gone(*where, commit, change.log_offset, reads, has_pending, *times, producer_id))
+
+    def _see_pending(self, change: Change, pending: PendingOf) -> Ended | None:
+        before = change.before
+        if change.after is not None or not isinstance(before, PendingCommit):
+            return None
+        if change.kind is ChangeKind.DELETED:
+            offset = OffsetOf(pending.group, pending.topic, pending.partition)
+            self._gone(change, offset, before.commit, (None, None), pending.producer_id)
+            return None
+        self._mark(change, pending.group)
+        if change.kind is ChangeKind.COMMITTED:
+            return None
+        at = _time(change.timestamp)
+        return Ended(self._log_partition, change.log_offset, at, change.kind, pending, before.commit)
+
+    def _see_group(self, change: Change, group: str) -> None:
+        opened = self._open.get(group)
+        if opened is None or change.after is not None:
+            if not is_bare(change):
+                self._mark(change, group)
+                if change.after is None:
+                    self._forget(group, change)
+        elif all(each.log_offset != change.log_offset for each in opened.gone):
+            # Else it is the classic coordinator's simple group, that goes with its last offset's tombstone.
+            opened.group_gone_at = change.log_offset
+
+    def _mark(self, change: Change, group: str) -> None:
+        at = _time(change.timestamp)
+        if at is not None:
+            self._changed[group] = at
+
+    def _forget(self, group: str, deleted: Change | None = None) -> None:
+        """Nothing is remembered of a group of which nothing is left."""
+        is_there = deleted is None and group in self._state.groups
+        if not is_there and not self.lives.of_group(group):
+            self._changed.pop(group, None)
+
+    def _opened(self, change: Change, group: str) -> Open:
+        if group not in self._open:
+            self._open[group] = Open(
+                _time(change.timestamp),
+                self._state.groups.get(group),
+                dict(self._state.members.get(group, {})),
+                self._changed.get(group),
+                self._written_new,
+            )
+        return self._open[group]
+
+    def _has_pending(self, offset: OffsetOf) -> bool:
+        return any(offset in commits for commits in self._state.pending.values())
+
+    def _removal(self, group: str, opened: Open) -> Removal:
+        left = {at: lived for at, lived in self.lives.of_group(group).items() if not lived.doubtful}
+        return Removal(
+            self._log_partition,
+            opened.at,
+            group,
+            opened.group and _without_values(opened.group),
+            opened.written_new,
+            tuple(opened.gone),
+            opened.group_gone_at,
+            len(left),
+            _left_topics(opened.gone, left),
+            self._kept(group, opened, left),
+            opened.changed_at,
+        )
+
+    def _kept(self, group: str, opened: Open, left: Mapping[TopicPartition, Lived]) -> tuple[Kept, ...]:
+        """Expiry goes by a commit's age, and by how long after it the client wanted it to last."""
+        oldest: dict[tuple[bool | None, bool, int | None], Kept] = {}
+        for at, (commit, *_) in left.items():
+            kept = Kept(
+                opened.reads(at.topic),
+                self._has_pending(OffsetOf(group, *at)),
+                commit.commit_timestamp,
+                commit.expire_timestamp,
+            )
+            is_own = kept.expire_timestamp != _NONE
+            kind = (*kept[:2], kept.expire_timestamp - kept.commit_timestamp if is_own else None)
+            oldest[kind] = min(kept, oldest.get(kind, kept), key=lambda each: each.commit_timestamp)
+        return tuple(sorted(oldest.values(), key=repr))
+
+
+def _without_values(group: Group) -> Group:
+    return group._replace(
+        metadata=None, target_metadata=None, topics=None, share_partitions=None, topology=None, expressions=()
+    )
+
+
+def _left_topics(gone: Iterable[Gone], left: Mapping[TopicPartition, Lived]) -> frozenset[str]:
+    """Of the topics that something went of, those that are left; one that was made again under the name has another id."""
+    went: dict[str, set[UUID | None]] = {}
+    for each in gone:
+        went.setdefault(each.topic, set()).add(each.commit.topic_id if each.commit else None)
+    return frozenset(
+        at.topic
+        for at, lived in left.items()
+        if any(may_be_one(topic_id, lived.commit.topic_id) for topic_id in went.get(at.topic, ()))
+    )
+
+
+def _time(timestamp: int) -> int | None:
+    return None if timestamp < 0 else timestamp

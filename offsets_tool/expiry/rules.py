@@ -1,0 +1,214 @@
+"""When a committed offset expires, by the rule of the broker's release: plain functions of what the log says and of a Policy.
+
+`at` is the first millisecond at which a check finds it expired; the first check from then on takes it, up to an interval later.
+Source: OffsetManager.compact (0.8.2), GroupMetadataManager.deleteExpiredOffsets (0.9 to 2.0), GroupMetadata.getExpiredOffsets
+(KIP-211: 2.1, KIP-496: 2.4), OffsetExpirationConditionImpl and Group.isSubscribedToTopic (the new coordinator's groups).
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from offsets_tool.blobs import consumer_subscription
+from offsets_tool.records.classic import MemberMetadata
+from offsets_tool.replay.changes import CommittedOffset, Group, GroupKind, Member
+from offsets_tool.replay.member_records import CONSUMER_PROTOCOL, subscription
+from offsets_tool.wire.times import LAST_MILLISECOND, time_after
+
+Release = tuple[int, ...]
+
+OWN_EXPIRY_FROM: Final[Release] = (0, 9)
+WEEK_FROM: Final[Release] = (2, 0)
+KIP_211: Final[Release] = (2, 1)
+KIP_496: Final[Release] = (2, 4)
+CHECK_INTERVAL_MS: Final = 600_000
+"""Kafka's default of offsets.retention.check.interval.ms."""
+MINUTE_MS: Final = 60_000
+"""offsets.retention.minutes is whole minutes, and at least one."""
+MAX_RETENTION_MS: Final = 2_147_483_647 * MINUTE_MS
+_DAY_MS: Final = 86_400_000
+_NONE: Final = -1
+
+
+def default_retention_ms(release: Release) -> int:
+    """Kafka's default of offsets.retention.minutes: a day, since 2.0 a week (KIP-186)."""
+    return 7 * _DAY_MS if release >= WEEK_FROM else _DAY_MS
+
+
+def may_be_retention(milliseconds: int) -> bool:
+    """Whether a broker can have it: `offsets.retention.minutes` is an int, and at least 1."""
+    return MINUTE_MS <= milliseconds <= MAX_RETENTION_MS and milliseconds % MINUTE_MS == 0
+
+
+class Policy(NamedTuple):
+    """By what a broker expires offsets: its release, `offsets.retention.minutes` and how often it looks, in milliseconds."""
+
+    release: Release
+    retention_ms: int
+    check_interval_ms: int = CHECK_INTERVAL_MS
+
+
+class Rule(StrEnum):
+    """Why an offset expires when it does; from `subscribed` on, why it does not."""
+
+    RETENTION_SINCE_COMMIT = "retention_since_commit"
+    """Retention after the commit: simple groups, consumer and streams groups without members, and all before 2.1."""
+    RETENTION_SINCE_EMPTY = "retention_since_empty"
+    """Retention after the group became Empty (classic groups, 2.1+)."""
+    UNSUBSCRIBED_TOPIC = "unsubscribed_topic"
+    """Retention after the commit, of a topic that no member of the group reads (2.4+)."""
+    EXPIRE_TIMESTAMP = "expire_timestamp"
+    """Its own time: the client asked for it."""
+    SUBSCRIBED = "subscribed"
+    """A member reads the topic: not while that is so."""
+    HAS_MEMBERS = "has_members"
+    """The group has members and its release, protocol type or subscription leaves its offsets alone."""
+    PENDING = "pending"
+    """A transaction that commits this partition is open (new coordinator)."""
+    SHARE_GROUP = "share_group"
+    """Share groups expire nothing."""
+    NO_GROUP = "no_group"
+    """The new coordinator has no such group, and looks only at groups."""
+    OUT_OF_RANGE = "out_of_range"
+    """Its time is none that a clock reaches: behind the year 9999, or too long ago for Java's long to count from."""
+
+
+class Expiry(NamedTuple):
+    """`at` None: never, as things stand. `base_timestamp` is what retention counts from, None where nothing is. Epoch ms."""
+
+    at: int | None
+    rule: Rule
+    base_timestamp: int | None = None
+
+
+def expiry_of(
+    commit: CommittedOffset,
+    group: Group | None,
+    subscribed: bool | None,
+    has_pending: bool,
+    policy: Policy,
+) -> Expiry:
+    """When this commit expires if nothing more is written.
+
+    Args:
+        commit: what is committed.
+        group: the group as it is; None where the coordinator has none.
+        subscribed: whether a member reads the topic; None where the coordinator cannot tell (see `is_subscribed`).
+        has_pending: whether the new coordinator has a pending transactional commit for the partition; the classic one does not ask.
+        policy: of the broker.
+    """
+    if policy.release < KIP_211 and (group is None or group.kind in (GroupKind.SIMPLE, GroupKind.CLASSIC)):
+        return _expiry_by_itself(commit, policy)
+    if group is None:
+        return Expiry(None, Rule.NO_GROUP)
+    if group.kind is GroupKind.SHARE:
+        return Expiry(None, Rule.SHARE_GROUP)
+    found = _expiry_in_group(commit, group, subscribed, policy)
+    return Expiry(None, Rule.PENDING) if has_pending and found.at is not None else found
+
+
+def _expiry_by_itself(commit: CommittedOffset, policy: Policy) -> Expiry:
+    """Up to 2.0, whatever the group does. Strictly later than retention, or than the time in the value."""
+    if commit.expire_timestamp == _NONE or policy.release < OWN_EXPIRY_FROM:
+        base = commit.commit_timestamp
+        return _counted(base, policy.retention_ms + 1, Rule.RETENTION_SINCE_COMMIT)
+    # The broker wrote its own retention into every value that the client gave none for.
+    if commit.expire_timestamp - commit.commit_timestamp == policy.retention_ms:
+        return _counted(commit.commit_timestamp, policy.retention_ms + 1, Rule.RETENTION_SINCE_COMMIT)
+    return _at_its_own(commit.expire_timestamp + 1)
+
+
+def _expiry_in_group(
+    commit: CommittedOffset, group: Group, subscribed: bool | None, policy: Policy
+) -> Expiry:
+    """Since 2.1: which base the group's state gives, and whether it gives any."""
+    if not group.members or _has_no_protocol(group):
+        since_empty = group.kind is GroupKind.CLASSIC and group.protocol_type is not None
+        at = group.current_state_timestamp if since_empty else None
+        if at is None:
+            return _since(commit, commit.commit_timestamp, Rule.RETENTION_SINCE_COMMIT, policy)
+        return _since(commit, at, Rule.RETENTION_SINCE_EMPTY, policy)
+    if subscribed:
+        return Expiry(None, Rule.SUBSCRIBED)
+    if subscribed is None or (group.kind is GroupKind.CLASSIC and policy.release < KIP_496):
+        return Expiry(None, Rule.HAS_MEMBERS)
+    return _since(commit, commit.commit_timestamp, Rule.UNSUBSCRIBED_TOPIC, policy)
+
+
+def _has_no_protocol(group: Group) -> bool:
+    return group.kind is GroupKind.CLASSIC and group.protocol_type is None
+
+
+def _since(commit: CommittedOffset, base: int, rule: Rule, policy: Policy) -> Expiry:
+    """Since 2.1 from that very millisecond on; a time of its own takes the place of retention, not of the group's state."""
+    if commit.expire_timestamp != _NONE:
+        return _at_its_own(commit.expire_timestamp)
+    return _counted(base, policy.retention_ms, rule)
+
+
+def _counted(base: int, after: int, rule: Rule) -> Expiry:
+    at = time_after(base, after)
+    return Expiry(at, Rule.OUT_OF_RANGE if at is None else rule, base)
+
+
+def _at_its_own(expire_timestamp: int) -> Expiry:
+    """No clock gets behind the year 9999; what is over long ago is over."""
+    if expire_timestamp > LAST_MILLISECOND:
+        return Expiry(None, Rule.OUT_OF_RANGE)
+    return Expiry(expire_timestamp, Rule.EXPIRE_TIMESTAMP)
+
+
+def is_subscribed(group: Group, members: Mapping[str, Member], topic: str) -> bool | None:
+    """Whether the coordinator takes the topic for one that the group reads; None where it cannot tell, and then expires nothing.
+
+    Classic groups: the subscriptions of members with protocol type consumer. Consumer groups: names, and what regular expressions
+    were resolved to. Streams groups: source and repartition topics of the topology, but no patterns.
+    """
+    if not group.members:
+        return False
+    match group.kind:
+        case GroupKind.CLASSIC:
+            return _classic_reads(group, members.values(), topic)
+        case GroupKind.CONSUMER:
+            return topic in _consumer_topics(group, members.values())
+        case GroupKind.STREAMS:
+            return _topology_reads(group, topic)
+        case _:
+            return None
+
+
+def _classic_reads(group: Group, members: Iterable[Member], topic: str) -> bool | None:
+    if group.protocol_type != CONSUMER_PROTOCOL:
+        return None
+    found = False
+    for member in members:
+        assert isinstance(member.metadata, MemberMetadata)
+        asked = _asked(member.metadata.subscription)
+        if asked is None:
+            return None
+        found = found or topic in asked
+    return found
+
+
+@lru_cache(4096)
+def _asked(blob: bytes) -> frozenset[str] | None:
+    """Topics that a classic member asks for; generations repeat their members' blobs."""
+    message = consumer_subscription(blob)
+    return None if message is None else frozenset(message.topics)
+
+
+def _consumer_topics(group: Group, members: Iterable[Member]) -> set[str]:
+    named = {topic for member in members for topic in subscription(member, None)}
+    return named.union(*(value.data.topics for _, value in group.expressions))
+
+
+def _topology_reads(group: Group, topic: str) -> bool:
+    """StreamsTopology.sourceTopicMap: patterns are not in it."""
+    if group.topology is None:
+        return False
+    parts = group.topology.data.subtopologies
+    return any(
+        topic in part.source_topics or any(topic == made.name for made in part.repartition_source_topics)
+        for part in parts
+    )

@@ -1,0 +1,115 @@
+"""What happened, in few words, from the row that ended and the row that began: `rewind`, `generation 3, leader change`, `left`."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from offsets_tool.history.rows import (
+    GroupEnd,
+    GroupHistoryRow,
+    LastingRow,
+    MemberEnd,
+    MemberHistoryRow,
+    OffsetBegan,
+    OffsetEnd,
+    OffsetHistoryRow,
+)
+from offsets_tool.replay.changes import LEFT_EPOCH
+
+STATIC_LEFT_EPOCH: Final = -2
+"""ConsumerGroupHeartbeatRequest.LEAVE_GROUP_STATIC_MEMBER_EPOCH: a static member is away and expected back."""
+
+GOES_ON: Final = (GroupEnd.CONVERTED, GroupEnd.CHANGED, MemberEnd.CHANGED)
+"""Ends after which the same batch has the group or the member back."""
+
+
+def is_new(before: LastingRow | None, after: LastingRow | None) -> bool:
+    """Whether a member is there for the first time: with a target alone it was none yet."""
+    return _is_member(after) and not _is_member(before)
+
+
+def _is_member(row: LastingRow | None) -> bool:
+    return isinstance(row, MemberHistoryRow) and (row.member_state is not None or row.generation is not None)
+
+
+def offset_what(before: LastingRow | None, after: LastingRow | None) -> str | None:
+    """What became of an offset; None where another row tells it."""
+    if isinstance(after, OffsetHistoryRow):
+        if not after.counted:
+            return "pending commit" if after.unheeded_tombstone is None else OffsetEnd.UNHEEDED.value
+        if after.delta is not None and after.delta < 0:
+            return "rewind"
+        return "commit" if after.began is OffsetBegan.COMMIT else "transaction committed"
+    assert isinstance(before, OffsetHistoryRow)
+    return _OFFSET_ENDS[before.ended or ""]
+
+
+_OFFSET_ENDS: dict[str, str | None] = {
+    OffsetEnd.DELETED: "tombstone",
+    OffsetEnd.GROUP_DELETED: "deleted with the group",
+    OffsetEnd.ABORTED: "transaction aborted",
+    OffsetEnd.SUPERSEDED: "transaction superseded",
+    # The commit that counts from here on tells it.
+    OffsetEnd.COMMITTED: None,
+}
+
+
+def group_what(before: LastingRow | None, after: LastingRow | None) -> str | None:
+    """What became of a group; None where it goes on in another row of the batch."""
+    if after is None:
+        assert before is not None
+        return None if before.ended in GOES_ON else "deleted"
+    assert isinstance(after, GroupHistoryRow)
+    if not isinstance(before, GroupHistoryRow):
+        return "created"
+    if before.ended == GroupEnd.DELETED:
+        return "deleted"
+    if before.kind != after.kind:
+        return f"conversion from {before.kind} to {after.kind}"
+    return _differences(before, after, _GROUP_WORDS)
+
+
+_GROUP_WORDS: dict[str, Callable[[Any], str]] = {
+    "generation": "generation {}".format,
+    "epoch": "epoch {}".format,
+    "assignment_epoch": "assignment epoch {}".format,
+    "state": "state {}".format,
+    "leader": lambda leader: "leader change" if leader else "no leader",
+    "members": "members {}".format,
+}
+
+
+def member_what(before: LastingRow | None, after: LastingRow | None) -> str | None:
+    """What became of a member; None likewise."""
+    if after is None:
+        assert before is not None
+        return None if before.ended in GOES_ON else before.ended
+    assert isinstance(after, MemberHistoryRow)
+    if not isinstance(before, MemberHistoryRow) or is_new(before, after):
+        return "joined" if _is_member(after) else "target assignment"
+    if before.group_kind != after.group_kind:
+        return f"conversion from {before.group_kind} to {after.group_kind}"
+    return _differences(before, after, _MEMBER_WORDS)
+
+
+def _epoch_words(epoch: int | None) -> str:
+    return {LEFT_EPOCH: "leaving", STATIC_LEFT_EPOCH: "away"}.get(epoch or 0, f"epoch {epoch}")
+
+
+_MEMBER_WORDS: dict[str, Callable[[Any], str]] = {
+    "member_epoch": _epoch_words,
+    "member_state": "state {}".format,
+    "subscription": lambda _: "subscription",
+    "subscribed_regex": lambda _: "subscription",
+    "assignment": lambda _: "assignment",
+    "target_assignment": lambda _: "target assignment",
+}
+
+
+def _differences(before: LastingRow, after: LastingRow, words: dict[str, Callable[[Any], str]]) -> str:
+    """What is another now; `rewritten` where only fields are that rows do not have."""
+    said = [
+        say(getattr(after, name))
+        for name, say in words.items()
+        if getattr(before, name) != getattr(after, name)
+    ]
+    return ", ".join(dict.fromkeys(said)) or "rewritten"

@@ -1,0 +1,132 @@
+"""How a row of history ended, seen from all that was written with its end: one batch.
+
+A tombstone alone says little: with the group's own it is the group's deletion, with records of another kind a conversion, with a
+member of the same instance id a replacement. Source: the batches that GroupMetadataManager (both) writes.
+"""
+
+from collections.abc import Sequence
+
+from offsets_tool.history.rows import GroupEnd, MemberEnd, OffsetEnd
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    Group,
+    GroupKind,
+    GroupOf,
+    Member,
+    MemberOf,
+    OffsetOf,
+    PendingCommit,
+    PendingOf,
+)
+from offsets_tool.replay.member_records import client_of
+
+
+class BatchOutcome:
+    """What a batch's changes came to."""
+
+    def __init__(self, batch: Sequence[Change]) -> None:
+        self._gone: dict[str, Change] = {}
+        """Groups deleted by this batch, by the first deletion."""
+        self._groups: dict[str, Group | None] = {}
+        """Groups that it wrote, as it left them."""
+        self._members: set[MemberOf] = set()
+        """Members that it wrote and left there."""
+        self._instances: dict[tuple[str, str], str] = {}
+        """Static members among them: from group and instance id to member id."""
+        # Most batches are commits: nothing above concerns them.
+        for change in batch:
+            if change.kind is not ChangeKind.ANOMALY:
+                self._see(change)
+
+    def _see(self, change: Change) -> None:
+        subject, after = change.subject, change.after
+        if isinstance(subject, GroupOf):
+            self._groups[subject.group] = after if isinstance(after, Group) else None
+            if after is None:
+                self._gone.setdefault(subject.group, change)
+        elif isinstance(subject, MemberOf) and isinstance(after, Member):
+            self._members.add(subject)
+            instance_id = client_of(after).instance_id
+            if instance_id is not None:
+                self._instances[subject.group, instance_id] = subject.member_id
+        elif isinstance(subject, MemberOf):
+            self._members.discard(subject)
+
+    def group_deleted(self, group: str) -> Change | None:
+        """The change that deleted the group, unless the batch has it back."""
+        return self._gone.get(group) if self._groups.get(group) is None else None
+
+    def lost_record(self, group: str) -> bool:
+        """Whether the group's record was deleted: it is gone, or only its offsets are left."""
+        after = self._groups.get(group)
+        return group in self._groups and (after is None or after.kind is GroupKind.SIMPLE)
+
+    def group_after(self, group: str) -> Group | None:
+        """The group as the batch left it, if it wrote it."""
+        return self._groups.get(group)
+
+    def has_member(self, subject: MemberOf) -> bool:
+        """Whether the batch wrote the member and left it there."""
+        return subject in self._members
+
+    def replaces(self, subject: MemberOf, instance_id: str | None) -> bool:
+        """Whether the batch wrote another member with this instance id."""
+        if instance_id is None:
+            return False
+        return self._instances.get((subject.group, instance_id), subject.member_id) != subject.member_id
+
+    def previous_kind(self, change: Change, group: Group) -> GroupKind | None:
+        """The kind of which the group was before this change or, deleted in the same batch, before that; None if it is the same."""
+        gone = self._gone.get(group.group)
+        before = change.before
+        if before is None and gone is not None and gone.log_offset <= change.log_offset:
+            before = gone.before
+        return before.kind if isinstance(before, Group) and before.kind is not group.kind else None
+
+
+def ending(change: Change, outcome: BatchOutcome) -> OffsetEnd | GroupEnd | MemberEnd:
+    """How the value that this change took away ended."""
+    match change.subject:
+        case OffsetOf(group) | PendingOf(_, group):
+            return _offset_end(change, outcome.group_deleted(group))
+        case MemberOf() as subject:
+            return _member_end(change, subject, outcome)
+        case _:
+            return _group_end(change, outcome)
+
+
+def _offset_end(change: Change, group_deleted: Change | None) -> OffsetEnd:
+    match change.kind, change.before, change.after:
+        case ChangeKind.DELETED, _, _:
+            # To the classic coordinator a simple group goes with its last offset: that is no deletion of the group.
+            by_record = group_deleted is not None and group_deleted.log_offset != change.log_offset
+            return OffsetEnd.GROUP_DELETED if by_record else OffsetEnd.DELETED
+        case ChangeKind.ABORTED, _, _:
+            return OffsetEnd.ABORTED
+        case ChangeKind.COMMITTED, PendingCommit(), _:
+            return OffsetEnd.COMMITTED
+        case _, PendingCommit() as before, PendingCommit() as after if before.commit == after.commit:
+            return OffsetEnd.UNHEEDED
+        case _:
+            return OffsetEnd.SUPERSEDED
+
+
+def _group_end(change: Change, outcome: BatchOutcome) -> GroupEnd:
+    before, after = change.before, change.after
+    assert isinstance(before, Group)
+    if not isinstance(after, Group):
+        after = outcome.group_after(before.group)
+    if after is None or (after.kind is GroupKind.SIMPLE and before.kind is not GroupKind.SIMPLE):
+        return GroupEnd.DELETED
+    return GroupEnd.CHANGED if after.kind is before.kind else GroupEnd.CONVERTED
+
+
+def _member_end(change: Change, subject: MemberOf, outcome: BatchOutcome) -> MemberEnd:
+    before = change.before
+    if change.after is not None or outcome.has_member(subject):
+        return MemberEnd.CHANGED
+    assert isinstance(before, Member)
+    if outcome.replaces(subject, client_of(before).instance_id):
+        return MemberEnd.REPLACED
+    return MemberEnd.GROUP_DELETED if outcome.lost_record(subject.group) else MemberEnd.LEFT

@@ -1,0 +1,265 @@
+"""Changes of one log partition folded into rows that hold from one record to another: offsets, groups, members; and anomalies.
+
+Pure over Changes, from the first record of the partition on, or from a saved History. What Kafka writes at once is understood at
+once: a batch is taken when the next one begins, or by `flush`. The rows that hold at a position are the state at that position.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from uuid import UUID
+
+from offsets_tool.history.end_causes import BatchOutcome, ending
+from offsets_tool.history.owners import NameOf, Owner, Owners
+from offsets_tool.history.row_builders import anomaly_row, group_row, member_row, offset_row
+from offsets_tool.history.rows import (
+    AnomalyRow,
+    GroupHistoryRow,
+    HistoryRow,
+    LastingRow,
+    OffsetBegan,
+    OffsetEnd,
+    OffsetHistoryRow,
+)
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    CommittedOffset,
+    Group,
+    GroupOf,
+    Member,
+    MemberOf,
+    OffsetOf,
+    PendingCommit,
+    PendingOf,
+    Subject,
+    TopicPartition,
+)
+from offsets_tool.replay.state import State
+from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.wire.json import uuid_text
+from offsets_tool.wire.longs import difference
+
+
+class Turn(NamedTuple):
+    """A Change as rows: the one that it ended, with its end, and the one that it began; or the anomaly."""
+
+    change: Change
+    before: LastingRow | None = None
+    after: LastingRow | None = None
+    anomaly: AnomalyRow | None = None
+
+
+class Memory(NamedTuple):
+    """All that a History knows, to go on from (checkpoint)."""
+
+    open: dict[Subject, LastingRow]
+    batch: list[Change]
+    made: dict[OffsetOf, OffsetHistoryRow]
+    next_offset: int
+    after_gap: int | None
+    owners: State
+
+
+class History:
+    """The rows of one partition of `__consumer_offsets`."""
+
+    def __init__(self, name_of: NameOf = uuid_text, memory: Memory | None = None) -> None:
+        """`name_of` gives the names of topic ids: TopicNames.name. With `memory`, goes on from there."""
+        known = memory or Memory({}, [], {}, 0, None, State())
+        self._name_of = name_of
+        self._owners = Owners(name_of, known.owners)
+        self._open = known.open
+        self._batch = known.batch
+        self._made = known.made
+        """Pending rows that a marker counts just now: they know who owned the partition."""
+        self._next_offset = known.next_offset
+        self._after_gap = known.after_gap
+
+    @property
+    def after_gap(self) -> int | None:
+        """The first record behind a missing one."""
+        return self._after_gap
+
+    def see_run(self, first: int, end: int, after_gap: int | None) -> None:
+        """As `see_record` of many: from one offset to another, and the first behind a missing one between them."""
+        self.see_record(first)
+        self._next_offset = end
+        self._after_gap = after_gap if self._after_gap is None else self._after_gap
+
+    def owner(self, group: str, at: TopicPartition, topic_id: UUID | None) -> Owner:
+        """Who owns a partition, by all that was flushed."""
+        return self._owners.of(group, at, topic_id)
+
+    def take_offset(self, offset: OffsetOf) -> OffsetHistoryRow | None:
+        """The row that holds of a committed offset, which is the caller's from now on."""
+        row = self._open.pop(offset, None)
+        assert row is None or isinstance(row, OffsetHistoryRow)
+        return row
+
+    def put_offset(
+        self, offset: OffsetOf, change: Change, commit: CommittedOffset, owner: Owner, delta: int | None
+    ) -> None:
+        """A plain commit that holds, after whoever took the row before it."""
+        self._open[offset] = self._row(change, offset, commit, owner, delta)
+
+    def memory(self) -> Memory:
+        """What it knows at this moment; what it goes on to learn is not in there, if it is saved at once."""
+        owners = self._owners.state
+        return Memory(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)
+
+    @property
+    def settled(self) -> int:
+        """From this offset on, rows that ended may still be told otherwise: the batch may go on."""
+        return self._batch[0].log_offset if self._batch else self._next_offset
+
+    def see_record(self, log_offset: int) -> None:
+        """Tells of a record before its changes. Behind a missing one, nobody is known not to have been an owner.
+
+        Who tells of no record says that the log is whole from offset 0 on. What is found is right even so: the cleaner takes the
+        oldest record of a key first.
+        """
+        if log_offset != self._next_offset and self._after_gap is None:
+            self._after_gap = log_offset
+        self._next_offset = log_offset + 1
+
+    def fold(self, change: Change) -> tuple[HistoryRow, ...]:
+        """The rows that ended with the batch before this change's."""
+        return _ended(self.turns(change))
+
+    def flush(self) -> tuple[HistoryRow, ...]:
+        """The rows that ended with the last batch, when no change follows."""
+        return _ended(self.flush_turns())
+
+    def open_rows(self) -> Iterator[LastingRow]:
+        """The rows that still hold, after `flush`."""
+        return iter(self._open.values())
+
+    def turns(self, change: Change) -> tuple[Turn, ...]:
+        """As `fold`: what each change of the batch before ended and began."""
+        done: tuple[Turn, ...] = ()
+        if self._batch and not _is_one_write(self._batch[-1], change):
+            done = self.flush_turns()
+        self._batch.append(change)
+        return done
+
+    def flush_turns(self) -> tuple[Turn, ...]:
+        """As `flush`."""
+        batch, self._batch = self._batch, []
+        outcome = BatchOutcome(batch)
+        return tuple(self._turn(change, outcome) for change in batch)
+
+    def _turn(self, change: Change, outcome: BatchOutcome) -> Turn:
+        if change.kind is ChangeKind.ANOMALY:
+            return Turn(change, anomaly=anomaly_row(change))
+        self._owners.follow(change)
+        known = self._open.pop(change.subject, None)
+        before = None if known is None else _end(known, change, outcome)
+        if isinstance(before, OffsetHistoryRow) and before.ended is OffsetEnd.COMMITTED:
+            self._made[OffsetOf(before.group, before.topic, before.partition)] = before
+        after = self._begin(change, before, outcome)
+        if after is not None:
+            self._open[change.subject] = after
+        return Turn(change, before, after)
+
+    def _begin(self, change: Change, before: LastingRow | None, outcome: BatchOutcome) -> LastingRow | None:
+        match change.subject, change.after:
+            case OffsetOf() as subject, CommittedOffset() as commit:
+                return self._offset(change, subject, commit)
+            case PendingOf() as subject, PendingCommit() as pending:
+                return self._pending(change, subject, pending, before)
+            case GroupOf(), Group() as group:
+                return group_row(change, group, _previous_kind(change, group, before, outcome))
+            case MemberOf() as subject, Member() as member:
+                return member_row(change, subject, member, self._owners.group(subject.group), self._name_of)
+            case _:
+                return None
+
+    def _offset(self, change: Change, subject: OffsetOf, commit: CommittedOffset) -> OffsetHistoryRow:
+        was = change.before
+        delta = _delta(commit, was) if isinstance(was, CommittedOffset) else None
+        pending = self._made.pop(subject, None) if change.kind is ChangeKind.COMMITTED else None
+        if pending is None:
+            return self._commit(change, subject, commit, delta)
+        return _from(pending, change)._replace(counted=True, delta=delta)
+
+    def _pending(
+        self, change: Change, subject: PendingOf, pending: PendingCommit, before: LastingRow | None
+    ) -> OffsetHistoryRow:
+        if isinstance(before, OffsetHistoryRow) and before.commit_log_offset == pending.commit.log_offset:
+            return _from(before, change)._replace(unheeded_tombstone=pending.deleted_at)
+        offset = OffsetOf(subject.group, subject.topic, subject.partition)
+        was = self._open.get(offset)
+        commit = pending.commit
+        delta = _delta(commit, was) if isinstance(was, OffsetHistoryRow) else None
+        return self._commit(change, offset, commit, delta)._replace(
+            counted=False,
+            began=OffsetBegan.TRANSACTION,
+            producer_id=subject.producer_id,
+            unheeded_tombstone=pending.deleted_at,
+        )
+
+    def _commit(
+        self, change: Change, offset: OffsetOf, commit: CommittedOffset, delta: int | None
+    ) -> OffsetHistoryRow:
+        """A commit's row, with whoever owns the partition now."""
+        at = TopicPartition(offset.topic, offset.partition)
+        owner = self._owners.of(offset.group, at, commit.topic_id)
+        return self._row(change, offset, commit, owner, delta)
+
+    def _row(
+        self, change: Change, offset: OffsetOf, commit: CommittedOffset, owner: Owner, delta: int | None
+    ) -> OffsetHistoryRow:
+        if owner.member_id is None and self._after_gap is not None and commit.log_offset >= self._after_gap:
+            owner = owner._replace(is_known=False)
+        return offset_row(change, offset, commit, owner, delta)
+
+
+def _delta(commit: CommittedOffset, before: CommittedOffset | OffsetHistoryRow) -> int:
+    return difference(commit.committed_offset, before.committed_offset)
+
+
+def _is_one_write(last: Change, change: Change) -> bool:
+    """Whether Kafka wrote both at once: in one batch, or, as far as groups and deletions go, in one millisecond.
+
+    Archives keep no batches, formats before v2 have one for each record, and the time of a write is that of all its records.
+    """
+    if last.batch_offset == change.batch_offset:
+        return True
+    tells = last.after is None or isinstance(last.subject, GroupOf | MemberOf)
+    return tells and last.timestamp == change.timestamp != NO_TIMESTAMP
+
+
+def _from(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
+    """The same commit, holding anew from this change on."""
+    return row._replace(
+        from_offset=change.log_offset,
+        from_timestamp=change.timestamp,
+        to_offset=None,
+        to_timestamp=None,
+        ended=None,
+    )
+
+
+def _previous_kind(
+    change: Change, group: Group, before: LastingRow | None, outcome: BatchOutcome
+) -> str | None:
+    """What one record brought in two steps began with the first."""
+    if isinstance(before, GroupHistoryRow) and before.from_offset == change.log_offset:
+        return before.previous_kind
+    return outcome.previous_kind(change, group)
+
+
+def _end(row: LastingRow, change: Change, outcome: BatchOutcome) -> LastingRow:
+    ended = ending(change, outcome)
+    return row._replace(to_offset=change.log_offset, to_timestamp=change.timestamp, ended=ended)
+
+
+def _ended(turns: tuple[Turn, ...]) -> tuple[HistoryRow, ...]:
+    """Rows that held for a while, and anomalies. What one record both began and ended never held."""
+    rows: list[HistoryRow] = []
+    for turn in turns:
+        if turn.anomaly is not None:
+            rows.append(turn.anomaly)
+        elif turn.before is not None and turn.before.from_offset != turn.before.to_offset:
+            rows.append(turn.before)
+    return tuple(rows)

@@ -1,0 +1,232 @@
+"""A coordinator's state, changes and rows of history as JSON and back, for checkpoints.
+
+Group records are kept as their encoded bytes, texts with every byte that they had, and what has an order keeps it. What does not
+read raises DecodeError, KeyError, TypeError or ValueError: `checkpoint` says what to do about it.
+"""
+
+import base64
+from collections.abc import Iterator
+from typing import Any, Final
+from uuid import UUID
+
+from offsets_tool.events import Value, decode_value, encode_value
+from offsets_tool.history.rows import GroupHistoryRow, LastingRow, MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    CommittedOffset,
+    Group,
+    GroupKind,
+    GroupOf,
+    GroupState,
+    LogOf,
+    Member,
+    MemberOf,
+    OffsetOf,
+    PendingCommit,
+    PendingOf,
+    Subject,
+    Subjected,
+    TopicPartition,
+    Transaction,
+    TransactionOf,
+    classic_value,
+)
+from offsets_tool.replay.classic import members_of
+from offsets_tool.replay.state import State
+
+Json = Any
+
+_TYPE_OF: Final = {layout.value: type_.id for type_ in RECORD_TYPES.values() for layout in type_.layouts}
+_MEMBER_VERSION: Final = 4
+"""Of GroupMetadata: the one that keeps all that a member has."""
+_SUBJECTS: Final = (OffsetOf, PendingOf, GroupOf, MemberOf, TransactionOf, LogOf)
+_VALUES: Final = (CommittedOffset, PendingCommit, Group, Member, Transaction)
+_ROWS: Final = (OffsetHistoryRow, GroupHistoryRow, MemberHistoryRow)
+
+
+def pack_state(state: State) -> Json:
+    """Everything that a coordinator holds."""
+    return {
+        "offsets": {
+            group: [[*at, *pack_commit(commit)] for at, commit in offsets.items()]
+            for group, offsets in state.offsets.items()
+        },
+        "groups": [pack_group(group) for group in state.groups.values()],
+        "members": {
+            group: [_member(name, member) for name, member in members.items()]
+            for group, members in state.members.items()
+        },
+        "pending": [
+            [producer, *offset, waiting.deleted_at, *pack_commit(waiting.commit)]
+            for producer, commits in state.pending.items()
+            for offset, waiting in commits.items()
+        ],
+        "transactions": list(state.transactions.values()),
+    }
+
+
+def unpack_state(body: Json) -> State:
+    """What `pack_state` was given."""
+    state = State()
+    for group, rows in body["offsets"].items():
+        state.offsets[group] = {
+            TopicPartition(topic, partition): unpack_commit(*commit) for topic, partition, *commit in rows
+        }
+    for row in body["groups"]:
+        restored = unpack_group(row)
+        state.groups[restored.group] = restored
+    for name, rows in body["members"].items():
+        state.members[name] = dict(_restored_members(rows, classic_value(state.groups[name])))
+    for producer, group, topic, partition, deleted_at, *commit in body["pending"]:
+        waiting = PendingCommit(unpack_commit(*commit), deleted_at)
+        state.pending.setdefault(producer, {})[OffsetOf(group, topic, partition)] = waiting
+    for row in body["transactions"]:
+        state.transactions[row[0]] = _restored_transaction(row)
+    return state
+
+
+def pack_change(change: Change) -> Json:
+    """A change that waits for the rest of its batch."""
+    subject, before, after = pack_subject(change.subject), _subjected(change.before), _subjected(change.after)
+    return [*change[:5], subject, before, after, change.note]
+
+
+def unpack_change(row: Json) -> Change:
+    """What `pack_change` was given."""
+    log_partition, log_offset, timestamp, batch_offset, kind, subject, before, after, note = row
+    return Change(
+        log_partition,
+        log_offset,
+        timestamp,
+        batch_offset,
+        ChangeKind(kind),
+        unpack_subject(subject),
+        _restored_subjected(before),
+        _restored_subjected(after),
+        note,
+    )
+
+
+def pack_subject(subject: Subject) -> Json:
+    """What a change is about."""
+    return [_SUBJECTS.index(type(subject)), *subject]
+
+
+def unpack_subject(row: Json) -> Any:
+    """What `pack_subject` was given."""
+    return _SUBJECTS[row[0]](*row[1:])
+
+
+def pack_row(row: LastingRow) -> Json:
+    """A row of history."""
+    return [_ROWS.index(type(row)), *row]
+
+
+def unpack_row(packed: Json) -> Any:
+    """What `pack_row` was given."""
+    make: Any = _ROWS[packed[0]]
+    return make(*(tuple(value) if isinstance(value, list) else value for value in packed[1:]))
+
+
+def _member(name: str, member: Member) -> Json:
+    """A classic group's member is in the group's value: its id will do."""
+    return name if isinstance(member.metadata, MemberMetadata) else [name, *map(_packed, member)]
+
+
+def _restored_members(rows: list[Json], value: GroupMetadataValue | None) -> Iterator[tuple[str, Member]]:
+    classic = members_of(value) if value else {}
+    for row in rows:
+        if isinstance(row, str):
+            yield row, classic[row]
+        else:
+            name, *parts = row
+            yield name, Member(*map(_unpacked, parts))
+
+
+def pack_commit(commit: CommittedOffset) -> list[Json]:
+    """A commit as the log has it."""
+    topic_id = commit.topic_id.hex if commit.topic_id else None
+    return [*commit[:5], topic_id, commit.log_offset]
+
+
+def unpack_commit(*facts: Json) -> CommittedOffset:
+    """What `pack_commit` was given."""
+    *first, topic_id, log_offset = facts
+    return CommittedOffset._make((*first, UUID(topic_id) if topic_id else None, log_offset))
+
+
+def pack_group(group: Group) -> list[Json]:
+    """A group but for its members."""
+    *facts, expressions = group
+    return [*map(_packed, facts), [[text, _packed(value)] for text, value in expressions]]
+
+
+def unpack_group(row: list[Json]) -> Group:
+    """What `pack_group` was given."""
+    *facts, expressions = row
+    resolved = tuple((text, _unpacked(value)) for text, value in expressions)
+    group = Group._make((*map(_unpacked, facts), resolved))
+    return group._replace(kind=GroupKind(group.kind), state=GroupState(group.state))
+
+
+def _restored_transaction(row: Json) -> Transaction:
+    *facts, groups, commits = row
+    return Transaction._make((*facts, tuple(groups), commits))
+
+
+def _subjected(value: Subjected | None) -> Json:
+    """A value and of which kind it is."""
+    match value:
+        case None:
+            return None
+        case CommittedOffset():
+            packed: Json = pack_commit(value)
+        case PendingCommit(commit, deleted_at):
+            packed = [deleted_at, *pack_commit(commit)]
+        case Group():
+            packed = pack_group(value)
+        case Member():
+            packed = [*map(_packed, value)]
+        case Transaction():
+            packed = value
+    return [_VALUES.index(type(value)), packed]
+
+
+def _restored_subjected(row: Json) -> Any:
+    if row is None:
+        return None
+    kind, packed = _VALUES[row[0]], row[1]
+    if kind is CommittedOffset:
+        return unpack_commit(*packed)
+    if kind is PendingCommit:
+        return PendingCommit(unpack_commit(*packed[1:]), packed[0])
+    if kind is Group:
+        return unpack_group(packed)
+    return Member(*map(_unpacked, packed)) if kind is Member else _restored_transaction(packed)
+
+
+def _packed(value: Json) -> Json:
+    """A group record's value as its type and its bytes, a classic member as such a value's only one; all else as it is."""
+    if isinstance(value, MemberMetadata):
+        return [_packed(_group_of(value))]
+    if not isinstance(value, Value):
+        return value
+    return [_TYPE_OF[type(value.data)], base64.b64encode(encode_value(value)).decode("ascii")]
+
+
+def _group_of(member: MemberMetadata) -> Value:
+    alone = GroupMetadataValue(protocol_type="", generation=0, protocol=None, leader=None, members=(member,))
+    return Value(_MEMBER_VERSION, "", alone)
+
+
+def _unpacked(value: Json) -> Json:
+    if not isinstance(value, list):
+        return value
+    if len(value) == 1:
+        (member,) = _unpacked(value[0]).data.members
+        return member
+    type_id, text = value
+    return decode_value(RECORD_TYPES[type_id], base64.b64decode(text, validate=True))

@@ -1,0 +1,122 @@
+"""Who owns a partition at each moment, going by the assignments in the log: follows Changes, answers for a commit.
+
+A classic group's assignment is that of its latest generation; other kinds', what each member says that it holds. Refuses to guess:
+a partition that nobody was assigned has no owner, whoever committed, and one that may be hidden behind a topic id without a name
+has none that is known.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    Group,
+    GroupKind,
+    GroupOf,
+    MemberOf,
+    TopicPartition,
+)
+from offsets_tool.replay.member_records import NOBODY, Client, Owned, client_of, owned
+from offsets_tool.replay.member_state import member_epoch
+from offsets_tool.replay.state import State
+from offsets_tool.wire.json import uuid_text
+from offsets_tool.wire.schema import ZERO_UUID
+
+NameOf = Callable[[UUID], str]
+"""From topic id to name, or to something that is no name where there is none (TopicNames.name)."""
+
+
+class Owner(NamedTuple):
+    """Who owned a partition, under what. All None where no group or no owner is known.
+
+    `is_known` is False where a member holds this partition of a topic of which only the id is known, or a task of which the topics
+    are not: it may be the owner. `generation` is a classic group's; `group_epoch` that of other kinds, `member_epoch` the owner's.
+    """
+
+    kind: GroupKind | None = None
+    generation: int | None = None
+    group_epoch: int | None = None
+    member_epoch: int | None = None
+    member_id: str | None = None
+    client: Client = NOBODY
+    is_known: bool = True
+
+
+_UNNAMED: Final = ZERO_UUID
+"""In the place of any topic whose name is not known."""
+
+
+class Owners:
+    """The groups and members of one log partition, as far as ownership goes."""
+
+    def __init__(self, name_of: NameOf, state: State | None = None) -> None:
+        """With `state`, goes on from its groups and members."""
+        self._name_of = name_of
+        self.state = state or State()
+        self._holders: dict[str, dict[Owned, str]] = {}
+
+    def follow(self, change: Change) -> None:
+        """Takes what a Change did to a group or a member."""
+        subject = change.subject
+        if isinstance(subject, GroupOf | MemberOf) and change.kind is not ChangeKind.ANOMALY:
+            self.state.put(subject, change.after)
+            self._holders.pop(subject.group, None)
+
+    def group(self, group: str) -> Group | None:
+        """The group as it is now."""
+        return self.state.groups.get(group)
+
+    def of(self, group: str, at: TopicPartition, topic_id: UUID | None) -> Owner:
+        """The owner of a partition now. `topic_id` is that of the commit, if it has one."""
+        known = self.state.groups.get(group)
+        if known is None:
+            return Owner()
+        holders = self._holders.get(group)
+        if holders is None:
+            holders = self._holders[group] = self._find_holders(known)
+        # Where both say the id, the name does not count: a topic that was made anew has its old one.
+        by_id = topic_id if known.kind is GroupKind.CONSUMER else None
+        member_id = holders.get(at if by_id is None else (by_id, at.partition))
+        owner = Owner(known.kind, known.generation, known.epoch)
+        if member_id is not None:
+            return self._with_member(owner, group, member_id)
+        return owner._replace(is_known=by_id is not None or (_UNNAMED, at.partition) not in holders)
+
+    def _with_member(self, owner: Owner, group: str, member_id: str) -> Owner:
+        member = self.state.members[group][member_id]
+        epoch = None if owner.kind is GroupKind.CLASSIC else member_epoch(member)
+        return owner._replace(member_id=member_id, member_epoch=epoch, client=client_of(member))
+
+    def _find_holders(self, group: Group) -> dict[Owned, str]:
+        """From partition to member. Of two that hold one, the member that has been there longer."""
+        holders: dict[Owned, str] = {}
+        for member_id, member in self.state.members.get(group.group, {}).items():
+            for part in owned(member, group.protocol_type):
+                for place in self._places(group, part):
+                    holders.setdefault(place, member_id)
+        return holders
+
+    def _places(self, group: Group, part: Owned) -> Iterator[Owned]:
+        """A partition by all that it may be asked for: id and name; a streams task, by the topics that it reads."""
+        of, partition = part
+        if isinstance(of, UUID):
+            name = self._name_of(of)
+            yield part
+            yield _UNNAMED if name == uuid_text(of) else name, partition
+        elif group.kind is GroupKind.STREAMS:
+            yield from ((topic, partition) for topic in _source_topics(group, of))
+        else:
+            yield part
+
+
+def _source_topics(group: Group, subtopology_id: str) -> Iterator[str | UUID]:
+    """Of which some are unnamed, where the topology is not there or asks by regular expression."""
+    subtopologies = group.topology.data.subtopologies if group.topology else ()
+    found = [each for each in subtopologies if each.subtopology_id == subtopology_id]
+    for subtopology in found:
+        yield from subtopology.source_topics
+        yield from (topic.name for topic in subtopology.repartition_source_topics)
+    if not found or any(each.source_topic_regex for each in found):
+        yield _UNNAMED

@@ -1,0 +1,143 @@
+"""From what a Change puts in place to the row of history that begins with it.
+
+Knows no past: how rows follow each other is History's business.
+"""
+
+from collections.abc import Iterable
+
+from offsets_tool.history.owners import NameOf, Owner
+from offsets_tool.history.rows import (
+    AnomalyRow,
+    GroupHistoryRow,
+    MemberHistoryRow,
+    OffsetBegan,
+    OffsetHistoryRow,
+)
+from offsets_tool.replay.changes import (
+    Change,
+    CommittedOffset,
+    Group,
+    GroupKind,
+    GroupOf,
+    Member,
+    MemberOf,
+    OffsetOf,
+    PendingOf,
+)
+from offsets_tool.replay.member_records import Owned, client_of, owned, subscribed_regex, subscription, target
+from offsets_tool.replay.member_state import member_epoch, member_state
+from offsets_tool.wire.json import uuid_text
+
+
+def offset_row(
+    change: Change, subject: OffsetOf, commit: CommittedOffset, owner: Owner, delta: int | None
+) -> OffsetHistoryRow:
+    """The row of a plain commit."""
+    return OffsetHistoryRow(
+        group=subject.group,
+        topic=subject.topic,
+        partition=subject.partition,
+        counted=True,
+        committed_offset=commit.committed_offset,
+        delta=delta,
+        leader_epoch=commit.leader_epoch,
+        metadata=commit.metadata,
+        commit_timestamp=commit.commit_timestamp,
+        expire_timestamp=commit.expire_timestamp,
+        topic_id=None if commit.topic_id is None else uuid_text(commit.topic_id),
+        log_partition=change.log_partition,
+        commit_log_offset=commit.log_offset,
+        from_offset=change.log_offset,
+        from_timestamp=change.timestamp,
+        to_offset=None,
+        to_timestamp=None,
+        began=OffsetBegan.COMMIT,
+        ended=None,
+        producer_id=None,
+        unheeded_tombstone=None,
+        group_kind=owner.kind,
+        generation=owner.generation,
+        group_epoch=owner.group_epoch,
+        member_epoch=owner.member_epoch,
+        owner_known=owner.is_known,
+        member_id=owner.member_id,
+        instance_id=owner.client.instance_id,
+        client_id=owner.client.client_id,
+        client_host=owner.client.client_host,
+    )
+
+
+def group_row(change: Change, group: Group, previous_kind: str | None) -> GroupHistoryRow:
+    """The row of a group."""
+    return GroupHistoryRow(
+        group=group.group,
+        kind=group.kind,
+        state=group.state,
+        generation=group.generation,
+        epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        protocol_type=group.protocol_type,
+        protocol=group.protocol,
+        leader=group.leader,
+        current_state_timestamp=group.current_state_timestamp,
+        members=group.members,
+        log_partition=change.log_partition,
+        log_offset=group.log_offset,
+        from_offset=change.log_offset,
+        from_timestamp=change.timestamp,
+        to_offset=None,
+        to_timestamp=None,
+        previous_kind=previous_kind,
+        ended=None,
+    )
+
+
+def member_row(
+    change: Change, subject: MemberOf, member: Member, group: Group | None, name_of: NameOf
+) -> MemberHistoryRow:
+    """The row of a member of a group."""
+    protocol_type = group.protocol_type if group else None
+    is_task = group is not None and group.kind is GroupKind.STREAMS
+    has_epoch = member.known and (group is None or group.kind is not GroupKind.CLASSIC)
+    client = client_of(member)
+    return MemberHistoryRow(
+        group=subject.group,
+        member_id=subject.member_id,
+        instance_id=client.instance_id,
+        client_id=client.client_id,
+        client_host=client.client_host,
+        group_kind=group.kind if group else None,
+        generation=group.generation if group else None,
+        member_epoch=member_epoch(member) if has_epoch else None,
+        member_state=member_state(member) if has_epoch else None,
+        subscription=subscription(member, protocol_type),
+        subscribed_regex=subscribed_regex(member),
+        assignment=_parts(owned(member, protocol_type), name_of, is_task),
+        target_assignment=_parts(target(member), name_of, is_task),
+        log_partition=change.log_partition,
+        from_offset=change.log_offset,
+        from_timestamp=change.timestamp,
+        to_offset=None,
+        to_timestamp=None,
+        ended=None,
+    )
+
+
+def _parts(parts: Iterable[Owned], name_of: NameOf, is_task: bool) -> tuple[str, ...]:
+    """`topic-partition`; tasks as Kafka Streams writes them."""
+    between = "_" if is_task else "-"
+    return tuple(f"{of if isinstance(of, str) else name_of(of)}{between}{number}" for of, number in parts)
+
+
+def anomaly_row(change: Change) -> AnomalyRow:
+    """The row of an anomaly."""
+    match change.subject:
+        case OffsetOf(group, topic, partition) | PendingOf(_, group, topic, partition):
+            about: tuple[str | None, str | None] = (group, f"{topic}-{partition}")
+        case MemberOf(group, member_id):
+            about = (group, member_id)
+        case GroupOf(group):
+            about = (group, None)
+        case _:
+            about = (None, None)
+    return AnomalyRow(*about, change.log_partition, change.log_offset, change.timestamp, change.note or "")

@@ -1,0 +1,255 @@
+"""Which batches of a file cannot stand where they say, and why: the only home of this judgement.
+
+No checksum covers a batch's offset, so that a flipped bit moves all its records. Offsets rise from batch to batch, from the base
+offset in the segment's name to below the next segment's: as few batches as possible are called misplaced so that all others do; of
+equals those stay that leave the others room, then the earlier. All of the file is asked, whatever part of it is read. Reads
+headers (and wrappers of magic 0 and 1); knows nothing about what becomes of records.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from enum import IntEnum
+from itertools import chain, pairwise
+from typing import Final, NamedTuple
+
+from offsets_tool.log.batches.longest_chain import longest_chain, span_of
+from offsets_tool.log.names import Segment
+from offsets_tool.rows import Batch, LogRecord, Misplacement
+from offsets_tool.wire.longs import MAX_LONG
+
+OFFSETS_OF_SEGMENT: Final = 1 << 31
+"""An index counts offsets from the segment's base in 31 bits: Kafka closes a segment before it has more (LogSegment)."""
+
+
+class Place(NamedTuple):
+    """A batch by its header: where it begins in the file, and its first and last offset."""
+
+    position: int
+    first: int
+    last: int
+    magic: int
+
+
+class Places:
+    """All batches of a file, in the order of their positions, as flat numbers: a segment may have a million."""
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._positions, self.firsts, self.lasts, self._magics = (array("q") for _ in Place._fields)
+        for position, first, last, magic in places:
+            self._positions.append(position)
+            self.firsts.append(first)
+            self.lasts.append(last)
+            self._magics.append(magic)
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __iter__(self) -> Iterator[Place]:
+        return map(Place, self._positions, self.firsts, self.lasts, self._magics)
+
+    def __getitem__(self, at: int) -> Place:
+        return Place(self._positions[at], self.firsts[at], self.lasts[at], self._magics[at])
+
+
+class Bounds(NamedTuple):
+    """What names say of a segment's offsets: the first one that it may have, and the one at which the next segment begins."""
+
+    begin: int | None = None
+    next: int | None = None
+
+    @classmethod
+    def of(cls, segment: Segment) -> "Bounds":
+        """By the segment's own name and its neighbour's."""
+        return cls(segment.base_offset, segment.next_offset)
+
+    @property
+    def end(self) -> int:
+        """The first offset that no batch of magic 2 can have."""
+        highest = MAX_LONG + 1 if self.begin is None else self.begin + OFFSETS_OF_SEGMENT
+        return highest if self.next is None else min(self.next, highest)
+
+
+class _Rule(IntEnum):
+    """Why a place cannot be; each with the number that speaks against it."""
+
+    BELOW_BASE = 1
+    NOT_BELOW_NEXT = 2
+    TOO_FAR = 3
+    GOES_BACK = 4
+    AHEAD = 5
+
+
+_SAYS: Final = {
+    _Rule.BELOW_BASE: "below {}, at which its segment begins by the file's name",
+    _Rule.NOT_BELOW_NEXT: "not below {}, at which the next segment begins",
+    _Rule.TOO_FAR: "2^31 or more above {}, at which its segment begins: more than a segment can have",
+    _Rule.GOES_BACK: "not above {}, which the batches before it have reached",
+    _Rule.AHEAD: "not below {}, with which the batches after it go on",
+}
+
+
+class Verdict:
+    """The misplaced batches of one file, by their position in it; most files have none."""
+
+    def __init__(self) -> None:
+        self._positions = array("q")
+        self._first = array("q")
+        self._last = array("q")
+        self._rules = array("b")
+        self._limits = array("q")
+        self._proved = array("q")
+        self._reached = array("q")
+
+    def __bool__(self) -> bool:
+        return bool(self._positions)
+
+    def get(self, position: int) -> Misplacement | None:
+        """Why the batch that begins at this byte cannot stand there; None for all others."""
+        at = bisect_left(self._positions, position)
+        if at == len(self._positions) or self._positions[at] != position:
+            return None
+        first, last, proved = self._first[at], self._last[at], self._proved[at]
+        reason = f"offset {first} is " if first == last else f"offsets {_span_text(first, last)} are "
+        reason += _SAYS[_Rule(self._rules[at])].format(self._limits[at])
+        if proved >= 0:
+            left = _span_text(proved, proved + last - first)
+            reason += f"; the batches around it leave {left}, as many as it has"
+        return Misplacement(reason, first <= self._reached[at])
+
+    def next_from(self, position: int, end: int) -> int:
+        """Where the first misplaced batch from `position` on begins; `end` if there is none before that."""
+        at = bisect_left(self._positions, position)
+        return min(end, self._positions[at]) if at < len(self._positions) else end
+
+    def add(self, place: Place, rule: _Rule, limit: int, proved: int, reached: int) -> None:
+        """One more, after those before it in the file: `proved` is where it must stand, `reached` the last offset before it;
+        both -1 where there is none."""
+        for column, value in (
+            (self._positions, place.position),
+            (self._first, place.first),
+            (self._last, place.last),
+            (self._rules, rule),
+            (self._limits, limit),
+            (self._proved, proved),
+            (self._reached, reached),
+        ):
+            column.append(value)
+
+
+def _span_text(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first} to {last}"
+
+
+NONE_MISPLACED: Final = Verdict()
+
+
+def are_in_order(places: Iterable[Place], bounds: Bounds) -> bool:
+    """Whether nothing is to be judged: each batch begins after the one before it, and all lie where the names say."""
+    reached = (bounds.begin or 0) - 1
+    for place in places:
+        if place.first <= reached or (place.magic == 2 and place.last >= bounds.end):
+            return False
+        reached = place.last
+    return bounds.next is None or reached < bounds.next
+
+
+def judge(places: Places, bounds: Bounds) -> Verdict:
+    """The misplaced among the batches of a whole file, in the order of their positions."""
+    return _Judge(places, bounds).verdict()
+
+
+class _Judge:
+    """The batches of one file, those that names speak against, and what is found of them."""
+
+    def __init__(self, places: Places, bounds: Bounds) -> None:
+        self._places = places
+        self._bounds = bounds
+        self._begin = bounds.begin or 0
+        self._against = [self._by_names(place) for place in places]
+        self._verdict = Verdict()
+
+    def _by_names(self, place: Place) -> _Rule | None:
+        if place.first < self._begin:
+            return _Rule.BELOW_BASE
+        if self._bounds.next is not None and place.last >= self._bounds.next:
+            return _Rule.NOT_BELOW_NEXT
+        # Before magic 2 the cleaner could make such segments (KAFKA-5413).
+        return _Rule.TOO_FAR if place.magic == 2 and place.last >= self._bounds.end else None
+
+    def verdict(self) -> Verdict:
+        if _Rule.TOO_FAR in self._against and not self._is_any_near():
+            # The base that the file's name says is far from all that it holds: it was given another name.
+            self._against = [None if rule is _Rule.TOO_FAR else rule for rule in self._against]
+        candidates = (at for at, rule in enumerate(self._against) if rule is None)
+        kept = longest_chain(
+            self._places.firsts, self._places.lasts, candidates, self._begin, self._bounds.next
+        )
+        for before, after in pairwise(chain((-1,), kept, (len(self._places),))):
+            if after - before > 1:
+                self._judge_between(before, after)
+        return self._verdict
+
+    def _is_any_near(self) -> bool:
+        return any(self._begin <= place.first and place.last < self._bounds.end for place in self._places)
+
+    def _judge_between(self, before: int, after: int) -> None:
+        """The batches between two that stand where they say."""
+        places, begin = self._places, self._begin
+        reached = places[before].last if before >= 0 else -1
+        ahead = places[after].first if after < len(places) else self._bounds.next
+        free = reached + 1 if before >= 0 else begin
+        wanted = sum(_span(places[at]) for at in range(before + 1, after))
+        fits = ahead is not None and ahead - free == wanted
+        limits = {
+            _Rule.NOT_BELOW_NEXT: self._bounds.next,
+            _Rule.GOES_BACK: reached,
+            _Rule.AHEAD: ahead,
+        }
+        for at in range(before + 1, after):
+            rule = self._against[at] or (_Rule.GOES_BACK if places[at].first <= reached else _Rule.AHEAD)
+            limit = limits.get(rule, begin)
+            assert limit is not None
+            self._verdict.add(places[at], rule, limit, free if fits else -1, reached)
+            free += _span(places[at])
+
+
+def _span(place: Place) -> int:
+    return span_of(place.first, place.last)
+
+
+def marked(
+    batch: Batch, records: tuple[LogRecord, ...], misplacement: Misplacement | None
+) -> tuple[tuple[LogRecord, ...], Misplacement | None]:
+    """The records of a batch, those that cannot stand where they say with the reason, and the first such reason.
+
+    With `misplacement` that is all of them; without, those whose offsets do not rise within the batch's own.
+    """
+    if misplacement is not None:
+        return tuple(replace(record, misplaced=misplacement.reason) for record in records), misplacement
+    reached, last = batch.base_offset - 1, batch.last_offset
+    for record in records:
+        if not reached < record.log_offset <= last:
+            break
+        reached = record.log_offset
+    else:
+        return records, None
+    found = tuple(_marked_each(batch, records))
+    reason = next(record.misplaced for record in found if record.misplaced is not None)
+    return found, Misplacement(reason, goes_back=False)
+
+
+def _marked_each(batch: Batch, records: Iterable[LogRecord]) -> Iterator[LogRecord]:
+    reached = batch.base_offset - 1
+    for record in records:
+        offset = record.log_offset
+        if not batch.base_offset <= offset <= batch.last_offset:
+            reason = f"offset {offset} is outside of its batch, which has {batch.base_offset} to {batch.last_offset}"
+        elif offset <= reached:
+            reason = f"offset {offset} is not above {reached}, which the records before it in its batch have reached"
+        else:
+            reached = offset
+            yield record
+            continue
+        yield replace(record, misplaced=reason)

@@ -1,0 +1,126 @@
+"""Looks at paths and into folders, in a fixed order, each real folder once; what cannot be looked at is an entry too.
+
+Deep folders and links that fan out end like any others. Knows nothing about what names mean.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+from offsets_tool.errors import SourceError
+from offsets_tool.log.files.open_file import why
+
+
+class Kind(Enum):
+    """What a path leads to, links followed."""
+
+    FILE = "a file"
+    FOLDER = "a folder"
+    OTHER = "neither a file nor a folder"
+    """A pipe, a device, a socket."""
+    NOWHERE = "a link that leads nowhere, or to itself"
+    MISSING = "missing"
+    CLOSED = "closed"
+    """It cannot be told, or not be listed; `problem` says why."""
+
+
+class Entry(NamedTuple):
+    """A path and what it leads to."""
+
+    path: Path
+    kind: Kind
+    problem: str = ""
+
+
+def look_at(path: str | Path) -> Entry:
+    """Tell what a path leads to, whatever stands in the way."""
+    place = Path(path)
+    try:
+        return Entry(place, _kind(place.stat().st_mode))
+    except FileNotFoundError:
+        return Entry(place, Kind.NOWHERE if place.is_symlink() else Kind.MISSING)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ELOOP:
+            return Entry(place, Kind.NOWHERE)
+        if isinstance(error, NotADirectoryError):
+            return Entry(place, Kind.MISSING)
+        return _closed(place, error)
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether a file is there. SourceError where that cannot be told."""
+    entry = look_at(path)
+    if entry.problem:
+        raise SourceError(entry.path.as_posix(), entry.problem)
+    return entry.kind is Kind.FILE
+
+
+def size_of(path: Path) -> int:
+    """How many bytes a file has; 0 of what is none, or cannot be looked at."""
+    return path.stat().st_size if look_at(path).kind is Kind.FILE else 0
+
+
+def listing(folder: Path) -> list[Entry]:
+    """The entries of a folder by name. SourceError if it cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                _entry(folder / entry.name, entry) for entry in sorted(entries, key=lambda entry: entry.name)
+            ]
+    except OSError as error:
+        reason = f"cannot be listed ({why(error)}); check its permissions"
+        raise SourceError(folder.as_posix(), reason) from error
+
+
+def walk(top: Path, enters: Callable[[Entry], bool]) -> Iterator[Entry]:
+    """Every entry below a folder, depth first, those of folders only where `enters` says so. SourceError if `top` cannot be listed.
+
+    A folder that is met again, by another name, is not entered again. One that cannot be listed comes again, as CLOSED.
+    """
+    seen = {_identity(top)}
+    waiting = listing(top)[::-1]
+    while waiting:
+        entry = waiting.pop()
+        yield entry
+        if entry.kind is not Kind.FOLDER or not enters(entry):
+            continue
+        try:
+            identity = _identity(entry.path)
+            if identity not in seen:
+                seen.add(identity)
+                waiting += listing(entry.path)[::-1]
+        except SourceError as error:
+            yield Entry(entry.path, Kind.CLOSED, error.reason)
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    try:
+        found = folder.stat()
+    except OSError as error:
+        raise SourceError(
+            folder.as_posix(), f"cannot be listed ({why(error)}); check its permissions"
+        ) from error
+    return found.st_dev, found.st_ino
+
+
+def _entry(path: Path, entry: os.DirEntry[str]) -> Entry:
+    """Where the folder says what it is, nothing is asked: that may be forbidden, or slow."""
+    if entry.is_file(follow_symlinks=False):
+        return Entry(path, Kind.FILE)
+    if entry.is_dir(follow_symlinks=False):
+        return Entry(path, Kind.FOLDER)
+    return look_at(path)
+
+
+def _kind(mode: int) -> Kind:
+    if stat.S_ISDIR(mode):
+        return Kind.FOLDER
+    return Kind.FILE if stat.S_ISREG(mode) else Kind.OTHER
+
+
+def _closed(path: Path, error: Exception) -> Entry:
+    return Entry(path, Kind.CLOSED, f"cannot be opened ({why(error)}); check the path and its permissions")

@@ -1,0 +1,206 @@
+"""What consumer, share and streams groups have in common: a group epoch, members, a target assignment with its epoch, current
+assignments, each in records of its own.
+
+A value makes the group, and the member, that it is about, because compaction may have taken what came before; what Kafka's replay
+checks besides becomes an anomaly. Source: GroupMetadataManager.replay(...) of 4.x.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from offsets_tool.events import Event
+from offsets_tool.replay.changes import (
+    LEFT_EPOCH,
+    Group,
+    GroupKind,
+    GroupOf,
+    GroupState,
+    Member,
+    MemberOf,
+)
+from offsets_tool.replay.classic import drop_members
+from offsets_tool.replay.member_state import member_epoch
+from offsets_tool.replay.step import Step
+
+Members = Mapping[str, Member]
+
+_NO_MEMBERS: Final[Members] = {}
+_DELETED_EPOCH: Final = -1
+
+
+class Family(NamedTuple):
+    """A kind of group: how its state is told, and whether it may take the place of a group that only has offsets."""
+
+    kind: GroupKind
+    state_of: Callable[[Group, Members], GroupState]
+    replaces_simple: bool
+
+
+def open_group(step: Step, family: Family, group: str) -> Group:
+    """The group, made if it is not there; another kind's group gives way."""
+    known = step.state.groups.get(group)
+    if known is not None and known.kind is family.kind:
+        return known
+    if known is not None:
+        _check_gives_way(step, family, known)
+        drop_members(step, group)
+    made = Group(group, family.kind, GroupState.EMPTY, step.record.log_offset, epoch=0, assignment_epoch=0)
+    step.set(GroupOf(group), made)
+    return made
+
+
+def _check_gives_way(step: Step, family: Family, known: Group) -> bool:
+    """Whether a group of another kind may be replaced: one that only has offsets has no record of its own."""
+    if family.replaces_simple and _only_has_offsets(known):
+        return True
+    note = f"a record of a {family.kind} group for a {known.kind} group: Kafka refuses to load it"
+    step.anomaly(GroupOf(known.group), note)
+    return False
+
+
+def _only_has_offsets(group: Group) -> bool:
+    return group.kind is GroupKind.SIMPLE or (
+        group.kind is GroupKind.CLASSIC and not group.protocol_type and not group.members
+    )
+
+
+def existing_group(step: Step, family: Family, group: str) -> Group | None:
+    """The group that a tombstone is for, if there is one; even a tombstone takes the place of a group that only has offsets."""
+    known = step.state.groups.get(group)
+    if known is None or known.kind is family.kind:
+        return known
+    return open_group(step, family, group) if _check_gives_way(step, family, known) else None
+
+
+def update_group(step: Step, family: Family, group: Group) -> None:
+    """Tells state and number of members anew; a change only if something but the place is another."""
+    members = step.state.members.get(group.group, _NO_MEMBERS)
+    count = sum(member.known for member in members.values())
+    after = group._replace(members=count)
+    after = after._replace(state=family.state_of(after, members))
+    before = step.state.groups.get(group.group)
+    if before is None or after._replace(log_offset=before.log_offset) != before:
+        step.set(GroupOf(group.group), after._replace(log_offset=step.record.log_offset))
+
+
+class Replays:
+    """The replay of each kind of record of one family."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+
+    def group(self, step: Step, key: Any, event: Event) -> None:
+        """Types 3, 11, 17: the group epoch; its tombstone ends the group."""
+        if event.value is None:
+            self._delete_group(step, key.group_id)
+            return
+        group = open_group(step, self._family, key.group_id)
+        update_group(step, self._family, group._replace(epoch=event.value.data.epoch, metadata=event.value))
+
+    def _delete_group(self, step: Step, group_id: str) -> None:
+        group = existing_group(step, self._family, group_id)
+        if group is None:
+            return
+        members = step.state.members.get(group_id, _NO_MEMBERS)
+        if members or group.assignment_epoch != _DELETED_EPOCH:
+            step.anomaly(
+                GroupOf(group_id),
+                f"deleted with {len(members)} member(s) or targets left, at assignment epoch {group.assignment_epoch}: "
+                "Kafka refuses to load it",
+            )
+        drop_members(step, group_id)
+        step.delete(GroupOf(group_id))
+
+    def target_metadata(self, step: Step, key: Any, event: Event) -> None:
+        """Types 6, 12, 20: the epoch of the target assignment."""
+        if event.value is not None:
+            group = open_group(step, self._family, key.group_id)
+            epoch = event.value.data.assignment_epoch
+        else:
+            known = existing_group(step, self._family, key.group_id)
+            if known is None:
+                return
+            group, epoch = known, _DELETED_EPOCH
+            self._check_no_targets(step, key.group_id)
+        update_group(step, self._family, group._replace(assignment_epoch=epoch, target_metadata=event.value))
+
+    def _check_no_targets(self, step: Step, group_id: str) -> None:
+        members = step.state.members.get(group_id, _NO_MEMBERS)
+        if any(member.target for member in members.values()):
+            step.anomaly(
+                GroupOf(group_id),
+                "the target assignment is deleted while members have targets: Kafka refuses to load it",
+            )
+
+    def member(self, step: Step, key: Any, event: Event) -> None:
+        """Types 5, 10, 19: who a member is; the tombstone removes it."""
+        if event.value is None:
+            self._delete_member(step, key)
+        else:
+            self._set_member(step, key, metadata=event.value)
+
+    def _delete_member(self, step: Step, key: Any) -> None:
+        subject = MemberOf(key.group_id, key.member_id)
+        group, known = existing_group(step, self._family, key.group_id), _member(step, key)
+        if group is None or known is None or not known.known:
+            return
+        if not self._has_left(known) or known.target:
+            step.anomaly(
+                subject,
+                "a member is removed that has not left, or still has a target: Kafka refuses to load it",
+            )
+        step.delete(subject)
+        if known.target:
+            step.set(subject, Member(target=known.target))
+        update_group(step, self._family, group)
+
+    def _has_left(self, member: Member) -> bool:
+        # 3.9 wrote no assignments of share groups' members: their own tombstone was all.
+        unassigned_share = self._family.kind is GroupKind.SHARE and member.current is None
+        return unassigned_share or member_epoch(member) == LEFT_EPOCH
+
+    def current(self, step: Step, key: Any, event: Event) -> None:
+        """Types 8, 14, 22: what a member owns; after the tombstone it is leaving."""
+        if event.value is not None:
+            self._set_member(step, key, current=event.value, left=False)
+            return
+        group, known = existing_group(step, self._family, key.group_id), _member(step, key)
+        if group is not None and known is not None and known.known:
+            self._set_member(step, key, current=None, left=True)
+
+    def target(self, step: Step, key: Any, event: Event) -> None:
+        """Types 7, 13, 21: what the assignor wants a member to own."""
+        if event.value is not None:
+            self._set_member(step, key, target=event.value)
+            return
+        group, known = existing_group(step, self._family, key.group_id), _member(step, key)
+        if group is None or known is None:
+            return
+        if known.known:
+            self._set_member(step, key, target=None)
+        else:
+            step.delete(MemberOf(key.group_id, key.member_id))
+
+    def _set_member(self, step: Step, key: Any, **parts: Any) -> None:
+        group = open_group(step, self._family, key.group_id)
+        before = _member(step, key) or Member()
+        after = before._replace(**parts)
+        if after != before:
+            step.set(MemberOf(key.group_id, key.member_id), after)
+        update_group(step, self._family, group)
+
+    def part(self, field: str) -> Callable[[Step, Any, Event], None]:
+        """A record about the whole group that is kept as it is in this field of Group: types 4, 9, 15, 18, 23."""
+
+        def replay(step: Step, key: Any, event: Event) -> None:
+            known = existing_group(step, self._family, key.group_id)
+            group = known if event.value is None else open_group(step, self._family, key.group_id)
+            if group is not None:
+                changed: dict[str, Any] = {field: event.value}
+                update_group(step, self._family, group._replace(**changed))
+
+        return replay
+
+
+def _member(step: Step, key: Any) -> Member | None:
+    return step.state.members.get(key.group_id, _NO_MEMBERS).get(key.member_id)

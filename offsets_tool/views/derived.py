@@ -1,0 +1,183 @@
+"""Views over `lag` and `expiry`: who is behind and how surely, what was lost before it was read, what goes next, what went and why.
+
+They add up what the tables say; a sum is as sure as the least sure of its rows, and open where one of them is.
+"""
+
+from typing import Final
+
+from offsets_tool.views.history import OFFSETS
+from offsets_tool.views.view import View, at
+
+LAG: Final = "lag"
+EXPIRY: Final = "expiry"
+
+_HOUR: Final = 3_600_000
+_CONFIDENCE: Final = "array_position(array('none', 'low', 'medium', 'high', 'exact'), confidence)"
+
+_CURRENT_LAG: Final = View(
+    "current_lag",
+    "A committed offset that holds at the end of the log, and how far behind it was when that was told last: at its newest "
+    "commit, or at a time of the grid behind it.",
+    f"""
+    SELECT newest.cluster, newest.`group`, newest.topic, newest.partition, {at("newest.at")} AS as_of,
+           newest.committed_offset, newest.end_offset, newest.lag, newest.lag_min, newest.lag_max, newest.time_lag_ms,
+           newest.time_lag_min_ms, newest.time_lag_max_ms, newest.method, newest.confidence, newest.time_method,
+           newest.time_confidence, newest.log_start, newest.data_lost, newest.beyond_end, newest.topic_recreated
+    FROM (
+      SELECT cluster, `group`, topic, partition, max_by(struct(lag.*), lag.at) AS newest
+      FROM lag LEFT SEMI JOIN (SELECT cluster, `group`, topic, partition FROM current_offsets)
+        USING (cluster, `group`, topic, partition)
+      GROUP BY cluster, `group`, topic, partition)
+    """,
+    {"as_of": "When that was so, UTC; null if that is no time."},
+    (LAG, OFFSETS),
+)
+
+_GROUP_LAG: Final = View(
+    "group_lag",
+    "A group: how far behind it is in all partitions whose offsets hold at the end of the log, each as it was told last.",
+    f"""
+    SELECT cluster, `group`, count(*) AS partitions, count_if(lag IS NULL) AS unknown,
+           try_sum(lag) AS lag, try_sum(lag_min) AS lag_min,
+           if(count(lag_max) = count(*), try_sum(lag_max), NULL) AS lag_max, max(time_lag_ms) AS time_lag_ms,
+           min_by(confidence, {_CONFIDENCE}) AS least_confidence,
+           worst.topic AS worst_topic, worst.partition AS worst_partition, worst.lag AS worst_lag,
+           try_sum(data_lost) AS data_lost, try_sum(beyond_end) AS beyond_end, min(as_of) AS oldest_at, max(as_of) AS newest_at
+    FROM (
+      SELECT *, max(nvl2(lag, struct(lag, topic, partition), NULL)) OVER (PARTITION BY cluster, `group`) AS worst
+      FROM current_lag)
+    GROUP BY cluster, `group`, worst
+    """,
+    {
+        "partitions": "Topic partitions of which the group has an offset.",
+        "unknown": "Those of them whose lag cannot be told: no part of the sum.",
+        "lag": "Offsets left to read, in all others together; null if there are none, as all sums are that 64 bits do not hold.",
+        "lag_min": "What that was at least.",
+        "lag_max": "What that was at most; null if that is open for one of them.",
+        "time_lag_ms": "The longest of their time lags, milliseconds; null if none is known.",
+        "least_confidence": "How sure lag is where it is least so: exact, high, medium, low or none.",
+        "worst_topic": "Topic of the partition with most left to read; null if no lag is known.",
+        "worst_partition": "That partition; null as worst_topic.",
+        "worst_lag": "Its lag; null as worst_topic.",
+        "data_lost": "Offsets that retention deleted before the group had read them, at least; null if no log start is known.",
+        "beyond_end": "Offsets that commits are beyond the end.",
+        "oldest_at": "The earliest time of which one of the rows tells, UTC.",
+        "newest_at": "The latest, UTC.",
+    },
+    (LAG, OFFSETS),
+)
+
+_PER_HOUR: Final = View(
+    "lag_per_hour",
+    "A group in an hour: the partition that was farthest behind then, and when, at a commit or at a time of the grid.",
+    f"""
+    SELECT cluster, `group`, hour_at, count(*) AS moments, count(DISTINCT topic, partition) AS partitions,
+           max(peak).lag AS peak_lag, max(peak).topic AS peak_topic, max(peak).partition AS peak_partition,
+           {at("max(peak).at")} AS peak_at, max(peak).confidence AS peak_confidence, max(time_lag_ms) AS peak_time_lag_ms
+    FROM (
+      SELECT *, date_trunc('HOUR', {at("at")}) AS hour_at,
+             nvl2(lag, struct(lag, topic, partition, at, confidence), NULL) AS peak
+      FROM lag)
+    GROUP BY cluster, `group`, hour_at
+    """,
+    {
+        "hour_at": "When the hour begins, UTC; null for moments that are no time.",
+        "moments": "Rows of lag in that hour.",
+        "partitions": "Topic partitions that they are about.",
+        "peak_lag": "The most that was left to read in one partition; null if no lag is known.",
+        "peak_topic": "Topic of that partition; null as peak_lag.",
+        "peak_partition": "That partition; null as peak_lag.",
+        "peak_at": "When that was, UTC; null as peak_lag.",
+        "peak_confidence": "How sure that lag is: exact, high, medium or low; null as peak_lag.",
+        "peak_time_lag_ms": "The longest time lag of any partition in that hour, milliseconds; null if none is known.",
+    },
+    (LAG,),
+)
+
+_LOST_UNREAD: Final = View(
+    "lost_unread",
+    "A group and a partition whose log began behind the group's offset at some moment: retention deleted what it had not read.",
+    f"""
+    SELECT cluster, `group`, topic, partition, worst.data_lost AS most_lost, worst.committed_offset, worst.log_start,
+           {at("first_at")} AS first_at, {at("last_at")} AS last_at, last_at = newest_at AS is_still_so
+    FROM (
+      SELECT cluster, `group`, topic, partition, max(struct(data_lost, committed_offset, log_start)) AS worst,
+             min(if(data_lost > 0, at, NULL)) AS first_at, max(if(data_lost > 0, at, NULL)) AS last_at, max(at) AS newest_at
+      FROM lag GROUP BY cluster, `group`, topic, partition)
+    WHERE worst.data_lost > 0
+    """,
+    {
+        "most_lost": "Offsets that were gone unread at the worst of these moments, at least.",
+        "committed_offset": "The group's offset at that moment.",
+        "log_start": "Where the log began then.",
+        "first_at": "The first moment that shows it, UTC.",
+        "last_at": "The last one, UTC.",
+        "is_still_so": "Whether the newest moment of this group and partition shows it.",
+    },
+    (LAG,),
+)
+
+_RECREATED: Final = View(
+    "recreated_topics",
+    "A topic that was made anew while groups had offsets of the old one: these say nothing about the new one.",
+    f"""
+    SELECT cluster, topic, count(DISTINCT partition) AS partitions, count(DISTINCT `group`) AS groups,
+           {at("min(at)")} AS first_at, {at("max(at)")} AS last_at
+    FROM lag WHERE topic_recreated GROUP BY cluster, topic
+    """,
+    {
+        "partitions": "Partitions that offsets of before are about.",
+        "groups": "Groups that have such offsets.",
+        "first_at": "The first moment at which a group had one, UTC.",
+        "last_at": "The last one, UTC.",
+    },
+    (LAG,),
+)
+
+_NEXT: Final = View(
+    "next_expiries",
+    "Offsets of a group that expire by one rule as things stand, with the first check from then on. What does not expire is in "
+    "expiry, with the reason as its rule.",
+    f"""
+    SELECT cluster, `group`, rule, release, retention_ms, count(*) AS offsets, count(DISTINCT topic) AS topics,
+           {at("min(expires_at)")} AS first_at, {at("max(expires_at)")} AS last_at,
+           min(in_ms) / {_HOUR} AS first_in_hours, max(in_ms) / {_HOUR} AS last_in_hours
+    FROM expiry WHERE expires_at IS NOT NULL GROUP BY cluster, `group`, rule, release, retention_ms
+    """,
+    {
+        "rule": "retention_since_commit, retention_since_empty, unsubscribed_topic or expire_timestamp.",
+        "offsets": "Committed offsets.",
+        "topics": "Topics that they are of.",
+        "first_at": "When the first of them goes, UTC; null if that is no time.",
+        "last_at": "When the last of them goes, UTC; null as first_at.",
+        "first_in_hours": "How long after the newest record of the cluster the first goes; negative if it is due.",
+        "last_in_hours": "The same of the last.",
+    },
+    (EXPIRY,),
+)
+
+_LOSSES: Final = View(
+    "losses_per_day",
+    "Offsets of a group that went on a day for one reason, and how sure that reason is.",
+    f"""
+    SELECT cluster, `group`, date_trunc('DAY', {at("gone_at")}) AS day_at, cause, confidence, count(*) AS offsets,
+           count(DISTINCT topic) AS topics, array_sort(array_distinct(flatten(collect_list(alternatives)))) AS alternatives,
+           {at("min(gone_at)")} AS first_at, {at("max(gone_at)")} AS last_at,
+           min(struct(log_partition, log_offset)).log_partition AS log_partition,
+           min(struct(log_partition, log_offset)).log_offset AS log_offset
+    FROM expiry WHERE status = 'gone' GROUP BY ALL
+    """,
+    {
+        "day_at": "When the day begins, UTC; null for records without a time.",
+        "offsets": "Offsets, those of transactions that never counted too.",
+        "topics": "Topics that they are of.",
+        "alternatives": "What else leaves the same records, of any of them.",
+        "first_at": "When the first of them went, UTC; null as day_at.",
+        "last_at": "When the last of them went, UTC; null as day_at.",
+        "log_partition": "Where in the log the first of them ended: partition of __consumer_offsets.",
+        "log_offset": "Where in that partition: its tombstone or marker.",
+    },
+    (EXPIRY,),
+)
+
+VIEWS: Final = (_CURRENT_LAG, _GROUP_LAG, _PER_HOUR, _LOST_UNREAD, _RECREATED, _NEXT, _LOSSES)

@@ -1,0 +1,89 @@
+"""Views over the histories that replay makes: what holds at the end of the log, and who owned a partition at each commit."""
+
+from typing import Final
+
+from offsets_tool.views.view import View, at
+
+OFFSETS: Final = "offset_history"
+GROUPS: Final = "group_history"
+MEMBERS: Final = "member_history"
+
+_CURRENT_OFFSETS: Final = View(
+    "current_offsets",
+    "A committed offset that holds at the end of the log, by the coordinator's rules.",
+    f"""
+    SELECT cluster, `group`, topic, partition, committed_offset, leader_epoch, metadata,
+           {at("commit_timestamp")} AS committed_at, {at("expire_timestamp")} AS expires_at, topic_id,
+           log_partition, commit_log_offset, from_offset, group_kind, owner_known, member_id, instance_id,
+           client_id, client_host
+    FROM offset_history WHERE counted AND to_offset IS NULL
+    """,
+    {
+        "committed_at": "Time in the commit, UTC; null if it has none.",
+        "expires_at": "Explicit expiry, UTC; null if there is none.",
+    },
+    (OFFSETS,),
+)
+
+_CURRENT_GROUPS: Final = View(
+    "current_groups",
+    "A group that is there at the end of the log, by the coordinator's rules.",
+    f"""
+    SELECT cluster, `group`, kind, state, generation, epoch, assignment_epoch, protocol_type, protocol, leader, members,
+           log_partition, log_offset, from_offset, {at("from_timestamp")} AS since_at
+    FROM group_history WHERE to_offset IS NULL
+    """,
+    {"since_at": "When the record was written with which this state began, UTC; null if it has no time."},
+    (GROUPS,),
+)
+
+_CURRENT_MEMBERS: Final = View(
+    "current_members",
+    "A member that a group has at the end of the log, with what it asks for and what it holds.",
+    f"""
+    SELECT cluster, `group`, member_id, instance_id, client_id, client_host, group_kind, generation, member_epoch,
+           member_state, subscription, subscribed_regex, assignment, target_assignment, log_partition, from_offset,
+           {at("from_timestamp")} AS since_at
+    FROM member_history WHERE to_offset IS NULL
+    """,
+    {"since_at": "When the record was written with which this state began, UTC; null if it has no time."},
+    (MEMBERS,),
+)
+
+_OWNERSHIP: Final = View(
+    "ownership",
+    "A commit that counted, and the member that owned the partition then by the assignments in force. Who committed is not in "
+    "the log.",
+    f"""
+    SELECT cluster, `group`, topic, partition, committed_offset, delta, {at("commit_timestamp")} AS committed_at,
+           group_kind, generation, group_epoch, member_epoch, owner_known, member_id, instance_id, client_id, client_host,
+           log_partition, commit_log_offset
+    FROM offset_history WHERE counted
+    """,
+    {"committed_at": "Time in the commit, UTC; null if it has none."},
+    (OFFSETS,),
+)
+
+_WITHOUT_COMMIT: Final = View(
+    "owned_without_commit",
+    "A partition that a member owns at the end of the log, and of which its group has no committed offset: what it has read "
+    "nobody knows, and who comes next begins where auto.offset.reset says. Share and streams groups keep no such account.",
+    """
+    SELECT cluster, `group`, substring_index(owned, '-', size(split(owned, '-')) - 1) AS topic,
+           CAST(substring_index(owned, '-', -1) AS INT) AS partition, group_kind, member_id, instance_id, client_id,
+           client_host, since_at
+    FROM (SELECT *, explode(assignment) AS owned FROM current_members WHERE group_kind IN ('classic', 'consumer'))
+      AS member
+    WHERE NOT EXISTS (
+      SELECT 1 FROM current_offsets AS held
+      WHERE held.cluster = member.cluster AND held.`group` = member.`group` AND concat(held.topic, '-', held.partition) = owned)
+    """,
+    {
+        "topic": "Topic of the partition; its id if no name is known.",
+        "partition": "Partition of that topic.",
+        "since_at": "When the record was written with which the member's state began, UTC; null if it has no time.",
+    },
+    (MEMBERS, OFFSETS),
+)
+
+VIEWS: Final = (_CURRENT_OFFSETS, _CURRENT_GROUPS, _CURRENT_MEMBERS, _OWNERSHIP, _WITHOUT_COMMIT)

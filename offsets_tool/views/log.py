@@ -1,0 +1,220 @@
+"""Views over `log`, `events` and `sources`: each record once, ends of transactions, who writes how much, what compaction leaves.
+
+They say what the log still has; what the coordinator made of it is in the histories (offsets_tool.views.history).
+"""
+
+from typing import Final
+
+from offsets_tool.views.view import View, at
+
+
+def _once(table: str, what: str) -> View:
+    """A copy is looked for only where `overlaps` has a source: elsewhere rows pass as they are."""
+    return View(
+        f"{table}_once",
+        f"{what}, each place of the log once: where sources overlap (brokers' copies, a file rewritten since, archives that "
+        "repeat themselves), the copy that was ingested last. What Kafka has set aside (.deleted, .cleaned, .swap) is in it too; "
+        "misplaced records, whose places nobody knows, are not.",
+        f"""
+        SELECT each.* FROM {table} AS each LEFT ANTI JOIN overlaps USING (cluster, source)
+        WHERE misplaced IS NULL
+        UNION ALL
+        SELECT * EXCEPT (copy) FROM (
+          SELECT each.*, row_number() OVER (
+            PARTITION BY cluster, log_partition, log_offset, nvl2(log_partition, NULL, source)
+            ORDER BY run DESC, source DESC) AS copy
+          FROM {table} AS each LEFT SEMI JOIN overlaps USING (cluster, source)
+          WHERE misplaced IS NULL)
+        WHERE copy = 1
+        """,
+        {},
+    )
+
+
+_OVERLAPS: Final = View(
+    "overlaps",
+    "A source that may have records which another has too: its offsets overlap, or an archive is among the cluster's sources.",
+    """
+    SELECT DISTINCT cluster, source FROM (
+      SELECT cluster, source, first_offset, last_offset,
+             max(last_offset) OVER (PARTITION BY cluster, log_partition
+               ORDER BY first_offset, last_offset, source, range_start
+               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached,
+             min(first_offset) OVER (PARTITION BY cluster, log_partition
+               ORDER BY first_offset DESC, last_offset DESC, source DESC, range_start DESC
+               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS next,
+             bool_or(kind = 'archive') OVER (PARTITION BY cluster) AS archives, log_partition
+      FROM sources)
+    WHERE archives OR log_partition IS NOT NULL AND (reached >= first_offset OR next <= last_offset)
+    """,
+    {},
+)
+
+_OUTCOMES: Final = View(
+    "transaction_outcomes",
+    "A record of a transaction, and how that ended, going by the next marker of its producer in the log partition.",
+    """
+    SELECT * EXCEPT (is_control, control) FROM (
+      SELECT cluster, log_partition, log_offset, `group`, topic, partition, committed_offset, producer_id,
+             producer_epoch, is_control, control,
+             last_value(control) IGNORE NULLS OVER nearest AS outcome,
+             last_value(if(is_control, log_offset, NULL)) IGNORE NULLS OVER nearest AS marker_offset
+      FROM events_once WHERE is_transactional OR is_control
+      WINDOW nearest AS (PARTITION BY cluster, log_partition, producer_id ORDER BY log_offset DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))
+    WHERE NOT is_control
+    """,
+    {
+        "outcome": "COMMIT or ABORT; null while the log has no marker: the transaction is open.",
+        "marker_offset": "Offset in the log of that marker; null without one.",
+    },
+)
+
+_COMMITS: Final = View(
+    "commits_per_minute",
+    "How many commits of a group the log has of one minute, by the time in the commit.",
+    f"""
+    SELECT cluster, `group`, date_trunc('MINUTE', {at("commit_timestamp")}) AS minute_at, count(*) AS commits,
+           count(DISTINCT topic, partition) AS partitions
+    FROM events_once WHERE committed_offset IS NOT NULL
+    GROUP BY ALL
+    """,
+    {
+        "minute_at": "When the minute begins, UTC; null for commits without a time.",
+        "commits": "Commits, in transactions too, whatever became of these.",
+        "partitions": "Topic partitions that they are about.",
+    },
+)
+
+_KINDS: Final = {2: "classic", 3: "consumer", 11: "share", 17: "streams"}
+_REBALANCES: Final = View(
+    "rebalances_per_hour",
+    "How often a group rebalanced in an hour: new generations of a classic group, new epochs of a newer one, as far as the log "
+    "still has them.",
+    f"""
+    SELECT cluster, `group`, kind, date_trunc('HOUR', {at("timestamp")}) AS hour_at, count(*) AS rebalances,
+           min(epoch) AS first_epoch, max(epoch) AS last_epoch
+    FROM (
+      SELECT *, lag(epoch) OVER (PARTITION BY cluster, log_partition, `group`, kind ORDER BY log_offset) AS before
+      FROM (
+        SELECT cluster, log_partition, log_offset, timestamp, `group`,
+               CASE record_type {" ".join(f"WHEN {number} THEN '{kind}'" for number, kind in _KINDS.items())} END AS kind,
+               coalesce(value.generation, value.epoch) AS epoch
+        FROM (
+          SELECT *, from_json(value_json, 'generation INT, epoch INT') AS value
+          FROM events_once WHERE record_type IN ({", ".join(map(str, _KINDS))}))))
+    WHERE epoch > 0 AND (before IS NULL OR before <> epoch)
+    GROUP BY ALL
+    """,
+    {
+        "kind": "classic, consumer, share or streams.",
+        "hour_at": "When the hour begins, UTC, by the records' times; null for records without one.",
+        "rebalances": "Generations or epochs that began in that hour.",
+        "first_epoch": "The least of them.",
+        "last_epoch": "The greatest of them.",
+    },
+)
+
+_OFFENDERS: Final = View(
+    "offenders",
+    "What a group costs the topic: records, bytes, and commits that changed nothing. Whoever commits often without need stands "
+    "at the top by both ranks.",
+    """
+    SELECT cluster, `group`, records, bytes, bytes / sum(bytes) OVER (PARTITION BY cluster) AS share_of_bytes,
+           commits, unchanged, unchanged / nullif(commits, 0) AS share_unchanged,
+           rank() OVER (PARTITION BY cluster ORDER BY bytes DESC) AS rank_by_bytes,
+           rank() OVER (PARTITION BY cluster ORDER BY unchanged DESC) AS rank_by_unchanged
+    FROM (
+      SELECT cluster, `group`, count(*) AS records, sum(size) AS bytes, count(committed_offset) AS commits,
+             count_if(position = before) AS unchanged
+      FROM (
+        SELECT *, lag(position) OVER (
+          PARTITION BY cluster, log_partition, `group`, topic, partition ORDER BY log_offset) AS before
+        FROM (
+          SELECT event.*, record.size, nvl2(committed_offset, struct(committed_offset, leader_epoch, metadata), NULL) AS position
+          FROM events_once AS event JOIN (
+            SELECT cluster, source, log_partition, log_offset,
+                   coalesce(length(key), 0) + coalesce(length(value), 0) AS size
+            FROM log) AS record
+          ON event.cluster = record.cluster AND event.source = record.source
+            AND event.log_partition <=> record.log_partition AND event.log_offset = record.log_offset
+          WHERE `group` IS NOT NULL))
+      GROUP BY cluster, `group`)
+    """,
+    {
+        "records": "Its records, tombstones too.",
+        "bytes": "Bytes of their keys and values.",
+        "share_of_bytes": "Of the bytes of all groups in the cluster, 0 to 1.",
+        "commits": "Its commits.",
+        "unchanged": "Commits of the same offset, leader epoch and metadata as the record before for that partition: they only "
+        "renew the offset's age.",
+        "share_unchanged": "Of its commits, 0 to 1; null without any.",
+        "rank_by_bytes": "1 for the group with the most bytes in the cluster.",
+        "rank_by_unchanged": "1 for the group with the most such commits in the cluster.",
+    },
+)
+
+_LATEST: Final = View(
+    "latest_records",
+    "Of each key the newest record, aborted transactions aside: the latest offset of each group, topic and partition, and the "
+    "latest record of each group and member. A tombstone says that there is none.",
+    """
+    SELECT newest.* FROM (
+      SELECT max_by(struct(event.*), log_offset) AS newest
+      FROM events_once AS event LEFT ANTI JOIN (
+        SELECT cluster, log_partition, log_offset FROM transaction_outcomes WHERE outcome = 'ABORT') AS aborted
+      ON event.cluster = aborted.cluster AND event.log_partition <=> aborted.log_partition
+        AND event.log_offset = aborted.log_offset
+      WHERE event.`group` IS NOT NULL
+      GROUP BY event.cluster, event.log_partition, event.record_type, event.`group`, event.topic, event.partition,
+               event.member_id, event.regular_expression)
+    """,
+    {},
+)
+
+_COMPACTION: Final = View(
+    "compaction",
+    "What compaction would leave of a log partition: of each key the newest value. A newest tombstone stays too, until "
+    "delete.retention.ms has passed.",
+    """
+    SELECT cluster, log_partition, sum(records) AS records, sum(bytes) AS bytes, count_if(counts) AS keys,
+           count_if(dead) AS dead_keys, count_if(dead) / nullif(count_if(counts), 0) AS share_dead,
+           count_if(counts AND NOT dead) AS records_left, sum(if(counts AND NOT dead, newest, 0)) AS bytes_left,
+           1 - sum(if(counts AND NOT dead, newest, 0)) / nullif(sum(bytes), 0) AS share_gone
+    FROM (
+      SELECT cluster, log_partition, counts, count(*) AS records, sum(size) AS bytes,
+             max_by(size, log_offset) AS newest, counts AND max_by(deletes, log_offset) AS dead
+      FROM (
+        SELECT record.cluster, record.log_partition, record.log_offset, key, value IS NULL AS deletes,
+               coalesce(length(key), 0) + coalesce(length(value), 0) AS size,
+               NOT is_control AND key IS NOT NULL AND aborted.log_offset IS NULL AS counts
+        FROM log_once AS record LEFT JOIN (
+          SELECT cluster, log_partition, log_offset FROM transaction_outcomes WHERE outcome = 'ABORT') AS aborted
+        ON record.cluster = aborted.cluster AND record.log_partition <=> aborted.log_partition
+          AND record.log_offset = aborted.log_offset)
+      GROUP BY cluster, log_partition, key, counts)
+    GROUP BY cluster, log_partition
+    """,
+    {
+        "records": "Records that the log has, markers of transactions too.",
+        "bytes": "Bytes of their keys and values, uncompressed.",
+        "keys": "Different keys of records that count: no markers, nothing of aborted transactions.",
+        "dead_keys": "Keys whose newest record is a tombstone.",
+        "share_dead": "Of the keys, 0 to 1; null without any.",
+        "records_left": "Keys whose newest record is a value: one record each is left.",
+        "bytes_left": "Bytes of these records' keys and values.",
+        "share_gone": "Of the bytes, 0 to 1: what compaction would free; null without any.",
+    },
+)
+
+VIEWS: Final = (
+    _OVERLAPS,
+    _once("events", "The rows of events"),
+    _once("log", "The rows of log"),
+    _OUTCOMES,
+    _COMMITS,
+    _REBALANCES,
+    _OFFENDERS,
+    _LATEST,
+    _COMPACTION,
+)

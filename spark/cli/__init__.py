@@ -1,0 +1,241 @@
+"""`offsets-spark`: parse, one call of this package, show. stdout is data, stderr is notes, progress and errors.
+
+Spark is imported when a command runs, so that --help needs neither Spark nor Java. Exit codes as offsets-tool's.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from offsets_tool.cli import SETTINGS, LazyGroup, Place
+from offsets_tool.cli.options import format_option
+from offsets_tool.cli.render import ProgressBar, default_format, note, output, write_rows
+from offsets_tool.cli.sizes import max_batch_bytes_option, parse_limits
+from offsets_tool.cli.table import Column, Table
+from offsets_tool.errors import OffsetsToolError
+from spark.cli.job import LakeCommand
+
+if TYPE_CHECKING:
+    from spark.ingest.ingest import Ingested, Request
+
+_TABLE = Table.of(
+    Column.number("run", 1),
+    Column.number("sources", 3),
+    Column.number("bytes", 7),
+    Column.number("records", 2),
+    Column.number("decoded", 5),
+    Column.number("kept_raw", 4),
+    Column.number("control", 8),
+    Column.number("seconds", 6),
+)
+"""JSON lines have all sums."""
+_COMPACTED = Table.of(
+    Column.name("table", 1),
+    Column.number("files_before", 2),
+    Column.number("files_after", 3),
+    Column.number("bytes_before", 4),
+    Column.number("bytes_after", 5),
+    Column.number("files_deleted", 6),
+)
+_EPILOG = """
+\b
+Examples:
+  offsets-spark ingest /var/lib/kafka/data --lake lake
+  offsets-spark ingest broker-1/ broker-2/ archive.parquet --lake lake --cluster prod
+"""
+_SQL_EPILOG = """
+\b
+Examples:
+  offsets-spark sql --lake lake "SELECT * FROM offenders ORDER BY rank_by_bytes LIMIT 5"
+  offsets-spark sql --lake lake --format csv "SELECT * FROM current_offsets" > offsets.csv
+  offsets-spark sql --lake lake
+"""
+
+
+_ALL = "How does evidence become tables that answer questions?"
+_STEPS = "How does it, step by step?"
+_LAKE = "What does a lake say, and how is it kept small?"
+
+_COMMANDS = {
+    "run": Place("spark.cli.run", _ALL, "Ingests, replays what is new, tells lag and expiry."),
+    "ingest": Place("spark.cli", _STEPS, "Files and archives into the tables log, events and sources."),
+    "replay": Place(
+        "spark.cli.run",
+        _STEPS,
+        "What ingests brought, as histories of offsets, groups, members.",
+    ),
+    "lag": Place(
+        "spark.cli.derive", _STEPS, "How far behind groups were, at each commit or on a grid of times."
+    ),
+    "expiry": Place("spark.cli.derive", _STEPS, "When offsets expire, and why those that are gone went."),
+    "sql": Place("spark.cli", _LAKE, "Answers in SQL, over the lake's tables and views."),
+    "compact": Place("spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."),
+}
+
+
+@click.group(cls=LazyGroup, places=_COMMANDS, context_settings=SETTINGS)
+@click.version_option(package_name="offsets-tool")
+def main() -> None:
+    """Analytics for Kafka's __consumer_offsets: Delta tables of every record, from broker files and archives."""
+
+
+@click.command("ingest", cls=LakeCommand, epilog=_EPILOG)
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", type=click.Path())
+@click.option(
+    "--lake", required=True, metavar="DIR", help="The folder of the Delta tables; made if it is not there."
+)
+@click.option(
+    "--cluster", metavar="NAME", help="Name of the cluster. Default: the id in meta.properties, else empty."
+)
+@click.option(
+    "--log-partition",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Only this partition of __consumer_offsets; also the number of files whose directory does not say it.",
+)
+@click.option(
+    "--columns",
+    metavar="NAME=COLUMN,...",
+    help="Where an archive keeps key, value, partition, offset, timestamp under other names.",
+)
+@click.option(
+    "--writer",
+    type=click.Choice(["arrow", "spark"]),
+    default="arrow",
+    show_default=True,
+    help="Who writes files: tasks with Arrow, or Spark (slow, for storage that only Spark can write).",
+)
+@max_batch_bytes_option
+@format_option
+def ingest_command(
+    *, sources: tuple[str, ...], format_: str | None, wide: bool, show: tuple[str, ...], **options: Any
+) -> None:
+    """Reads SOURCE... into the Delta tables `log` (records as they lay in the log), `events` (decoded) and `sources` (the ledger).
+
+    SOURCE is a .log file, a __consumer_offsets-N directory, a broker's data directory, a directory of those, a tar, or a
+    Parquet, Delta or JSON lines archive. Only what is new is read, also the grown end of an active segment; killed at any
+    moment and run again, the tables are the same.
+    """
+    from offsets_tool.cli.evidence import parse_columns  # noqa: PLC0415 - heavy, and not needed for --help
+    from spark.ingest.ingest import Request, Writer  # noqa: PLC0415
+
+    began = time.monotonic()
+    chosen = format_ or default_format()
+    table = _TABLE.chosen(chosen, {"wide": wide, "show": show})
+    options["columns"] = parse_columns(options["columns"])
+    options["writer"] = Writer(options["writer"])
+    options["limits"] = parse_limits(options.pop("max_batch_bytes"))
+    done = _ingest(Request(paths=sources, **options))
+    if done.note:
+        note(done.note)
+    if done.run is None:
+        note("nothing new: the tables are as they were")
+    with output(None) as out:
+        write_rows(out, [_summary(done, time.monotonic() - began)], chosen, table)
+
+
+@click.command("sql", cls=LakeCommand, epilog=_SQL_EPILOG)
+@click.argument("queries", nargs=-1, metavar="[QUERY]...")
+@click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@format_option
+def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **options: Any) -> None:
+    """Answers each QUERY, in Spark's SQL, over the lake's tables and views. `SELECT name, comment FROM contents` names them.
+
+    Without QUERY, what is typed or piped in is asked, each query up to a line that ends with a semicolon. All answers are of
+    the lake as it was when the command began, of whole runs only.
+    """
+    from spark.lake.failures import in_one_sentence  # noqa: PLC0415
+    from spark.runtime.session import session  # noqa: PLC0415
+    from spark.views.sql import ask, statements  # noqa: PLC0415
+    from spark.views.views import open_lake  # noqa: PLC0415
+
+    chosen = format_ or default_format()
+    running = session("offsets-spark sql")
+    shown = open_lake(running, lake)
+    is_talk = not queries and sys.stdin.isatty()
+    with output(None) as out:
+        for query in queries or statements(_lines(is_talk)):
+            try:
+                with in_one_sentence(lake):
+                    answer = ask(running, shown, query)
+                    table = Table.of_names(answer.columns).chosen(chosen, options)
+                    # Names in a lake's tables are shown already.
+                    write_rows(out, answer.rows, chosen, table, texts=str)
+            except OffsetsToolError as error:
+                if not is_talk:
+                    raise
+                note(str(error))
+            out.flush()
+
+
+def _lines(is_talk: bool) -> Iterator[str]:
+    if not is_talk:
+        yield from sys.stdin
+        return
+    import readline  # noqa: F401, PLC0415 - lets `input` keep a history
+
+    with suppress(EOFError):
+        while True:
+            yield input("sql> ")
+
+
+@click.command("compact", cls=LakeCommand, epilog="\b\nExample:\n  offsets-spark compact --lake lake\n")
+@click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@click.option(
+    "--days-kept",
+    type=click.IntRange(min=0),
+    default=7,
+    show_default=True,
+    metavar="N",
+    help="Days for which files of older versions stay, for who reads these; with 0, nothing else may read meanwhile.",
+)
+@format_option
+def compact_command(*, lake: str, days_kept: int, format_: str | None, **options: Any) -> None:
+    """Makes few, sorted files of the many small ones that ingests and replays leave, and deletes what no version needs.
+
+    The rows stay as they are. A table to which nothing came since is left alone.
+    """
+    from spark.lake.compact import compact  # noqa: PLC0415
+    from spark.runtime.session import session  # noqa: PLC0415
+
+    chosen = format_ or default_format()
+    table = _COMPACTED.chosen(chosen, options)
+    done = compact(lake, lambda: session("offsets-spark compact"), days_kept)
+    with output(None) as out:
+        write_rows(out, (one._asdict() for one in done), chosen, table)
+
+
+def _ingest(request: "Request") -> "Ingested":
+    from spark.ingest.ingest import ingest  # noqa: PLC0415 - Spark
+    from spark.runtime.session import session  # noqa: PLC0415
+
+    with Bar() as bar:
+        return ingest(request, lambda: session("offsets-spark ingest"), bar.show)
+
+
+def _summary(done: "Ingested", seconds: float) -> dict[str, Any]:
+    return {"run": done.run, "sources": len(done.sources), **done.sums, "seconds": round(seconds, 1)}
+
+
+class Bar:
+    """Progress on a terminal, from the first word of it on."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._shown = 0
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, done: int, total: int) -> None:
+        self._bar = self._bar or ProgressBar(total, shown=True)
+        self._bar.advance(done - self._shown)
+        self._shown = done

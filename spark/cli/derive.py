@@ -1,0 +1,96 @@
+"""`offsets-spark lag` and `expiry`: parse, one call of this package, show."""
+
+from typing import Any
+
+import click
+
+from offsets_tool.cli.durations import parse_duration
+from offsets_tool.cli.ends import ends_options
+from offsets_tool.cli.expiry import parse_family, parse_interval, policy_options
+from offsets_tool.cli.filters import A_TIME, tz_option
+from offsets_tool.cli.moment_texts import Clock, parse_optional_time
+from offsets_tool.cli.options import format_option
+from offsets_tool.expiry.rules import MAX_RETENTION_MS
+from spark.cli.job import LakeCommand
+from spark.cli.run import show, take_shown
+
+_GRIDS = {"1m": 60_000, "5m": 300_000, "1h": 3_600_000}
+_LAG_EPILOG = """
+\b
+Examples:
+  offsets-spark lag --lake lake
+  offsets-spark lag /var/lib/kafka/data --lake lake --grid 5m --since 2026-11-20T00:00:00Z
+  kafka-get-offsets --bootstrap-server ... > ends.txt; offsets-spark lag --lake lake --ends ends.txt --cluster prod
+"""
+_EXPIRY_EPILOG = """
+\b
+Examples:
+  offsets-spark expiry --lake lake
+  offsets-spark expiry --lake lake --kafka-version 3.6 --retention 7d --retention 30d
+"""
+
+
+@click.command("lag", cls=LakeCommand, epilog=_LAG_EPILOG)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path(exists=True))
+@click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@ends_options
+@click.option("--cluster", metavar="NAME", help="Of which cluster the ends are, where the lake has several.")
+@click.option("--grid", type=click.Choice(list(_GRIDS)), help="Lag at these times too, not at commits alone.")
+@click.option("--since", metavar="TIME", help=f"From a time on: {A_TIME}.")
+@click.option("--until", metavar="TIME", help="Up to a time, without it.")
+@tz_option
+@format_option
+def lag_command(*, lake: str, **options: Any) -> None:
+    """Tells in the Delta table `lag` how far behind every group was at each of its commits, in offsets and in time.
+
+    Ends come from --ends, from the directories of data topics in SOURCE (index files and batch headers, no data), and from
+    commits of all groups, which are a lower bound. The first two are kept in the table `ends`, each sample once: name them
+    once. Counted again are partitions of topics with new commits or samples; all of their cluster with --grid, or when asked
+    otherwise than before.
+    """
+    from spark.derived.ends import EndsRequest  # noqa: PLC0415 - Spark
+    from spark.derived.lag import LagRequest  # noqa: PLC0415
+    from spark.run import run_lag  # noqa: PLC0415
+    from spark.runtime.session import session  # noqa: PLC0415
+
+    clock = Clock.of(options)
+    ends = EndsRequest(
+        files=options["ends"],
+        log_starts=options["log_starts"],
+        at=parse_optional_time(options["ends_at"], "--ends-at", clock),
+        paths=options["sources"],
+        cluster=options["cluster"],
+    )
+    request = LagRequest(
+        ends=ends,
+        grid_ms=_GRIDS.get(options["grid"]),
+        since=parse_optional_time(options["since"], "--since", clock),
+        until=parse_optional_time(options["until"], "--until", clock),
+        last_stable=options["read_committed"],
+    )
+    shown = take_shown(options)
+    step = run_lag(lake, lambda: session("offsets-spark lag"), request)
+    show([step], shown)
+
+
+@click.command("expiry", cls=LakeCommand, epilog=_EXPIRY_EPILOG)
+@click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@policy_options
+@format_option
+def expiry_command(*, lake: str, **options: Any) -> None:
+    """Tells in the Delta table `expiry` when each committed offset expires, by which rule, and why each went that is gone.
+
+    The rows are those of `offsets-tool expiry`, of every cluster. Clusters of which nothing is new are left as they are.
+    """
+    from spark.derived.expiry import ExpiryRequest  # noqa: PLC0415 - Spark
+    from spark.run import run_expiry  # noqa: PLC0415
+    from spark.runtime.session import session  # noqa: PLC0415
+
+    request = ExpiryRequest(
+        release=parse_family(options["kafka_version"]),
+        retentions=[parse_duration(text, "--retention", MAX_RETENTION_MS) for text in options["retentions"]],
+        check_interval_ms=parse_interval(options["check_interval"]),
+    )
+    shown = take_shown(options)
+    step = run_expiry(lake, lambda: session("offsets-spark expiry"), request)
+    show([step], shown)

@@ -1,0 +1,1 @@
+"""Tables that are derived from histories and checkpoints: ends, lag, expiry."""

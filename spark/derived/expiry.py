@@ -1,0 +1,175 @@
+"""Expiry: what a replay left becomes `expiry`: when each offset that is there goes, and why others went. No pass over the log.
+
+By whose rules is told by the beginnings of checkpoints; a task a log partition writes what is there, of its checkpoint; rows of
+`removals` are weighed and meet by topic, for what went in all partitions together tells why. A cluster's rows are made anew when it
+was replayed, or is asked about otherwise.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pyspark.sql import SparkSession
+
+from offsets_tool.cli.expiry import basis_note
+from offsets_tool.columns.expiry import ExpiryAsked
+from offsets_tool.errors import OffsetsToolError, SourceError
+from offsets_tool.expiry.ages import Ages
+from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.policy import Basis, Signs, by_removals
+from offsets_tool.expiry.rules import Release
+from offsets_tool.expiry.topic_removals import Ending, ending_of
+from offsets_tool.replay.rules import Rules
+from spark.derived.derive import Derived, Made, asked_before, derive, replayed
+from spark.derived.expiry_ages import ages_gone, ages_left
+from spark.derived.expiry_tasks import Checkpoints, ExpiryJob, write_gone, write_live
+from spark.ingest.plan import ARCHIVE, counts
+from spark.lake.commit import ArrowLake, Chain
+from spark.lake.tables import DERIVATIONS, EXPIRY, REPLAYS
+from spark.replay.checkpoints import REMEDY, signs_of
+from spark.replay.plan import Known as Replay
+from spark.replay.plan import Place, latest
+
+OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiryRequest:
+    """By whose rules (None: what the log proves), after how long and how often looked for (none: what it says, else what removals
+    speak for, else Kafka's default), milliseconds.
+
+    What is gone is explained by the first retention.
+    """
+
+    release: Release | None = None
+    retentions: Sequence[int] = ()
+    check_interval_ms: int | None = None
+
+
+def as_before(lake: str) -> ExpiryRequest:
+    """As it was last asked of the lake."""
+    asked = asked_before(Path(lake).absolute(), EXPIRY)
+    release = asked.pop("release", None)
+    return ExpiryRequest(release=release and tuple(release), **asked)
+
+
+def expiry(lake: str, start: Callable[[], SparkSession], request: ExpiryRequest) -> Derived:
+    """Makes the rows of clusters where something is new; errors as `replayed` has them; OffsetsToolError for lost checkpoints."""
+    root = Path(lake).absolute()
+    asked = {
+        "release": request.release,
+        "retentions": list(request.retentions),
+        "check_interval_ms": request.check_interval_ms,
+    }
+    with replayed(root) as replays:
+        basis = {cluster: {"replay": run, "asked": asked} for cluster, run in replays.items()}
+        making = _Expiry(root, start, request)
+        done = derive(root, OF_EXPIRY, basis, making.make)
+        return done._replace(notes=[*making.notes, *done.notes])
+
+
+class _Expiry:
+    """Has tasks write what is there, and what is gone."""
+
+    def __init__(self, root: Path, start: Callable[[], SparkSession], request: ExpiryRequest) -> None:
+        self._root, self._start, self._request = root, start, request
+        self.notes: list[str] = []
+
+    def make(self, clusters: Collection[str], run: int) -> list[Made]:
+        replays = {
+            place: row
+            for place, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
+            if place[0] in clusters
+        }
+        signs = _signs(self._root, replays)
+        checkpoints = [(place, row["checkpoint"]) for place, row in replays.items()]
+        told = {cluster: self._told(cluster, signs) for cluster in sorted(clusters)}
+        asked = {cluster: _asked(each) for cluster, each in told.items()}
+        job = ExpiryJob(self._root.as_posix(), run, asked, _endings(self._root, replays, signs))
+        session = self._start()
+        found = self._searched(session, job, told, checkpoints)
+        for cluster, each in found.items():
+            self._say(cluster, each.bases[0])
+        job = job._replace(asked={cluster: _asked(each) for cluster, each in found.items()})
+        live = write_live(session, job, checkpoints)
+        return [*live.made, *write_gone(session, job, live.alive)]
+
+    def _told(self, cluster: str, signs: Mapping[Place, LogSigns]) -> "_Told":
+        request, told = self._request, Signs()
+        here = [each for place, each in signs.items() if place[0] == cluster]
+        for each in here:
+            told.add(each)
+        retentions: Sequence[int | None] = request.retentions or [None]
+        bases = [told.basis(request.release, each, request.check_interval_ms) for each in retentions]
+        return _Told(bases, max((each.newest for each in here if each.newest is not None), default=None))
+
+    def _searched(
+        self, session: SparkSession, job: ExpiryJob, told: Mapping[str, "_Told"], checkpoints: Checkpoints
+    ) -> dict[str, "_Told"]:
+        """With what removals speak for, where that was not named. What is left is asked only where they do."""
+        is_interval_given = self._request.check_interval_ms is not None
+        if self._request.retentions and is_interval_given:
+            return dict(told)
+        gone, left = ages_gone(session, job), cache(lambda: ages_left(session, job, checkpoints))
+
+        def searched(cluster: str, basis: Basis) -> Basis:
+            ages = gone.get(cluster, Ages())
+            return by_removals(basis, ages, lambda: left()[cluster], interval_given=is_interval_given)
+
+        return {
+            cluster: each._replace(bases=[searched(cluster, basis) for basis in each.bases])
+            for cluster, each in told.items()
+        }
+
+    def _say(self, cluster: str, basis: Basis) -> None:
+        note = basis_note(basis)
+        if note:
+            self.notes.append(f"{cluster}: {note}" if cluster else note)
+
+
+class _Told(NamedTuple):
+    """What a cluster's logs tell: a basis for each retention that is asked for, and the time of the newest record."""
+
+    bases: Sequence[Basis]
+    newest: int | None
+
+
+def _asked(told: _Told) -> ExpiryAsked:
+    return ExpiryAsked(tuple(basis.policy for basis in told.bases), told.bases[0].known, told.newest)
+
+
+def _signs(root: Path, replays: Mapping[Place, Replay]) -> dict[Place, LogSigns]:
+    try:
+        return {place: signs_of(root, row) for place, row in replays.items()}
+    except SourceError as error:
+        raise OffsetsToolError(f"{error}; {REMEDY}") from error
+
+
+def _endings(
+    root: Path, replays: Mapping[Place, Replay], signs: Mapping[Place, LogSigns]
+) -> dict[Place, Ending]:
+    """How each partition's log ends, and from where on it is whole."""
+    begins = _begins(root, max((row["ingest_run"] for row in replays.values()), default=0))
+    return {
+        place: ending_of(
+            is_new=row["rules"] == Rules.NEW,
+            proven_from=signs[place].proven_from,
+            begins=begins.get(place, 0),
+            end=row["position"],
+        )
+        for place, row in replays.items()
+    }
+
+
+def _begins(root: Path, upto: int) -> dict[Place, int]:
+    """Base offset of each partition's first segment, among those that ingests up to `upto` brought."""
+    begins: dict[Place, int] = {}
+    for source in ArrowLake(root).sources():
+        first = source["first_offset"] if source["base_offset"] is None else source["base_offset"]
+        is_segment = counts(source["kind"], source["fate"]) and source["kind"] != ARCHIVE
+        if source["run"] <= upto and is_segment and first is not None:
+            place = source["cluster"], source["log_partition"]
+            begins[place] = min(first, begins.get(place, first))
+    return begins

@@ -1,0 +1,67 @@
+"""How old it was what went, and is what is left: sums over `removals` and checkpoints, one a cluster, made in tasks.
+
+They speak for a broker's settings that nobody named; the library decides what they say.
+"""
+
+import pickle
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from offsets_tool.columns.expiry import checkpoint_ages, loss_ages
+from offsets_tool.errors import OffsetsToolError
+from offsets_tool.expiry.ages import Ages
+from offsets_tool.wire.arrow import arrow_schema, record_batch
+from offsets_tool.wire.schema import Bytes, String
+from spark.derived.expiry_tasks import (
+    Batches,
+    Checkpoints,
+    ExpiryJob,
+    Task,
+    by_place,
+    removals_of,
+    units_of,
+    with_checkpoints,
+)
+
+ByCluster = dict[str, Ages]
+
+
+class _Told(NamedTuple):
+    """Ages of a part of a cluster (a pickle), or why there are none."""
+
+    cluster: String
+    error: String | None
+    ages: Bytes
+
+
+def ages_gone(session: SparkSession, job: ExpiryJob) -> ByCluster:
+    """Of what the clusters' removals took."""
+
+    def task(batches: Batches) -> Batches:
+        for batch in batches:
+            for (cluster, log_partition), facts in by_place(batch):
+                ages = loss_ages(facts, job.endings[cluster, log_partition], job.asked[cluster])
+                yield record_batch(_Told, [_Told(cluster, None, pickle.dumps(ages))])
+
+    return _together(removals_of(session, job), task)
+
+
+def ages_left(session: SparkSession, job: ExpiryJob, checkpoints: Checkpoints) -> ByCluster:
+    """Of what the clusters' checkpoints have. OffsetsToolError where one does not read."""
+
+    def task(batches: Batches) -> Batches:
+        for cluster, error, ages in with_checkpoints(job, checkpoints, batches, checkpoint_ages):
+            yield record_batch(_Told, [_Told(cluster, error, pickle.dumps(ages))])
+
+    return _together(units_of(session, checkpoints), task)
+
+
+def _together(rows: DataFrame, task: Task) -> ByCluster:
+    found: ByCluster = {}
+    for row in rows.mapInArrow(task, from_arrow_schema(arrow_schema(_Told))).collect():
+        if row["error"] is not None:
+            raise OffsetsToolError(row["error"])
+        found.setdefault(row["cluster"], Ages()).add(pickle.loads(row["ages"]))
+    return found

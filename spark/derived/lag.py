@@ -1,0 +1,168 @@
+"""Lag: `offset_history` and `ends` become `lag`, by one shuffle: a task has all that was committed in a topic's partition.
+
+Counted again are the partitions of topics with something new since (lag_news.py). The whole cluster, where it is asked about
+otherwise, and on a grid: this reaches to the newest time that the cluster has, for all that still counts. Decides nothing about lag
+(columns.lag).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.window import Window
+
+from offsets_tool.columns.lag import COLUMNS, ORDER, LagAsked, lag_batches
+from offsets_tool.lag.samples import EndMethod
+from offsets_tool.wire.arrow import arrow_schema
+from spark.derived.derive import (
+    Basis,
+    Derived,
+    FilesMade,
+    Made,
+    Wanted,
+    derive,
+    made_of,
+    replayed,
+    write_derived,
+)
+from spark.derived.ends import EndsRequest, bring_ends
+from spark.derived.lag_news import new_places
+from spark.ingest.plan import counts
+from spark.lake.commit import ArrowLake, Chain
+from spark.lake.scan import greatest_of
+from spark.lake.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY, Table
+
+_PLACE: Final = ("cluster", "topic", "partition")
+OF_LAG: Final = Chain("offsets-tool lag", (LAG, DERIVATIONS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagRequest:
+    """Lag at each commit, with `grid_ms` at its multiples too, within since and until (epoch milliseconds)."""
+
+    ends: EndsRequest = field(default_factory=EndsRequest)
+    grid_ms: int | None = None
+    since: int | None = None
+    until: int | None = None
+    last_stable: bool = False
+    """Of consumers with isolation.level=read_committed."""
+
+
+def lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> Derived:
+    """Takes in end offsets, and makes the rows of clusters where something is new; errors as `replayed` and
+    `bring_ends` have them."""
+    root = Path(lake).absolute()
+    with replayed(root) as replays:
+        newest = _newest_records(root, replays)
+        brought = bring_ends(root, request.ends, newest)
+        ends = greatest_of(root, ENDS, ("at", "run"), replays)
+        newest |= {cluster: max(newest[cluster], of["at"]) for cluster, of in ends.items()}
+        basis = {
+            cluster: {
+                "replay": run,
+                "ends": ends[cluster]["run"] if cluster in ends else 0,
+                "asked": _asked(request),
+            }
+            for cluster, run in replays.items()
+        }
+        counting = _Lag(root, start, _asked(request), newest)
+        done = derive(root, OF_LAG, basis, counting.make, counting.since)
+        return done._replace(notes=[*brought.notes, *done.notes])
+
+
+def _asked(request: LagRequest) -> dict[str, Any]:
+    """As LagAsked has it."""
+    names = ("grid_ms", "since", "until", "last_stable")
+    return {name: getattr(request, name) for name in names}
+
+
+def _newest_records(root: Path, clusters: Iterable[str]) -> dict[str, int]:
+    """The time of each cluster's newest record, epoch milliseconds; where records have none (magic 0), of the newest commit."""
+    newest = dict.fromkeys(clusters, 0)
+    for row in ArrowLake(root).sources():
+        if row["cluster"] in newest and counts(row["kind"], row["fate"]):
+            newest[row["cluster"]] = max(newest[row["cluster"]], row["max_timestamp"] or 0)
+    untimed = [cluster for cluster, at in newest.items() if at == 0]
+    commits = greatest_of(root, OFFSET_HISTORY, ("commit_timestamp",), untimed)
+    return newest | {cluster: max(0, of["commit_timestamp"]) for cluster, of in commits.items()}
+
+
+class _Lag(NamedTuple):
+    """Has tasks write the rows of clusters, or of some of their topics' partitions."""
+
+    root: Path
+    start: Callable[[], SparkSession]
+    asked: Mapping[str, Any]
+    newest: Mapping[str, int]
+
+    def since(self, cluster: str, known: Basis) -> pa.Table | None:
+        """The partitions of topics that are to be counted again; None: all."""
+        if known["asked"] != self.asked or self.asked["grid_ms"] is not None:
+            return None
+        return new_places(self.root, cluster, known["replay"], known["ends"])
+
+    def make(self, wanted: Wanted, run: int) -> list[Made]:
+        wanted = {cluster: places for cluster, places in wanted.items() if places is None or places.num_rows}
+        if not wanted:
+            return []
+        asked = LagAsked({cluster: self.newest[cluster] for cluster in wanted}, **self.asked)
+        rows = self._rows(wanted).repartition(*map(F.col, _PLACE)).sortWithinPartitions(*ORDER)
+        task = _task(self.root, run, asked)
+        return made_of(rows.mapInArrow(task, from_arrow_schema(arrow_schema(FilesMade))).collect())
+
+    def _rows(self, wanted: Wanted) -> DataFrame:
+        """Commits and samples, in COLUMNS."""
+        commits = self._read(OFFSET_HISTORY, wanted)
+        is_closing = (F.col("method") == EndMethod.INDEX.value) & F.col("log_start").isNotNull()
+        # What a directory's end was when it was read is told with a time up to which the log may have grown since: the last time
+        # that it was read counts.
+        readings = Window.partitionBy("cluster", "source", "topic", "partition")
+        last = F.max(F.when(is_closing, F.col("run"))).over(readings)
+        closed = F.when(is_closing & (F.col("run") < last), None)
+        samples = self._read(ENDS, wanted)
+        samples = samples.withColumns(
+            {name: closed.otherwise(F.col(name)) for name in ("end", "last_stable")}
+        )
+        return _uniform(commits, OFFSET_HISTORY).unionAll(_uniform(samples, ENDS))
+
+    def _read(self, table: Table, wanted: Wanted) -> DataFrame:
+        session = self.start()
+        rows = session.read.format("delta").load(f"{self.root}/{table.name}")
+        found = rows.where(F.col("cluster").isin([of for of, places in wanted.items() if places is None]))
+        some = [
+            places.append_column("cluster", pa.array([of] * places.num_rows, pa.string()))
+            for of, places in wanted.items()
+            if places is not None
+        ]
+        if not some:
+            return found
+        here = F.broadcast(session.createDataFrame(pa.concat_tables(some)))
+        clusters = F.col("cluster").isin([of for of, places in wanted.items() if places is not None])
+        return found.unionAll(rows.where(clusters).join(here, list(_PLACE), "left_semi").select(rows.columns))
+
+
+def _uniform(rows: DataFrame, of: Table) -> DataFrame:
+    """All COLUMNS, those that the table does not have as nulls."""
+    types = {
+        field.name: field.dataType
+        for table in (ENDS, OFFSET_HISTORY)
+        for field in from_arrow_schema(table.schema)
+    }
+    has = set(of.schema.names)
+    return rows.select(
+        *(F.col(name) if name in has else F.lit(None).cast(types[name]).alias(name) for name in COLUMNS)
+    )
+
+
+def _task(
+    root: Path, run: int, asked: LagAsked
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from write_derived(root, LAG, run, lag_batches(asked, batches))
+
+    return task

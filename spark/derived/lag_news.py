@@ -1,0 +1,62 @@
+"""Which partitions of a cluster's topics have something new that lag does not rest on yet: commits that began or ended, samples.
+
+All rows of such a partition are counted again, since what is known later tells of what was before; rows of others stay. A log
+partition that was told from its first record again may have lost some: then it is the whole cluster. Reads of a history what later
+replays wrote, which is what they brought and what holds.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark.lake.commit import REPLAY, ArrowLake
+from spark.lake.scan import scan
+from spark.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
+from spark.replay.plan import latest
+
+_PLACES: Final = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
+PLACE: Final = tuple(_PLACES.names)
+AT_ONCE: Final = 1 << 17
+"""Rows that may wait to be told apart from those that are held."""
+_TOLD: Final = ("log_partition", "from_offset", "to_offset")
+
+
+def new_places(root: Path, cluster: str, replay: int, ends: int) -> pa.Table | None:
+    """Topics and partitions with rows of replays after `replay`, or samples of runs after `ends`; None: all that there are."""
+    told = [row for row in ArrowLake(root, REPLAY).rows(REPLAYS) if row["cluster"] == cluster]
+    before = latest(row for row in told if row["run"] <= replay)
+    since = [row for row in told if row["run"] > replay]
+    places = {(row["cluster"], row["log_partition"]) for row in since}
+    if any(row["from_start"] and (cluster, row["log_partition"]) in before for row in since):
+        return None
+    settled = {place[1]: before[place]["settled"] if place in before else 0 for place in places}
+    sampled = scan(root, ENDS, PLACE, [cluster], ends)
+    committed = scan(root, OFFSET_HISTORY, (*PLACE, *_TOLD), [cluster], replay)
+    return _distinct(chain(sampled, (_told(rows, settled) for rows in committed)))
+
+
+def _told(rows: pa.RecordBatch, settled: Mapping[int | None, int]) -> pa.RecordBatch:
+    """Those that began or ended behind what was `settled` in their log partition: all others only hold still."""
+    of = pc.index_in(rows.column("log_partition"), pa.array(list(settled), pa.int32()))
+    behind = pc.fill_null(pa.array(list(settled.values()), pa.int64()).take(of), 0)
+    began = pc.greater_equal(rows.column("from_offset"), behind)
+    ended = pc.fill_null(pc.greater_equal(rows.column("to_offset"), behind), False)
+    return rows.filter(pc.or_(began, ended))
+
+
+def _distinct(some: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Held are at most twice as many as there are, and AT_ONCE: each batch has few places for its rows."""
+    held, waiting = _PLACES.empty_table(), list[pa.Table]()
+    for rows in some:
+        waiting.append(_each_once(pa.table(rows.select(PLACE))))
+        if sum(each.num_rows for each in waiting) > max(held.num_rows, AT_ONCE):
+            held, waiting = _each_once(pa.concat_tables([held, *waiting])), []
+    return _each_once(pa.concat_tables([held, *waiting]))
+
+
+def _each_once(places: pa.Table) -> pa.Table:
+    return places.group_by(list(PLACE)).aggregate([]).cast(_PLACES)

@@ -1,0 +1,195 @@
+"""Reads one piece of a file, and accounts for it as a row of `sources`.
+
+Where the piece ends the file, bytes after its last batch are left to the next ingest, whatever they are: an active segment
+grows there, and a torn batch may be completed. Everything before is in a batch or named unreadable.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from offsets_tool.columns.decode import count_outcomes, decode_batches, log_batches
+from offsets_tool.columns.origin import Origin
+from offsets_tool.columns.reading import RowReader, RowsRead
+from offsets_tool.errors import SourceError
+from offsets_tool.log.archive.read import read_archive
+from offsets_tool.log.batches.limits import Limits
+from offsets_tool.log.ledger import Ledger, LedgerEntry
+from offsets_tool.log.segment import or_lost
+from offsets_tool.rows import LogRecord, Unreadable
+from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
+from offsets_tool.wire.text import shown
+from spark.ingest.digest import RangeDigest
+from spark.ingest.plan import ARCHIVE, Piece, digest, edges
+
+_COUNTED: Final = [name for name in LedgerEntry.__dataclass_fields__ if name in SourceRow._fields]
+
+
+class PieceRead:
+    """One reading of a piece: exhaust `read`, then ask for `rows`."""
+
+    def __init__(
+        self, piece: Piece, log_partition: int | None, columns: Mapping[str, str], limits: Limits
+    ) -> None:
+        self.ledger = Ledger(
+            piece.source,
+            piece.file.segment.log_partition,
+            piece.file.kind == ARCHIVE,
+            hashes=not piece.file.continues,
+        )
+        self._piece = piece
+        self._log_partition = log_partition
+        self._columns = columns
+        self._limits = limits
+        self._start: int | None = None
+        self._end = piece.start
+        self._tail: list[Unreadable] = []
+        self._digest: RangeDigest | None = None
+
+    def read(self, run: int) -> Iterator[RowsRead]:
+        """The rows, in `log` and in `events`. SourceError if the file cannot be read, or is replaced meanwhile."""
+        path = Path(self._piece.file.segment.path)
+        before = _identity(path)
+        yield from self._archive(run) if self._piece.file.kind == ARCHIVE else self._segment(run)
+        if _identity(path) != before or not self._is_as_expected():
+            raise SourceError(path.as_posix(), "was replaced while it was read; ingest again")
+
+    def rows(self, run: int, at: datetime) -> list[SourceRow]:
+        """The row of `sources`; none if the piece brought nothing that was not known."""
+        start, end, tail = self._range()
+        is_whole_story = self._piece.start == 0 and not self._piece.resumes
+        if start == end and not is_whole_story:
+            return []
+        facts: dict[str, Any] = {"range_start": start, "range_end": end, "run": run, "ingested_at": at}
+        facts |= _file_facts(self._piece) | self._account(start, end) | _tail_facts(tail)
+        return [SourceRow(**facts)]
+
+    def _origin(self, run: int) -> Origin:
+        file = self._piece.file
+        return Origin(file.cluster, self._piece.source, file.segment.log_partition, run)
+
+    def _segment(self, run: int) -> Iterator[RowsRead]:
+        piece = self._piece
+        items = _reader(piece.file.cluster, piece.file.segment.log_partition).read(
+            piece.file.segment,
+            self._origin(run),
+            start=piece.start,
+            end=piece.end,
+            resume=piece.resumes,
+            limits=self._limits,
+            ledger=self.ledger,
+        )
+        if not piece.file.must_open:
+            items = or_lost(items, piece.file.segment, self.ledger)
+        for item in items:
+            if isinstance(item, Unreadable):
+                self._begin(item.position)
+                self._tail.append(item)
+                continue
+            self._begin(item.start)
+            self._end = item.end
+            self._tail.clear()
+            if self._digest is not None:
+                self._digest.reach(item.end)
+            yield item
+
+    def _begin(self, position: int) -> None:
+        if self._start is None:
+            self._start = position
+            file = self._piece.file
+            self._digest = RangeDigest(file.segment.path, position) if file.continues else None
+
+    def _archive(self, run: int) -> Iterator[RowsRead]:
+        origin = self._origin(run)
+        records = self._archive_records()
+        for log in log_batches(records, cluster=origin.cluster, source=origin.source, run=run):
+            (events,) = decode_batches([log])
+            count_outcomes(events, self.ledger)
+            yield RowsRead(0, self._end, log, events)
+
+    def _archive_records(self) -> Iterator[LogRecord]:
+        archive = self._piece.file.archive
+        assert archive is not None
+        rows = read_archive(
+            archive, columns=self._columns, log_partition=self._log_partition, ledger=self.ledger
+        )
+        yield from (item for item in rows if isinstance(item, LogRecord))
+        self._start, self._end = 0, self.ledger.entry().bytes
+
+    def _is_as_expected(self) -> bool:
+        piece = self._piece
+        return piece.sha256 in (None, piece.sha256 and digest(piece.file, piece.start, piece.end))
+
+    def _range(self) -> tuple[int, int, list[Unreadable]]:
+        """From where to where the piece is settled, and the tail that is left to the next ingest."""
+        file = self._piece.file
+        start = self._piece.start if self._start is None else self._start
+        reached = self._tail[-1].position + self._tail[-1].size if self._tail else self._end
+        if file.continues and reached >= file.segment.size:
+            return start, self._end, self._tail
+        return start, reached, []
+
+    def _account(self, start: int, end: int) -> dict[str, Any]:
+        """The ledger's entry without the tail. An archive keeps rows: its bytes are those that are not unreadable."""
+        entry = self.ledger.entry()
+        is_archive = self._piece.file.kind == ARCHIVE
+        settled = [u for u in entry.unreadable if is_archive or u.position < end or not u.size]
+        unreadable = sum(u.size for u in settled)
+        return {
+            **{name: getattr(entry, name) for name in _COUNTED},
+            "bytes": end - start,
+            "bytes_in_batches": end - start - unreadable if is_archive else entry.bytes_in_batches,
+            "bytes_unreadable": unreadable,
+            "kept_raw_reasons": [ReasonCount(*count) for count in entry.reasons.items()],
+            "unreadable": [UnreadableRange(u.position, u.size, u.kind, shown(u.reason)) for u in settled],
+            **self._digests(start, end, entry.sha256),
+        }
+
+    def _digests(self, start: int, end: int, of_file: str | None) -> dict[str, str | None]:
+        """Of the range, and of the file; `of_file` is what the ledger knows of a file that cannot grow."""
+        file, piece = self._piece.file, self._piece
+        if not file.continues:
+            return {"sha256": digest(file, start, end), "file_sha256": of_file}
+        running = self._digest or RangeDigest(file.segment.path, start)
+        of_range = running.upto(end)
+        is_whole = start == piece.start == 0 and piece.end == file.segment.size
+        return {"sha256": of_range, "file_sha256": running.upto(file.segment.size) if is_whole else None}
+
+
+@lru_cache(maxsize=1)
+def _reader(cluster: str, log_partition: int | None) -> RowReader:
+    """This process's reader: a key repeats in all segments of its log partition, and is in no other partition."""
+    return RowReader()
+
+
+def _tail_facts(tail: list[Unreadable]) -> dict[str, Any]:
+    return {"tail_bytes": sum(u.size for u in tail), "tail_kind": tail[0].kind if tail else None}
+
+
+def _file_facts(piece: Piece) -> dict[str, Any]:
+    file, segment = piece.file, piece.file.segment
+    return {
+        "cluster": file.cluster,
+        "base_offset": segment.base_offset,
+        "path": shown(segment.path),
+        "member": shown(segment.member),
+        "generation": piece.generation,
+        "kind": file.kind,
+        "directory": shown(segment.directory),
+        "fate": segment.fate,
+        "broker_id": segment.broker_id,
+        "file_size": segment.size,
+        "file_modified_at": file.modified_at,
+        "edges_sha256": edges(file),
+    }
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file a name stands for: a cleaner puts another one under the same name."""
+    try:
+        stat = path.stat(follow_symlinks=path.exists())
+    except OSError as error:
+        raise SourceError(path.as_posix(), f"cannot be opened ({error.strerror}); ingest again") from error
+    return stat.st_dev, stat.st_ino

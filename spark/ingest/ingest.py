@@ -1,0 +1,208 @@
+"""Ingest: sources become rows of `log`, `events` and `sources`, incrementally and exactly once.
+
+Finish what an interrupted run left, plan what is new, let tasks read it, commit. A run that finds nothing new commits
+nothing. Uses DataFrames only, so it also runs through Spark Connect (with Arrow's writer lake and sources must be visible to
+this process and to the tasks). Knows neither bytes (spark.ingest.tasks) nor how a commit is made (spark.lake.commit).
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.log.batches.limits import LIMITS, Limits
+from offsets_tool.wire.arrow import arrow_schema
+from spark.ingest.plan import Piece, find_files, in_units, plan
+from spark.ingest.tasks import BatchTask, Job, UnitDone, account_units, log_units, write_units
+from spark.lake.commit import ArrowLake, Lake, SparkLake
+from spark.lake.folder import locked
+from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.tables import LOG, SOURCES, Table
+
+UNITS_AT_ONCE: Final = 16
+"""Units of one Spark job; two jobs run at a time, so that no core waits for the last unit of a job."""
+
+SUMS: Final = (
+    "bytes",
+    "batches",
+    "records",
+    "decoded",
+    "kept_raw",
+    "control",
+    "elsewhere",
+    "bytes_unreadable",
+    "tail_bytes",
+)
+"""Columns of `sources` that add up over files."""
+
+Progress = Callable[[int, int], None]
+"""Told bytes read and bytes to read, now and then."""
+
+
+class Writer(StrEnum):
+    """Who writes the tables' files: the tasks with Arrow, or Spark (slower, for storage that only Spark can write)."""
+
+    ARROW = "arrow"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to ingest into which lake. `cluster` None: what meta.properties says. `columns` as `read_archive` takes them."""
+
+    paths: Sequence[str]
+    lake: str
+    cluster: str | None = None
+    log_partition: int | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    writer: Writer = Writer.ARROW
+    limits: Limits = LIMITS
+
+
+class Ingested(NamedTuple):
+    """What an ingest did: its run (None: nothing was new), its rows of `sources`, and what there is to say besides."""
+
+    run: int | None
+    sources: list[dict[str, Any]]
+    note: str | None
+
+    @property
+    def sums(self) -> dict[str, int]:
+        """What the ledger of this run adds up to."""
+        return {name: sum(source[name] for source in self.sources) for name in SUMS}
+
+
+def ingest(request: Request, start: Callable[[], SparkSession], progress: Progress | None = None) -> Ingested:
+    """Reads what is new and commits it; `start` gives a session, and is asked only when there is something to read.
+
+    SourceError for what cannot be read, UsageError or SetupError for a lake that cannot take it.
+    """
+    tasks = _Tasks(start, progress or (lambda done, total: None))
+    root = Path(request.lake).absolute()
+    is_local = "://" not in request.lake
+    if request.writer is Writer.ARROW:
+        if not is_local:
+            raise UsageError(f"{request.lake} is no folder: only --writer spark writes there")
+        with locked(root):
+            return _with_arrow(tasks, request, root)
+    with locked(root) if is_local else nullcontext():
+        return _with_spark(tasks, request, SparkLake(start(), str(root) if is_local else request.lake))
+
+
+def _with_arrow(tasks: "_Tasks", request: Request, root: Path) -> Ingested:
+    lake = ArrowLake(root)
+    job, note = _prepare(lake, request)
+    files, sources = tasks.collect(job, lambda part: write_units(part, root))
+    if sources.num_rows == 0:
+        return Ingested(None, [], note)
+    with TableWriter(root, SOURCES) as writer:
+        writer.write(sources)
+        files += writer.close()
+    lake.commit(job.run, files)
+    return Ingested(job.run, sources.to_pylist(), note)
+
+
+def _with_spark(tasks: "_Tasks", request: Request, lake: SparkLake) -> Ingested:
+    """Reads everything twice: the account must be known before the first commit."""
+    job, note = _prepare(lake, request)
+    _, sources = tasks.collect(job, account_units)
+    if sources.num_rows == 0:
+        return Ingested(None, [], note)
+    rows = sources.to_pylist()
+    lake.commit(job.run, tasks.rows(_settled(job, rows), log_units, LOG), sources)
+    return Ingested(job.run, rows, note)
+
+
+def _prepare(lake: Lake, request: Request) -> tuple[Job, str | None]:
+    """What is to be read, after an interrupted run has been finished. A lake is no source of its own."""
+    found = find_files(request.paths, request.cluster, request.log_partition, request.columns)
+    own = Path(request.lake).resolve()
+    files = [file for file in found if not Path(file.segment.path).is_relative_to(own)]
+    lake.create()
+    note = lake.finish()
+    units = plan(files, lake.sources())
+    return Job(
+        units, lake.next_run(), datetime.now(UTC), request.log_partition, request.columns, request.limits
+    ), note
+
+
+def _settled(job: Job, sources: list[dict[str, Any]]) -> Job:
+    """The same job, once more: the very bytes that the account is about."""
+    files = {piece.source: piece.file for unit in job.units for piece in unit}
+    pieces = [
+        Piece(
+            file=files[row["source"]],
+            generation=row["generation"],
+            start=row["range_start"],
+            end=row["range_end"] if files[row["source"]].continues else None,
+            resumes=True,
+            sha256=row["sha256"],
+        )
+        for row in sources
+        if row["records"]
+    ]
+    return job._replace(units=in_units(pieces))
+
+
+class _Tasks:
+    """Runs tasks over the units of a job."""
+
+    def __init__(self, start: Callable[[], SparkSession], progress: Progress) -> None:
+        self._start = start
+        self._progress = progress
+
+    def rows(self, job: Job, task: Callable[[Job], BatchTask], table: Table) -> DataFrame:
+        """What the tasks yield: rows of a table."""
+        return self._over(job).mapInArrow(task(job), from_arrow_schema(table.schema))
+
+    def collect(self, job: Job, task: Callable[[Job], BatchTask]) -> tuple[list[NewFile], pa.RecordBatch]:
+        """The files that the tasks wrote, and their rows of `sources`, in the order of the units."""
+        if job.units:
+            self._start()
+        parts = [
+            job._replace(units=job.units[first : first + UNITS_AT_ONCE])
+            for first in range(0, len(job.units), UNITS_AT_ONCE)
+        ]
+        files: list[NewFile] = []
+        sources: list[pa.RecordBatch] = []
+        total = sum(_size(part) for part in parts)
+        done = 0
+        self._progress(done, total)
+        with ThreadPoolExecutor(2) as pool:
+            for part, units in zip(
+                parts, pool.map(lambda part: self._units(part, task(part)), parts), strict=True
+            ):
+                for unit in units:
+                    files += [NewFile(*file) for file in json.loads(unit.files)]
+                    sources.append(
+                        pa.ipc.read_record_batch(pa.py_buffer(bytes(unit.sources)), SOURCES.schema)
+                    )
+                done += _size(part)
+                self._progress(done, total)
+        rows = pa.Table.from_batches(sources, SOURCES.schema).combine_chunks().to_batches()
+        return files, rows[0] if rows else pa.RecordBatch.from_pylist([], SOURCES.schema)
+
+    def _units(self, job: Job, task: BatchTask) -> list[UnitDone]:
+        rows = self._over(job).mapInArrow(task, from_arrow_schema(arrow_schema(UnitDone))).collect()
+        units = [UnitDone(*row) for row in rows]
+        if error := next((unit.error for unit in units if unit.error), None):
+            raise OffsetsToolError(error)
+        return units
+
+    def _over(self, job: Job) -> DataFrame:
+        """A task a unit, without a shuffle."""
+        return self._start().range(0, len(job.units), 1, len(job.units))
+
+
+def _size(job: Job) -> int:
+    return sum(piece.size for unit in job.units for piece in unit)

@@ -1,0 +1,285 @@
+"""What an ingest still has to read: pieces of files, from what lies there now and what `sources` says was read before.
+
+A file is known by cluster, absolute path (and member of a tar) and log partition. How it is told whether it changed: the same
+size, modification time, first and last 64 KiB: it did not, and it is not read. Otherwise the SHA-256 of every range that was
+read is taken again: all as before, and the rest of the file is new; any other, and the file was rewritten (compaction does that
+under the same name) and is read as a new generation, kept apart from the old one by `#2`, `#3` ... after its path.
+A file that is gone changes nothing. Compressed copies, members of tars and archives are whole or new, never continued.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, NamedTuple
+
+from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
+from offsets_tool.log.discover import find_segments
+from offsets_tool.log.files.folders import Kind, listing, look_at, size_of
+from offsets_tool.log.files.mapping import sha256, sha256_of
+from offsets_tool.log.files.open_file import open_file, read_whole, why
+from offsets_tool.log.names import Packing, Segment, SegmentKind, member_source, segment_name
+from offsets_tool.wire.text import shown
+from offsets_tool.wire.times import LAST_MILLISECOND
+from spark.ingest.digest import NO_BYTES, edges_digest
+
+_FIRST_MICROSECOND: Final = -62_135_596_800_000_000
+"""Of the year 1."""
+PIECE: Final = 64 << 20
+"""Bytes of a long file that one task reads. A file of Kafka's default size (100 MiB) is still read, and hashed, whole."""
+SMALLEST_UNIT: Final = 1 << 20
+UNITS_WANTED: Final = 8
+"""Even a small ingest is shared by this many tasks, if each has something to do."""
+ARCHIVE: Final = "archive"
+_DELTA_LOG: Final = "_delta_log"
+
+Known = Mapping[str, Any]
+"""A row of `sources`."""
+
+
+def counts(kind: str, fate: str) -> bool:
+    """Whether a row of `sources` is of a file that is part of a log: what Kafka has set aside is none."""
+    return kind in (SegmentKind.LOG.value, ARCHIVE) and not fate
+
+
+class File(NamedTuple):
+    """A file as it lies there now: a segment, or an archive's file (then `kind` is ARCHIVE). Paths are absolute."""
+
+    segment: Segment
+    cluster: str
+    kind: str
+    modified_at: datetime
+    continues: bool
+    """Whether it can grow and be read on from where an ingest stopped: a plain segment."""
+    must_open: bool = True
+    """Whether the source is this file itself: then it is an error that it cannot be opened."""
+    archive: ArchiveFile | None = None
+    """What kind of archive it is."""
+
+    @property
+    def identity(self) -> tuple[str, str, str, int | None]:
+        """By what `sources` knows it: names on disk need not be text, and are shown there."""
+        segment = self.segment
+        return self.cluster, shown(segment.path), shown(segment.member), segment.log_partition
+
+
+class Piece(NamedTuple):
+    """A byte range of a file for one task; it is cut by batch, as `read_segment` cuts. `end` None: an archive, whole."""
+
+    file: File
+    generation: int
+    start: int
+    end: int | None
+    resumes: bool = False
+    """Whether `start` is where an earlier ingest stopped, to the byte; other cuts fall anywhere in a batch."""
+    sha256: str | None = None
+    """What the bytes must hash to, if they are read a second time."""
+
+    @property
+    def source(self) -> str:
+        """The name in all three tables."""
+        name = shown(member_source(self.file.segment.path, self.file.segment.member))
+        return name if self.generation == 1 else f"{name}#{self.generation}"
+
+    @property
+    def size(self) -> int:
+        return (self.file.segment.size if self.end is None else self.end) - self.start
+
+
+Unit = tuple[Piece, ...]
+"""What one task reads."""
+
+
+def find_files(
+    paths: Iterable[str],
+    cluster: str | None,
+    log_partition: int | None,
+    columns: Mapping[str, str] | None = None,
+) -> list[File]:
+    """All segments and archives under the paths, in a fixed order; a file given itself and in a folder is the one given itself.
+
+    SourceError for a path that holds neither, UsageError for `columns` (as `read_archive` takes them) that no archive has.
+    """
+    files: list[File] = []
+    for path in paths:
+        here = os.path.realpath(path)
+        archives = archive_files(here, columns) if look_at(here).kind in (Kind.FILE, Kind.FOLDER) else []
+        files += [_archive(file, cluster, log_partition) for file in archives]
+        if any(file.named for file in archives):
+            continue
+        try:
+            files += [_segment(segment, cluster, here) for segment in find_segments([here], log_partition)]
+        except SourceError:
+            if not archives:
+                raise
+    if columns and not any(file.archive for file in files):
+        raise UsageError("--columns: no archive with such columns is here; correct the names, or drop it")
+    files.sort(key=lambda file: file.must_open)
+    return sorted({file.identity: file for file in files}.values(), key=_order)
+
+
+def plan(files: Sequence[File], known: Iterable[Known]) -> tuple[Unit, ...]:
+    """The pieces to read, in units of about the same size, each in the order of the log."""
+    latest: dict[tuple[Any, ...], list[Known]] = {}
+    for row in sorted(known, key=_turn):
+        rows = latest.setdefault((row["cluster"], row["path"], row["member"], row["log_partition"]), [])
+        if rows and rows[-1]["generation"] != row["generation"]:
+            rows.clear()
+        rows.append(row)
+    return in_units([piece for file in files for piece in _pieces(file, latest.get(file.identity, []))])
+
+
+def _turn(row: Known) -> tuple[int, int, int, int]:
+    """Of a file in which there was no whole batch yet, the next range begins where that one did."""
+    return row["generation"], row["range_start"], row["range_end"], row["run"]
+
+
+def _order(file: File) -> tuple[str, int, int, str, str]:
+    place = file.segment
+    partition = -1 if place.log_partition is None else place.log_partition
+    return place.directory, partition, place.base_offset or 0, place.path, place.member
+
+
+def _segment(segment: Segment, cluster: str | None, given: str) -> File:
+    path = _absolute(segment.path)
+    stat = _stat(path)
+    name = segment_name(PurePosixPath(path).name)
+    packed = bool(segment.member) or (name is not None and name.packing is not Packing.NONE)
+    segment = segment._replace(
+        path=path,
+        size=segment.size if segment.member or segment.unreadable else stat.st_size,
+        directory=os.path.realpath(segment.directory),
+    )
+    where = shown((segment.cluster_id or "") if cluster is None else cluster)
+    return File(
+        segment,
+        where,
+        segment.kind.value,
+        _time(stat),
+        continues=not packed and not segment.unreadable,
+        must_open=path == given and not segment.member and not segment.is_rest,
+    )
+
+
+def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) -> File:
+    path = Path(_absolute(file.path))
+    if file.kind is ArchiveKind.DELTA:
+        stat, size = _stat(path / _DELTA_LOG), sum(map(size_of, _delta_log(path)))
+    else:
+        stat, size = _stat(path), size_of(path)
+    segment = Segment(path=path.as_posix(), log_partition=log_partition, size=size)
+    found = file._replace(path=path)
+    return File(
+        segment,
+        shown(cluster or ""),
+        ARCHIVE,
+        _time(stat),
+        continues=False,
+        must_open=file.named,
+        archive=found,
+    )
+
+
+def _absolute(path: str | Path) -> str:
+    """Without links, but for a link that leads nowhere: that is what there is to name."""
+    leads_somewhere = look_at(path).kind is not Kind.NOWHERE
+    return os.path.realpath(path) if leads_somewhere else Path(path).absolute().as_posix()
+
+
+def _stat(path: str | Path) -> os.stat_result:
+    place = Path(path)
+    try:
+        return place.stat(follow_symlinks=look_at(place).kind is not Kind.NOWHERE)
+    except OSError as error:
+        raise SourceError(
+            place.as_posix(), f"cannot be opened ({why(error)}); check its permissions"
+        ) from error
+
+
+def _time(stat: os.stat_result) -> datetime:
+    """To the microsecond, as tables keep it; a file's time that is in no calendar is the calendar's last, or first."""
+    microseconds = min(max(stat.st_mtime_ns // 1000, _FIRST_MICROSECOND), LAST_MILLISECOND * 1000)
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds)
+
+
+def digest(file: File, start: int = 0, end: int | None = None) -> str:
+    """SHA-256 of the bytes that `sources` vouches for: a plain file's range, or all of it on disk (of a Delta table: its log).
+
+    Of what cannot be opened, though it was found, or not be read to its end, no bytes.
+    """
+    path = file.segment.path
+    if file.continues:
+        return _range_digest(path, start, end)
+    if file.archive and file.archive.kind is ArchiveKind.DELTA:
+        return sha256_of(map(read_whole, _delta_log(Path(path))))
+    try:
+        return sha256(path, file.segment.member)
+    except SourceError:
+        if file.must_open or not os.path.lexists(path):
+            raise
+        return NO_BYTES
+
+
+def edges(file: File) -> str:
+    """SHA-256 of where the file on disk begins and ends, which a file that was rewritten shows; of a Delta table, of its log."""
+    if file.archive and file.archive.kind is ArchiveKind.DELTA:
+        return digest(file)
+    return edges_digest(file.segment.path, file.segment.size if file.continues else None)
+
+
+def _delta_log(table: Path) -> list[Path]:
+    return [entry.path for entry in listing(table / _DELTA_LOG) if entry.path.suffix == ".json"]
+
+
+def _range_digest(path: str, start: int, end: int | None) -> str:
+    file = open_file(path)
+    try:
+        return sha256_of(file.pieces(start, (file.size if end is None else end) - start))
+    except SourceError:
+        return NO_BYTES
+
+
+def _pieces(file: File, known: list[Known]) -> list[Piece]:
+    if not known:
+        return _split(file, 1)
+    last = known[-1]
+    # A file of which nothing was read may be one that could not be opened then.
+    if last["sha256"] != NO_BYTES and _looks_unchanged(file, last):
+        return []
+    if any(digest(file, row["range_start"], row["range_end"]) != row["sha256"] for row in known):
+        return _split(file, last["generation"] + 1)
+    if not file.continues or file.segment.size == last["range_end"]:
+        return []
+    first, *others = _split(file, last["generation"], last["range_end"])
+    return [first._replace(resumes=True), *others]
+
+
+def _looks_unchanged(file: File, last: Known) -> bool:
+    by_name = (last["file_size"], last["file_modified_at"]) == (file.segment.size, file.modified_at)
+    return by_name and last["edges_sha256"] == edges(file)
+
+
+def _split(file: File, generation: int, start: int = 0) -> list[Piece]:
+    if not file.continues:
+        return [Piece(file, generation, 0, None)]
+    size = file.segment.size - start
+    parts = 1 if size <= 2 * PIECE else -(-size // PIECE)
+    cuts = pairwise(start + size * part // parts for part in range(parts + 1))
+    return [Piece(file, generation, *cut) for cut in cuts]
+
+
+def in_units(pieces: Sequence[Piece]) -> tuple[Unit, ...]:
+    """The pieces in their order, in units of about the same size."""
+    wanted = sum(piece.size for piece in pieces) // UNITS_WANTED
+    full = min(PIECE, max(SMALLEST_UNIT, wanted))
+    units: list[list[Piece]] = []
+    filled = 0
+    for piece in pieces:
+        if not units or filled + piece.size > full:
+            units.append([])
+            filled = 0
+        units[-1].append(piece)
+        filled += piece.size
+    return tuple(tuple(unit) for unit in units)

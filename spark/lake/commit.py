@@ -1,0 +1,292 @@
+"""Commits a run: the only module that knows how rows become part of a table.
+
+Order: log, events, sources; histories, names, replays. The first commit carries, as its user metadata, all that the others still
+need; so a run that was killed in between is finished by whoever comes next, and a run that the last table has not does not count.
+Each table remembers the last run it has (Delta's application transactions): nothing is committed twice.
+Two ways to write: files that tasks wrote with Arrow, committed by deltalake (ArrowLake), or DataFrames that Spark appends
+(SparkLake), for storage that only Spark can write.
+"""
+
+import json
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import AddAction, RemoveAction
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from offsets_tool.columns.decode import decode_batches
+from offsets_tool.errors import UsageError
+from offsets_tool.log.archive.delta import delta_rows, open_delta
+from offsets_tool.log.archive.delta_log import has_commit
+from spark.lake.parquet import NewFile
+from spark.lake.replaced import Replaced, Replacement, count_replaced, replace
+from spark.lake.scan import facts_of
+from spark.lake.tables import (
+    EVENTS,
+    LOG,
+    REPLAY_TABLES,
+    SOURCES,
+    TABLES,
+    Table,
+    create_statement,
+)
+
+JOURNAL: Final = "offsets-tool run"
+ATTEMPTS: Final = 5
+"""Commits tried again when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
+
+
+class Lake(Protocol):
+    """The three tables, as an ingest needs them."""
+
+    def create(self) -> None:
+        """Makes the tables that are not there. UsageError if one has other columns."""
+
+    def sources(self) -> list[dict[str, Any]]:
+        """The rows of `sources`."""
+
+    def next_run(self) -> int:
+        """A number that no run has had."""
+
+    def finish(self) -> str | None:
+        """Commits what an interrupted run had left to commit, and says so; None if there is nothing left."""
+
+
+class Chain(NamedTuple):
+    """Tables that one kind of job writes, in the order in which it commits: a run counts when the last one has it."""
+
+    app: str
+    """By this name a table remembers the last run that it has."""
+    tables: tuple[Table, ...]
+
+
+INGEST: Final = Chain("offsets-tool ingest", TABLES)
+REPLAY: Final = Chain("offsets-tool replay", REPLAY_TABLES)
+
+
+class ArrowLake:
+    """Tables whose files Arrow wrote; deltalake commits them. `root` is a folder that tasks and driver see alike."""
+
+    def __init__(self, root: Path, chain: Chain = INGEST) -> None:
+        self._root = root
+        self._app = chain.app
+        self._tables = chain.tables
+        self._first, *self._others = chain.tables
+
+    def create(self) -> None:
+        for table in self._tables:
+            schema, path = Schema.from_arrow(table.schema), str(self._root / table.name)
+            about = table.name, table.comment, table.properties
+            # deltalake takes a log whose first commit is lost for no table, and would begin it anew.
+            if not has_commit(self._root / table.name):
+                DeltaTable.create(path, schema, "ignore", None, *about)
+            there = self._open(table)
+            if there.schema() != schema:
+                raise _other_columns(path)
+            has = there.metadata().configuration
+            missing = {c.name: c.sql for c in table.checks if f"delta.constraints.{c.name}" not in has}
+            if missing:
+                there.alter.add_constraint(missing)
+
+    def sources(self) -> list[dict[str, Any]]:
+        return self.rows(SOURCES)
+
+    def rows(self, table: Table) -> list[dict[str, Any]]:
+        """All rows of a small table."""
+        rows: list[dict[str, Any]] = delta_rows(self._root / table.name).to_pylist()
+        return rows
+
+    def next_run(self) -> int:
+        return max(self._last_run(self._first), self._last_run(self._tables[-1])) + 1
+
+    def commit(self, run: int, files: Iterable[NewFile], replaced: Sequence[Replacement] = ()) -> None:
+        """All files of a run; all rows in them have its number. They stand in the place of what histories have of `replaced`."""
+        files = list(files)
+        of_first = [file for file in files if file.table == self._first.name]
+        others = [file for file in files if file.table != self._first.name]
+        if of_first or replaced:
+            is_replaced_later = any(table.is_replaced for table in self._others)
+            left = {"run": run, "files": others, "replaced": replaced if is_replaced_later else ()}
+            self._commit(self._first, run, of_first, replaced, json.dumps({JOURNAL: left}))
+            self.finish()
+        else:
+            self._commit(self._tables[-1], run, others)
+
+    def finish(self) -> str | None:
+        run = self._last_run(self._first)
+        if run <= self._last_run(self._tables[-1]):
+            return None
+        left = _journal(
+            run, (entry.get("userMetadata") for entry in self._open(self._first).history()), "files"
+        )
+        files = [NewFile(*fields) for fields in left["files"]] if left else []
+        if not files or any(not (self._root / file.table / file.path).is_file() for file in files):
+            return _given_up(run)
+        replaced = [Replaced(*fields) for fields in left["replaced"]]
+        for table in self._others:
+            self._commit(table, run, [file for file in files if file.table == table.name], replaced)
+        return _finished(run)
+
+    def _commit(
+        self,
+        table: Table,
+        run: int,
+        files: list[NewFile],
+        replaced: Sequence[Replacement] = (),
+        metadata: str | None = None,
+    ) -> None:
+        properties = CommitProperties(
+            custom_metadata={"userMetadata": metadata or f"{JOURNAL} {run}"},
+            app_transactions=[Transaction(self._app, run)],
+        )
+        for attempt in range(ATTEMPTS):
+            # The object that told us the last run must be the one that commits: if another writer was faster, it fails.
+            there = self._open(table)
+            if (there.transaction_version(self._app) or 0) >= run:
+                return
+            actions = self._actions(there, table, files, replaced)
+            if not actions and metadata is None:
+                return
+            try:
+                there.create_write_transaction(
+                    actions, "append", there.schema(), commit_properties=properties
+                )
+            except CommitFailedError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                return
+
+    def _actions(
+        self, there: DeltaTable, table: Table, files: list[NewFile], replaced: Sequence[Replacement]
+    ) -> list[AddAction | RemoveAction]:
+        """The files come, and of a history those go in whose place they stand."""
+        gone, kept = list[str](), list[NewFile]()
+        if replaced and table.is_replaced:
+            gone, kept = replace(self._root, table, facts_of(there), replaced)
+        now = time.time_ns() // 1_000_000
+        return [
+            *(RemoveAction(path, True, now) for path in gone),
+            *(AddAction(f.path, f.size, {}, f.modified_at, True, f.statistics) for f in [*kept, *files]),
+        ]
+
+    def is_whole(self) -> bool:
+        """Whether all that was begun was finished; not, if it was given up."""
+        return self._last_run(self._first) <= self._last_run(self._tables[-1])
+
+    def count_replaced(self, replaced: Sequence[Replacement]) -> int:
+        """How many rows a commit would take out of the first table."""
+        return count_replaced(self._root, self._first, facts_of(self._open(self._first)), replaced)
+
+    def _last_run(self, table: Table) -> int:
+        return self._open(table).transaction_version(self._app) or 0
+
+    def _open(self, table: Table) -> DeltaTable:
+        return open_delta(self._root / table.name)
+
+
+class SparkLake:
+    """Tables that Spark appends to, wherever it can write; `root` is a path or URI of its."""
+
+    def __init__(self, session: SparkSession, root: str) -> None:
+        self._session = session
+        self._root = root
+
+    def create(self) -> None:
+        for table in TABLES:
+            columns = from_arrow_schema(table.schema)
+            self._session.sql(create_statement(table, self._name(table)))
+            there = self._read(table).schema
+            if [(c.name, c.dataType) for c in there] != [(c.name, c.dataType) for c in columns]:
+                raise _other_columns(f"{self._root}/{table.name}")
+
+    def sources(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._read(SOURCES).toArrow().to_pylist()
+        return rows
+
+    def next_run(self) -> int:
+        return max(self._last_run(LOG), self._last_run(SOURCES)) + 1
+
+    def commit(self, run: int, log: DataFrame, sources: pa.RecordBatch) -> None:
+        """The rows of a run in `log` (read only where `sources` counts any), and what `sources` says of them."""
+        if any(sources.column("records").to_pylist()):
+            packed = b64encode(sources.serialize()).decode()
+            self._append(LOG, run, log, json.dumps({JOURNAL: {"run": run, "sources": packed}}))
+            self.finish()
+        else:
+            self._append_sources(run, sources)
+
+    def finish(self) -> str | None:
+        run = self._last_run(LOG)
+        if run <= self._last_run(SOURCES):
+            return None
+        history = self._session.sql(f"DESCRIBE HISTORY {self._name(LOG)}").select("userMetadata").collect()
+        left = _journal(run, (row.userMetadata for row in history), "sources")
+        if left is None:
+            return _given_up(run)
+        log = self._read(LOG).where(F.col("run") == run)
+        self._append(EVENTS, run, log.mapInArrow(decode_batches, from_arrow_schema(EVENTS.schema)))
+        self._append_sources(run, pa.ipc.read_record_batch(b64decode(left["sources"]), SOURCES.schema))
+        return _finished(run)
+
+    def _append_sources(self, run: int, sources: pa.RecordBatch) -> None:
+        SOURCES.check(sources)
+        rows = pa.Table.from_batches([sources])
+        self._append(SOURCES, run, self._session.createDataFrame(rows, from_arrow_schema(SOURCES.schema)))
+
+    def _append(self, table: Table, run: int, rows: DataFrame, metadata: str | None = None) -> None:
+        """Delta drops the rows of a run that it has."""
+        writer = (
+            rows.write.format("delta").mode("append").option("txnAppId", INGEST.app).option("txnVersion", run)
+        )
+        writer.option("userMetadata", metadata or f"{JOURNAL} {run}").save(f"{self._root}/{table.name}")
+
+    def _last_run(self, table: Table) -> int:
+        last: int | None = self._read(table).agg(F.max("run")).collect()[0][0]
+        return last or 0
+
+    def _read(self, table: Table) -> DataFrame:
+        return self._session.read.format("delta").load(f"{self._root}/{table.name}")
+
+    def _name(self, table: Table) -> str:
+        return f"delta.`{self._root}/{table.name}`"
+
+
+def _journal(run: int, metadata: Iterable[str | None], part: str) -> Any:
+    """What the first commit of a run says is left to commit; None if no commit says it any more."""
+    for text in metadata:
+        if text and text.startswith("{"):
+            left = json.loads(text).get(JOURNAL, {})
+            if left.get("run") == run and part in left:
+                return left
+    return None
+
+
+def run_of(metadata: str | None) -> int:
+    """The run that made a commit, by its user metadata; 0 where none did (an OPTIMIZE)."""
+    if metadata and metadata.startswith("{"):
+        return int(json.loads(metadata).get(JOURNAL, {}).get("run", 0))
+    said, _, run = (metadata or "").rpartition(" ")
+    return int(run) if said == JOURNAL else 0
+
+
+def _finished(run: int) -> str:
+    return f"finished run {run}, which had been interrupted"
+
+
+def _given_up(run: int) -> str:
+    return f"run {run} was interrupted and cannot be finished here: its rows do not count, and its files are read again"
+
+
+def _other_columns(path: str) -> UsageError:
+    return UsageError(
+        f"{path} has other columns than this version writes: ingest into a new lake, from the same sources"
+    )

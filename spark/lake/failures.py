@@ -1,0 +1,122 @@
+"""What a job's failure means, as one sentence: what is damaged or in the way, what still holds, and what to do.
+
+The one place that translates what deltalake, Arrow, Spark, Java and the disk say. Each job commits last, so that what failed does
+not count. Knows the lake's folders, and nothing of what a job does.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
+
+from offsets_tool.errors import OffsetsToolError, SetupError, SourceError, UsageError
+from offsets_tool.log.archive.delta import damage_of_files
+from offsets_tool.log.archive.delta_log import DELTA_LOG, Damage, first_line, why_no_parquet
+from spark.lake.tables import DERIVED_TABLES, ENDS, REPLAY_TABLES, TABLES
+
+_FOREIGN: Final = (DeltaError, pa.ArrowException, OSError, UnicodeDecodeError, PySparkException, Py4JError)
+_AGAIN: Final = "nothing of this run counts and what was there holds"
+_DISK: Final = re.compile(
+    r"No space left on device|Disk quota exceeded|File too large|Read-only file system|Permission denied|Input/output error",
+    re.I,
+)
+_NAMED: Final = re.compile(r"file:/+([^\s,;]+\.(?:parquet|json))")
+"""A file in what Spark says."""
+_CAUSED: Final = "Caused by: "
+
+
+@contextmanager
+def in_one_sentence(lake: str) -> Iterator[None]:
+    """Around a job on a lake: whatever is raised is an OffsetsToolError, with a remedy. A pipe that is closed stays what it is."""
+    try:
+        yield
+    except (UsageError, SetupError, BrokenPipeError):
+        raise
+    except SourceError as error:
+        if held := _what_holds(Path(lake).absolute(), Path(error.path)):
+            raise OffsetsToolError(f"{error}; {held}") from error
+        raise
+    except OffsetsToolError as error:
+        # What a task met on the disk, it tells as a text.
+        if said := _of_disk(lake, str(error)):
+            raise OffsetsToolError(said) from error
+        raise
+    except _FOREIGN as error:
+        raise OffsetsToolError(_told(lake, error)) from error
+
+
+def _told(lake: str, error: BaseException) -> str:
+    said, root = str(error), Path(lake).absolute()
+    if found := _damage(root, said):
+        return f"{found.path}: {found.reason}; {_what_holds(root, found.path)}"
+    if of_disk := _of_disk(lake, said):
+        return of_disk
+    if isinstance(error, Py4JNetworkError | ConnectionError):
+        return f"Spark's JVM ended before its work was done; {_AGAIN}: free some memory, and run the same command again"
+    return f"it could not be done ({in_words(error)}); {_AGAIN}: run the same command again"
+
+
+def _of_disk(lake: str, said: str) -> str | None:
+    found = _DISK.search(said)
+    if found is None:
+        return None
+    if "space" in found[0] or "quota" in found[0]:
+        remedy = "make room there (and for temporary files), and run the same command again"
+    else:
+        remedy = "let this user write there, and run the same command again"
+    return f"{lake} cannot be written or read ({found[0]}); {_AGAIN}: {remedy}"
+
+
+def in_words(error: BaseException) -> str:
+    """The first line of what an error says; of one in Java, of what caused it."""
+    if not isinstance(error, Py4JJavaError):
+        return first_line(error)
+    _, caused, cause = str(error).rpartition(_CAUSED)
+    return (cause if caused else str(error.java_exception)).strip().partition("\n")[0]
+
+
+def is_of_files(error: Py4JJavaError) -> bool:
+    """Whether Spark failed at the lake's files, not at what it was asked."""
+    return any(sign in str(error) for sign in ("file:/", "FAILED_READ_FILE", "[DELTA_"))
+
+
+def _damage(root: Path, said: str) -> Damage | None:
+    """The first damaged file of the lake's tables: a whole look at logs, sizes and footers, and at the file that Spark names."""
+    for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES):
+        folder = root / table.name
+        if os.path.lexists(folder / DELTA_LOG) and (found := damage_of_files(folder)):
+            return found
+    for name in _NAMED.findall(said):
+        path = Path("/", unquote(name))
+        if path.is_relative_to(root) and path.suffix == ".parquet" and (reason := why_no_parquet(path)):
+            return Damage(path, reason)
+    return None
+
+
+def _what_holds(root: Path, damaged: Path) -> str | None:
+    """None for what is no part of the lake's tables."""
+    if not damaged.is_absolute() or not damaged.is_relative_to(root) or damaged == root:
+        return None
+    name = damaged.relative_to(root).parts[0]
+    if name in [table.name for table in TABLES]:
+        return "the lake's other tables hold: put it back from a backup, or ingest the same sources into a new lake"
+    if name in [table.name for table in REPLAY_TABLES]:
+        return (
+            "log, events and sources hold: move all other folders of the lake away, and run offsets-spark replay, lag and expiry, "
+            "which make them anew"
+        )
+    if name in [table.name for table in DERIVED_TABLES]:
+        others = f"{ENDS.name}, " if name == ENDS.name else ""
+        return (
+            f"log, events, sources and histories hold: move {others}lag, expiry and derivations out of the lake, and run "
+            "offsets-spark lag and expiry, which make them anew"
+        )
+    return None

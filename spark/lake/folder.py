@@ -1,0 +1,72 @@
+"""A lake as a folder: whether one is there and whole, and that one job at a time writes to it. Knows no rows."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from offsets_tool.errors import SetupError, SourceError, UsageError
+from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.archive.delta_log import DELTA_LOG, lost_commit
+from spark.lake.tables import DERIVED_TABLES, REPLAY_TABLES, TABLES, Table
+
+
+@contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """One job at a time on a lake; the lock goes with the process that holds it.
+
+    SetupError if nothing can be written, UsageError while somebody else writes, SourceError for a lake that has lost a table.
+    """
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        opened = (root / ".ingest.lock").open("w")
+    except OSError as error:
+        why = "it is not a folder" if root.exists() and not root.is_dir() else error.strerror
+        raise SetupError(
+            f"{root} cannot be written ({why}): name another --lake, or let it be writable"
+        ) from error
+    with opened as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"another ingest is writing to {root}: wait until it is done") from None
+        check_whole(root)
+        yield
+
+
+def is_table(root: Path, table: Table) -> bool:
+    """Whether the lake has it."""
+    return (root / table.name / DELTA_LOG).is_dir()
+
+
+def require_lake(root: Path) -> None:
+    """UsageError for a folder that is no lake, SourceError for a lake that has lost a table."""
+    check_whole(root)
+    missing = [table.name for table in TABLES if not is_table(root, table)]
+    if missing:
+        raise UsageError(
+            f"{root} is no lake (it has no table {missing[0]}): name the folder that an ingest made"
+        )
+
+
+def check_whole(root: Path) -> None:
+    """SourceError where a table that an ingest has written to is lost, or a commit: to go on would be to forget its rows.
+
+    An ingest that was killed while it made the first tables has left no rows yet.
+    """
+    missing = [table.name for table in TABLES if not is_table(root, table)]
+    if missing and any(_has_rows(root, table) for table in TABLES):
+        raise SourceError(
+            (root / missing[0]).as_posix(), "is no table any more, though the lake's other tables are there"
+        )
+    for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES):
+        if found := lost_commit(root / table.name):
+            raise SourceError(found.path.as_posix(), found.reason)
+
+
+def _has_rows(root: Path, table: Table) -> bool:
+    """Whether an ingest has written to a table; one of its name with other columns is somebody else's, and no part of a lake."""
+    if not is_table(root, table) or not next((root / table.name).glob("*.parquet"), None):
+        return False
+    there: list[str] = [field.name for field in open_delta(root / table.name).schema().fields]
+    return there == list(table.schema.names)

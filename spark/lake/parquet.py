@@ -1,0 +1,209 @@
+"""Writes a table's Parquet files with Arrow, and the statistics by which Delta skips them.
+
+A file is opened by its first row; until a commit names it, it is no part of any table. One row group holds enough rows for
+dictionaries and statistics to pay. Knows nothing about commits.
+"""
+
+import json
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from spark.lake.tables import Table
+
+GROUP_ROWS: Final = 131_072
+GROUP_BYTES: Final = 16 << 20
+"""Of what stands in columns without a dictionary: where values are large, a row group has fewer rows."""
+STATISTIC_LENGTH: Final = 32
+"""Characters of a text kept as a minimum or maximum, as Spark keeps them."""
+_HARDLY_REPEATS: Final = ("metadata", "value", "value_json", "problem", "sha256", "file_sha256")
+"""Texts and binaries for which a dictionary does not pay."""
+_VARIES: Final = ("partition", "leader_epoch", "value_version")
+"""Numbers of up to 32 bits that change from record to record."""
+_ROWS_AT_ONCE: Final = 16_384
+"""Rows between two looks at a page's size."""
+_ABOVE_ALL: Final = "\U0010ffff"
+
+
+class NewFile(NamedTuple):
+    """A file in a table's folder, ready to be committed. `statistics` is Delta's JSON; `modified_at` epoch milliseconds."""
+
+    table: str
+    path: str
+    size: int
+    rows: int
+    modified_at: int
+    statistics: str
+
+
+class TableWriter:
+    """One new file of a table; `close` returns it, or nothing if no row came. Left by an exception, there is no file.
+
+    Row groups are written in a thread beside whoever makes the rows, one at a time: what waits is one more at most.
+    """
+
+    def __init__(self, lake: Path, table: Table) -> None:
+        self._table = table
+        self._path = lake / table.name / f"part-{uuid4()}.parquet"
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows_waiting = self._bytes_waiting = 0
+        self._schema = encoded_schema(table.schema)
+        self._statistics = _Statistics(self._schema)
+        self._beside = ThreadPoolExecutor(1, f"write-{table.name}")
+        self._last: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        self._beside.shutdown()
+        if kind is not None:
+            self._path.unlink(missing_ok=True)
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Checked first: nothing else checks rows that Arrow writes. What went wrong with rows before these is raised here too."""
+        self._table.check(rows)
+        if rows.num_rows:
+            self._waiting.append(rows)
+            self._rows_waiting += rows.num_rows
+            self._bytes_waiting += sum(c.nbytes for c in rows.columns if not pa.types.is_dictionary(c.type))
+        if self._rows_waiting >= GROUP_ROWS or self._bytes_waiting >= GROUP_BYTES:
+            self._send()
+
+    def close(self) -> list[NewFile]:
+        if self._waiting:
+            self._send()
+        self._beside.shutdown()
+        if self._last is None:
+            return []
+        self._last.result()
+        assert self._writer is not None
+        self._writer.close()
+        stat = self._path.stat()
+        rows, statistics = self._statistics.rows, self._statistics.json()
+        modified_at = stat.st_mtime_ns // 1_000_000
+        return [NewFile(self._table.name, self._path.name, stat.st_size, rows, modified_at, statistics)]
+
+    def _send(self) -> None:
+        """Lets what waits be written, as soon as the group before it is."""
+        if self._last is not None:
+            self._last.result()
+        self._last = self._beside.submit(self._write_group, self._waiting)
+        self._waiting, self._rows_waiting, self._bytes_waiting = [], 0, 0
+
+    def _write_group(self, waiting: list[pa.RecordBatch]) -> None:
+        # One dictionary a row group: where it changes inside, Parquet falls back to plain values.
+        group = pa.Table.from_batches(map(self._encoded, waiting), self._schema).unify_dictionaries()
+        if self._writer is None:
+            self._writer = _open(self._path, self._schema)
+        self._writer.write_table(group, row_group_size=group.num_rows)
+        self._statistics.see(group)
+
+    def _encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows with all repeating texts dictionary-encoded, as the fast lane gives them."""
+        columns = [
+            column.dictionary_encode() if column.type != field.type else column
+            for field, column in zip(self._schema, rows.columns, strict=True)
+        ]
+        return pa.record_batch(columns, schema=self._schema)
+
+
+def encoded_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns as files are written, texts that repeat dictionary-encoded."""
+    return pa.schema(
+        [
+            f.with_type(pa.dictionary(pa.int32(), f.type))
+            if f.type in (pa.string(), pa.binary()) and f.name not in _HARDLY_REPEATS
+            else f
+            for f in schema
+        ]
+    )
+
+
+def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """Each column in the encoding that takes the least time; each of them keeps files small.
+
+    Small numbers stay the same for long, and plain ones are compressed at once; those of _VARIES are packed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Rows come in the order of the log: only by numbers that grow with it can a reader pass over a row group.
+    growing = [f.name for f in schema if pa.types.is_int64(f.type)]
+    packed = [f.name for f in schema if f.name in growing or f.name in _VARIES]
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[f.name for f in schema if pa.types.is_dictionary(f.type) or f.name == "metadata"],
+        column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
+        write_statistics=growing,
+        # A page ends by its bytes, not by its rows: most columns need one for a whole row group.
+        write_batch_size=_ROWS_AT_ONCE,
+        max_rows_per_page=2 * GROUP_ROWS,
+        # Without Arrow's own schema in the file, every reader sees texts as texts.
+        store_schema=False,
+    )
+
+
+class _Statistics:
+    """Delta's: rows, and per column nulls, least and greatest (whole numbers, and texts that repeat: names)."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.rows = 0
+        self._ranged = [f.name for f in schema if pa.types.is_integer(f.type) or _is_name(f.type)]
+        self._nulls = dict.fromkeys((f.name for f in schema if not pa.types.is_nested(f.type)), 0)
+        self._least: dict[str, Any] = {}
+        self._greatest: dict[str, Any] = {}
+
+    def see(self, rows: pa.Table) -> None:
+        self.rows += rows.num_rows
+        for name in self._nulls:
+            self._nulls[name] += rows.column(name).null_count
+        for name in self._ranged:
+            range_ = pc.min_max(_values(rows.column(name))).as_py()
+            if range_["min"] is not None:
+                self._least[name] = min(range_["min"], self._least.get(name, range_["min"]))
+                self._greatest[name] = max(range_["max"], self._greatest.get(name, range_["max"]))
+
+    def json(self) -> str:
+        statistics = {
+            "numRecords": self.rows,
+            "minValues": {name: _at_most(value) for name, value in self._least.items()},
+            "maxValues": {name: _at_least(value) for name, value in self._greatest.items()},
+            "nullCount": self._nulls,
+        }
+        return json.dumps(statistics, ensure_ascii=False)
+
+
+def _is_name(type_: pa.DataType) -> bool:
+    return pa.types.is_dictionary(type_) and bool(pa.types.is_string(type_.value_type))
+
+
+def _values(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """Values that the column has, among them its least and its greatest; chunks have one dictionary, if they have any."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    rows = pa.chunked_array([chunk.indices for chunk in column.chunks])
+    range_ = pc.min_max(rows).as_py()
+    is_one = range_["min"] == range_["max"]
+    used = pa.array([range_["min"]], rows.type) if is_one else pc.unique(rows)
+    return column.chunk(0).dictionary.take(used.drop_null())
+
+
+def _at_most(value: Any) -> Any:
+    return value[:STATISTIC_LENGTH] if isinstance(value, str) else value
+
+
+def _at_least(value: Any) -> Any:
+    """A text cut short needs a last character that no text in its place goes beyond."""
+    if not isinstance(value, str) or len(value) <= STATISTIC_LENGTH:
+        return value
+    if value[STATISTIC_LENGTH] == _ABOVE_ALL:
+        return value
+    return value[:STATISTIC_LENGTH] + _ABOVE_ALL

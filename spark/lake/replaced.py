@@ -1,0 +1,196 @@
+"""Which rows of a table a run takes the place of: rows of log partitions that still held where it began to tell them anew, rows of
+clusters, rows of partitions of topics.
+
+A file all of whose rows are replaced goes; of one that has others too these are written anew, some rows at a time. Files that
+cannot have such rows, by Delta's statistics, are not opened, and of those that can only what tells it is read first. Knows nothing
+about commits.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.scan import Facts, file_rows, is_within
+from spark.lake.tables import Table
+
+_PARTITIONS: Final = 1 << 32
+"""More than a topic can have."""
+
+
+class Replaced(NamedTuple):
+    """Rows of one log partition that hold, or ended at `settled` or behind it. With 0, all rows of the partition.
+
+    `is_cluster`: all rows of the cluster, whatever log partition they are of, or of none.
+    """
+
+    cluster: str
+    log_partition: int | None = None
+    settled: int = 0
+    is_cluster: bool = False
+
+    def columns(self, table: Table) -> list[str]:
+        """What tells whether a row is replaced."""
+        return (
+            ["cluster"] if self.is_cluster or table.ends is None else ["cluster", "log_partition", table.ends]
+        )
+
+    def may_be_in(self, file: Facts, table: Table) -> bool:
+        """Whether a file may have such rows."""
+        if not is_within(file, "cluster", self.cluster):
+            return False
+        if self.is_cluster:
+            return True
+        if self.log_partition is None:
+            if file.get("null_count.log_partition") == 0:
+                return False
+        elif not is_within(file, "log_partition", self.log_partition):
+            return False
+        last = file.get(f"max.{table.ends}")
+        return last is None or bool(file.get(f"null_count.{table.ends}")) or last >= self.settled
+
+    def is_all_of(self, file: Facts, table: Table) -> bool:
+        """Whether a file is known to have no others."""
+        if self.is_cluster:
+            return _is_only(file, "cluster", self.cluster)
+        rows = file.get("num_records")
+        nulls = {column: file.get(f"null_count.{column}") for column in ("log_partition", table.ends)}
+        if not _is_only(file, "cluster", self.cluster) or None in nulls.values():
+            return False
+        if self.log_partition is None:
+            if nulls["log_partition"] != rows:
+                return False
+        elif nulls["log_partition"] or not _is_only(file, "log_partition", self.log_partition):
+            return False
+        first = file.get(f"min.{table.ends}")
+        return nulls[table.ends] == rows if first is None else first >= self.settled
+
+    def are(self, rows: pa.RecordBatch, table: Table) -> pa.Array:
+        """Which rows are replaced."""
+        is_there = pc.equal(rows.column("cluster"), self.cluster)
+        if self.is_cluster:
+            return is_there
+        partition = rows.column("log_partition")
+        is_of = (
+            partition.is_null()
+            if self.log_partition is None
+            else pc.fill_null(pc.equal(partition, self.log_partition), False)
+        )
+        lasts = pc.fill_null(pc.greater_equal(rows.column(table.ends), self.settled), True)
+        return pc.and_(is_there, pc.and_(is_of, lasts))
+
+
+class ReplacedPlaces:
+    """All rows of some partitions of topics of a cluster, however many these are."""
+
+    def __init__(self, cluster: str, places: pa.Table) -> None:
+        """`places` has their `topic` and `partition`."""
+        self.cluster = cluster
+        self._topics = pc.unique(places.column("topic")).sort()
+        self._names: list[str] = self._topics.to_pylist()
+        self._numbers = self._number(
+            *(places.column(name).combine_chunks() for name in ("topic", "partition"))
+        )
+
+    def columns(self, table: Table) -> list[str]:
+        """As Replaced has it."""
+        return ["cluster", "topic", "partition"]
+
+    def may_be_in(self, file: Facts, table: Table) -> bool:
+        """Likewise."""
+        least, greatest = file.get("min.topic"), file.get("max.topic")
+        if not is_within(file, "cluster", self.cluster) or not self._names:
+            return False
+        if least is None or greatest is None:
+            return True
+        at = bisect_left(self._names, least)
+        return at < len(self._names) and self._names[at] <= greatest
+
+    def is_all_of(self, file: Facts, table: Table) -> bool:
+        """Likewise; statistics do not tell."""
+        return False
+
+    def are(self, rows: pa.RecordBatch, table: Table) -> pa.Array:
+        """Likewise."""
+        here = pc.is_in(self._number(rows.column("topic"), rows.column("partition")), self._numbers)
+        return pc.and_(here, pc.equal(rows.column("cluster"), self.cluster))
+
+    def _number(self, topics: pa.Array, partitions: pa.Array) -> pa.Array:
+        """Topic and partition as one number; for another topic one that no partition of these comes to, be it negative."""
+        if isinstance(topics, pa.DictionaryArray):
+            found = pc.index_in(topics.dictionary, self._topics).take(topics.indices)
+        else:
+            found = pc.index_in(topics, self._topics)
+        first = pc.multiply(found.cast(pa.int64()), _PARTITIONS)
+        return pc.fill_null(pc.add(first, partitions.cast(pa.int64())), -_PARTITIONS)
+
+
+Replacement = Replaced | ReplacedPlaces
+
+
+class Replacing(NamedTuple):
+    """Files that go, by their paths in the table's folder, and files with what stays of them."""
+
+    gone: list[str]
+    kept: list[NewFile]
+
+
+def replace(lake: Path, table: Table, files: Sequence[Facts], replaced: Sequence[Replacement]) -> Replacing:
+    """Plans for all files that a table has, and writes what stays."""
+    gone, kept = [], list[NewFile]()
+    for file in files:
+        concerned = _concerned(file, replaced, table)
+        count = _count(lake, table, file, concerned)
+        if count:
+            gone.append(file["path"])
+        if 0 < count < file["num_records"]:
+            kept += _write_others(lake, table, file, concerned)
+    return Replacing(gone, kept)
+
+
+def count_replaced(lake: Path, table: Table, files: Sequence[Facts], replaced: Sequence[Replacement]) -> int:
+    """How many rows `replace` would take out."""
+    return sum(_count(lake, table, file, _concerned(file, replaced, table)) for file in files)
+
+
+def _concerned(file: Facts, replaced: Sequence[Replacement], table: Table) -> list[Replacement]:
+    return [each for each in replaced if each.may_be_in(file, table)]
+
+
+def _count(lake: Path, table: Table, file: Facts, replaced: Sequence[Replacement]) -> int:
+    """How many rows of a file are replaced."""
+    if not replaced:
+        return 0
+    if any(each.is_all_of(file, table) for each in replaced):
+        return int(file["num_records"])
+    wanted = list(dict.fromkeys(name for each in replaced for name in each.columns(table)))
+    path = lake / table.name / file["path"]
+    return sum(_are_replaced(rows, replaced, table).true_count for rows in file_rows(path, table, wanted))
+
+
+def _is_only(file: Facts, column: str, value: Any) -> bool:
+    """By statistics that keep texts whole: a text cut short is never its own maximum."""
+    return bool(file.get(f"min.{column}") == value == file.get(f"max.{column}"))
+
+
+def _write_others(lake: Path, table: Table, file: Facts, replaced: Sequence[Replacement]) -> list[NewFile]:
+    """What ended apart from what holds: the next replay shall find the latter in a small file again."""
+    ended, holding = TableWriter(lake, table), TableWriter(lake, table)
+    for rows in file_rows(lake / table.name / file["path"], table, table.schema.names):
+        others = rows.filter(pc.invert(_are_replaced(rows, replaced, table)))
+        if table.ends is None:
+            ended.write(others)
+            continue
+        holds = others.column(table.ends).is_null()
+        ended.write(others.filter(pc.invert(holds)))
+        holding.write(others.filter(holds))
+    return [*ended.close(), *holding.close()]
+
+
+def _are_replaced(rows: pa.RecordBatch, replaced: Sequence[Replacement], table: Table) -> pa.Array:
+    return reduce(pc.or_, (each.are(rows, table) for each in replaced))

@@ -1,0 +1,78 @@
+"""Rows of a table, some at a time: of a table however large, no more than a batch is held.
+
+Files that cannot have such rows, by Delta's statistics, are not opened. Read file after file and not as a data set: this would read
+many row groups ahead. Knows nothing about what is done with rows.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from offsets_tool.errors import SourceError
+from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.archive.delta_log import UNREADABLE, first_line
+from spark.lake.parquet import encoded_schema
+from spark.lake.tables import Table
+
+Facts = Mapping[str, Any]
+"""What Delta knows of a file: path, num_records, null_count.*, min.*, max.* (DeltaTable.get_add_actions)."""
+
+
+def facts_of(there: DeltaTable) -> list[Facts]:
+    """Of each file."""
+    found: list[Facts] = pa.table(there.get_add_actions(flatten=True)).to_pylist()
+    return found
+
+
+def is_within(file: Facts, column: str, value: Any) -> bool:
+    """Whether the column may have the value; where all are null, or nothing is known, it may."""
+    least, greatest = file.get(f"min.{column}"), file.get(f"max.{column}")
+    return least is None or greatest is None or least <= value <= greatest
+
+
+def file_rows(path: Path, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """All rows of a file, texts that repeat as their dictionaries have them. SourceError where it does not hold them."""
+    encoded = encoded_schema(table.schema)
+    schema = pa.schema([encoded.field(name) for name in columns])
+    repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    try:
+        with pq.ParquetFile(path, read_dictionary=repeating) as file:
+            for rows in file.iter_batches(columns=columns):
+                yield rows.select(columns).cast(schema)
+    except (*UNREADABLE, KeyError) as error:
+        raise SourceError(path.as_posix(), f"does not hold the table's rows ({first_line(error)})") from error
+
+
+def scan(
+    lake: Path, table: Table, columns: Sequence[str], clusters: Collection[str], after: int = 0
+) -> Iterator[pa.RecordBatch]:
+    """What runs after `after` wrote of these clusters, in the table's columns of these names; as `file_rows` has them."""
+    names = pa.array(sorted(clusters), pa.string())
+    for file in facts_of(open_delta(lake / table.name)):
+        greatest = file.get("max.run")
+        is_old = greatest is not None and greatest <= after
+        if is_old or not any(is_within(file, "cluster", cluster) for cluster in clusters):
+            continue
+        for rows in file_rows(
+            lake / table.name / file["path"], table, list(dict.fromkeys((*columns, "cluster", "run")))
+        ):
+            is_of = pc.is_in(rows.column("cluster").cast(pa.string()), names)
+            yield rows.filter(pc.and_(is_of, pc.greater(rows.column("run"), after))).select(columns)
+
+
+def greatest_of(
+    lake: Path, table: Table, columns: Sequence[str], clusters: Collection[str]
+) -> dict[str, dict[str, int]]:
+    """By cluster the greatest that each column has; without clusters that have no rows."""
+    found: dict[str, dict[str, int]] = {}
+    for rows in scan(lake, table, ["cluster", *columns], clusters):
+        of_each = pa.table(rows).group_by("cluster").aggregate([(name, "max") for name in columns])
+        for row in of_each.to_pylist():
+            of = found.setdefault(row["cluster"], {})
+            of |= {name: max(row[f"{name}_max"], of.get(name, row[f"{name}_max"])) for name in columns}
+    return found

@@ -1,0 +1,231 @@
+"""The lake's tables, each declared once: its rows' class (columns and comments), its key, and what must always hold.
+
+Plain Delta tables: no clustering, row tracking, column mapping, identity or default columns, deletion vectors, so that files
+written by any Arrow writer belong in them. Knows nothing about writing (spark.lake.commit).
+"""
+
+from functools import cached_property
+from typing import Any, Final, NamedTuple, get_type_hints
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from offsets_tool.errors import OffsetsToolError
+from offsets_tool.expiry.removal_rows import RemovalRow
+from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.job_rows import DerivationRow, DerivedRun, EndRow, ReplayRow, ReplayRun, TopicNameRow
+from offsets_tool.lag.rows import LagRow
+from offsets_tool.table_rows import Cluster, EventRow, LogRow, SourceRow
+from offsets_tool.wire.arrow import arrow_schema
+
+_LOOKED_AT: Final = 32
+"""Columns of which Delta keeps statistics by default: the first ones."""
+
+
+class RowRefused(OffsetsToolError):
+    """A row that its table's declaration refuses: a defect of this toolkit. Nothing was written."""
+
+
+class Sum(NamedTuple):
+    """A CHECK constraint: one column is the sum of others."""
+
+    name: str
+    total: str
+    parts: tuple[str, ...]
+
+    @property
+    def sql(self) -> str:
+        return f"{self.total} = {' + '.join(self.parts)}"
+
+    def holds(self, rows: pa.RecordBatch) -> bool:
+        total = rows.column(self.parts[0])
+        for part in self.parts[1:]:
+            total = pc.add_checked(total, rows.column(part))
+        return bool(pc.all(pc.equal(rows.column(self.total), total), skip_nulls=False, min_count=0).as_py())
+
+
+class Table:
+    """A table: a folder of the lake with its name."""
+
+    def __init__(
+        self,
+        name: str,
+        row: type,
+        key: tuple[str, ...],
+        order: tuple[str, ...],
+        *,
+        checks: tuple[Sum, ...] = (),
+        ends: str | None = None,
+        is_replaced: bool = False,
+    ) -> None:
+        """`order`: the columns that compaction sorts by, those that questions name. `ends`: of a history, the offset in the log
+        up to which a row holds; null while it does. `is_replaced`: whether a run's rows may stand in the place of earlier ones."""
+        self.name = name
+        self.row = row
+        self.key = key
+        self.order = order
+        self.checks = checks
+        self.ends = ends
+        self.is_replaced = is_replaced or ends is not None
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return arrow_schema(self.row)
+
+    @property
+    def comment(self) -> str:
+        """What one row is, and what tells rows apart: Delta keeps no keys of its own."""
+        return f"{' '.join((self.row.__doc__ or '').split())} Key: {', '.join(self.key)}."
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Delta's own: files are skipped by all columns, also where there are more than the 32 that Delta looks at unasked."""
+        columns = len(self.schema)
+        return {"delta.dataSkippingNumIndexedCols": str(columns)} if columns > _LOOKED_AT else {}
+
+    def check(self, rows: pa.RecordBatch) -> None:
+        """What Delta checks when Spark writes, and nobody when files are added: types, NOT NULL, constraints.
+
+        A text may be dictionary-encoded.
+        """
+        if not plain_schema(rows.schema).equals(self.schema):
+            raise RowRefused(f"{self.name}: columns {rows.schema} are not those declared")
+        for field, column in zip(self.schema, rows.columns, strict=True):
+            if column.null_count and not field.nullable:
+                raise RowRefused(f"{self.name}.{field.name}: null in a column that has none")
+        for check in self.checks:
+            if not check.holds(rows):
+                raise RowRefused(f"{self.name}: {check.sql} does not hold")
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns without dictionary encoding."""
+    dictionary = pa.types.is_dictionary
+    return pa.schema([f.with_type(f.type.value_type) if dictionary(f.type) else f for f in schema])
+
+
+RECORD = ("cluster", "source", "log_partition", "log_offset")
+LOG = Table("log", LogRow, RECORD, ("log_partition", "log_offset"))
+EVENTS = Table("events", EventRow, RECORD, ("group", "topic", "timestamp"))
+SOURCES = Table(
+    "sources",
+    SourceRow,
+    ("cluster", "source", "log_partition", "range_start", "run"),
+    ("cluster", "source"),
+    checks=(
+        Sum("range_adds_up", "range_end", ("range_start", "bytes")),
+        Sum("bytes_add_up", "bytes", ("bytes_in_batches", "bytes_unreadable")),
+        Sum("records_add_up", "records", ("decoded", "kept_raw", "control")),
+    ),
+)
+TABLES = (LOG, EVENTS, SOURCES)
+"""In the order in which an ingest commits: sources last."""
+
+
+def _in_lake(row: type, run: Any = ReplayRun) -> type:
+    """A row of one log's history, in a lake of many clusters."""
+    columns = [("cluster", Cluster), *get_type_hints(row, include_extras=True).items(), ("run", run)]
+    made: type = NamedTuple(row.__name__, columns)  # type: ignore[misc]
+    made.__doc__ = row.__doc__
+    return made
+
+
+_PLACE = ("cluster", "log_partition")
+OFFSET_HISTORY = Table(
+    "offset_history",
+    _in_lake(OffsetHistoryRow),
+    (*_PLACE, "group", "topic", "partition", "counted", "producer_id", "from_offset"),
+    ("group", "topic", "from_timestamp"),
+    ends="to_offset",
+)
+GROUP_HISTORY = Table(
+    "group_history",
+    _in_lake(GroupHistoryRow),
+    (*_PLACE, "group", "from_offset"),
+    ("group", "from_timestamp"),
+    ends="to_offset",
+)
+MEMBER_HISTORY = Table(
+    "member_history",
+    _in_lake(MemberHistoryRow),
+    (*_PLACE, "group", "member_id", "from_offset"),
+    ("group", "member_id", "from_timestamp"),
+    ends="to_offset",
+)
+ANOMALIES = Table(
+    "anomalies",
+    _in_lake(AnomalyRow),
+    (*_PLACE, "log_offset", "group", "about", "note"),
+    ("group", "log_offset"),
+    ends="log_offset",
+)
+REMOVALS = Table(
+    "removals",
+    _in_lake(RemovalRow),
+    (*_PLACE, "group", "from_offset", "kind"),
+    ("group", "at"),
+    ends="to_offset",
+)
+TOPIC_NAMES = Table("topic_names", TopicNameRow, ("cluster", "topic_id"), ("cluster", "topic_id"))
+REPLAYS = Table("replays", ReplayRow, (*_PLACE, "run"), _PLACE)
+HISTORIES = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, REMOVALS)
+"""In the order of columns.replay.history.ROWS."""
+REPLAY_TABLES = (*HISTORIES, TOPIC_NAMES, REPLAYS)
+"""In the order in which a replay commits: replays last."""
+
+ENDS = Table(
+    "ends", EndRow, ("cluster", "topic", "partition", "at", "source", "log_start", "end"), ("topic", "at")
+)
+LAG = Table(
+    "lag",
+    _in_lake(LagRow, DerivedRun),
+    ("cluster", "group", "topic", "partition", "at"),
+    ("group", "topic", "at"),
+    is_replaced=True,
+)
+EXPIRY = Table(
+    "expiry",
+    _in_lake(ExpiryRow, DerivedRun),
+    ("cluster", "group", "topic", "partition", "log_partition", "log_offset", "producer_id", "retention_ms"),
+    ("group", "topic"),
+    is_replaced=True,
+)
+DERIVATIONS = Table("derivations", DerivationRow, ("cluster", "derived", "run"), ("cluster", "derived"))
+DERIVED_TABLES = (ENDS, LAG, EXPIRY, DERIVATIONS)
+"""What lag and expiry write. `derivations` says which of them count."""
+
+
+def create_statement(table: Table, name: str) -> str:
+    """SQL that makes the table if it is not there."""
+    described = ", ".join(
+        f"`{c.name}` {c.dataType.simpleString()}{'' if c.nullable else ' NOT NULL'} COMMENT {_quoted(_comment(table, c.name))}"
+        for c in from_arrow_schema(table.schema)
+    )
+    properties = table.properties | {f"delta.constraints.{check.name}": check.sql for check in table.checks}
+    told = ", ".join(f"'{key}' = {_quoted(value)}" for key, value in properties.items())
+    more = f" TBLPROPERTIES ({told})" if told else ""
+    return (
+        f"CREATE TABLE IF NOT EXISTS {name} ({described}) USING delta COMMENT {_quoted(table.comment)}{more}"
+    )
+
+
+def _comment(table: Table, column: str) -> str:
+    metadata: dict[bytes, bytes] = table.schema.field(column).metadata
+    return metadata[b"comment"].decode()
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def read_table(session: SparkSession, lake: str, table: Table) -> DataFrame:
+    """A table's rows, without those of an ingest that was interrupted and waits to be finished."""
+    rows = session.read.format("delta").load(f"{lake}/{table.name}")
+    if table not in (LOG, EVENTS):
+        return rows
+    runs = session.read.format("delta").load(f"{lake}/{SOURCES.name}").select("run").distinct()
+    return rows.join(runs, "run", "left_semi").select(*table.schema.names)

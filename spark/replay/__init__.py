@@ -1,0 +1,1 @@
+"""Events of a lake become histories, anomalies and removals, incrementally and exactly once."""

@@ -1,0 +1,234 @@
+"""Replay: `events` become histories of offsets, groups and members, `anomalies` and `removals`, incrementally and exactly once.
+
+Finish what an interrupted replay left, learn the names of topics, plan what is new, let one task a log partition tell it, commit.
+What finds nothing new writes nothing. Decides nothing about groups (columns.replay.history) and reads no rows (spark.replay.rows).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from offsets_tool.errors import OffsetsToolError
+from offsets_tool.job_rows import ReplayRow
+from offsets_tool.log.names import SegmentKind
+from offsets_tool.replay.rules import Rules
+from offsets_tool.wire.arrow import arrow_schema, record_batch
+from spark.ingest.plan import ARCHIVE
+from spark.lake.commit import REPLAY, ArrowLake
+from spark.lake.folder import locked, require_lake
+from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.replaced import Replaced
+from spark.lake.tables import REPLAYS, TOPIC_NAMES, Table
+from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
+from spark.replay.plan import (
+    Known,
+    Place,
+    Work,
+    latest,
+    plan,
+    to_name,
+    to_replay_again,
+)
+from spark.replay.rows import LakeRows
+from spark.replay.tasks import Job, WorkDone, replay_work
+from spark.replay.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, derived_names
+
+
+class Replayed(NamedTuple):
+    """What a replay did: its run (None: nothing was new), its rows of `replays`, how many rows each table got, and what there is to
+    say besides."""
+
+    run: int | None
+    partitions: list[dict[str, Any]]
+    rows: dict[str, int]
+    notes: list[str]
+
+
+def replay(
+    lake: str,
+    start: Callable[[], SparkSession],
+    coordinator: str = "auto",
+    topic_ids: Named = MappingProxyType({}),
+) -> Replayed:
+    """Replays what ingests have brought since the last replay; `start` gives a session, and is asked only if there is something.
+
+    `coordinator`: auto, classic or new. `topic_ids`: names for ids that no record names. UsageError for a folder that is no
+    lake, and where two copies of a partition are in it.
+    """
+    root = Path(lake).absolute()
+    require_lake(root)
+    with locked(root):
+        return _Replay(root, start, coordinator, topic_ids).run()
+
+
+class _Done(NamedTuple):
+    """One partition replayed: its files, and its row of `replays`."""
+
+    files: list[NewFile]
+    row: Known
+    settled: int
+    """As Work has it."""
+
+
+class _Replay:
+    """One replay of a lake."""
+
+    def __init__(
+        self, root: Path, start: Callable[[], SparkSession], coordinator: str, topic_ids: Named
+    ) -> None:
+        self._topic_ids = topic_ids
+        self._root = root
+        self._start = start
+        self._asked = coordinator
+        self._at = datetime.now(UTC)
+        self._lake = ArrowLake(root, REPLAY)
+        self._sources = ArrowLake(root).sources()
+        self._upto = max((row["run"] for row in self._sources), default=0)
+        self._has_odd = True
+        self._notes: list[str] = []
+
+    def run(self) -> Replayed:
+        self._lake.create()
+        if note := self._lake.finish():
+            self._notes.append(note)
+        known = latest(self._lake.rows(REPLAYS))
+        # Also where nothing was left half done: killed right after its commit, a replay forgets nothing any more.
+        self._forget_checkpoints(known)
+        since = max((row["ingest_run"] for row in known.values()), default=0)
+        lost = lost_checkpoints(self._root, known)
+        is_as_asked = all(row["coordinator"] == self._asked for row in known.values())
+        names = TopicIds(self._lake.rows(TOPIC_NAMES))
+        self._learn_told(names, known)
+        if self._upto <= since and is_as_asked and not lost and not names.added:
+            return Replayed(None, [], {}, self._notes)
+        self._notes += (_told_anew(*place, why) for place, why in lost.items())
+        self._notes += _set_aside(row for row in self._sources if row["run"] > since)
+        rows = LakeRows(self._start(), self._root.as_posix(), self._upto)
+        for cluster, topic_id, topic in rows.names(since):
+            names.learn(cluster, topic_id, topic, RECORD)
+        new = rows.new(since)
+        work = plan(self._asked, new, known, names.added, lost)
+        if not work:
+            return Replayed(None, [], {}, self._notes)
+        run = self._lake.next_run()
+        # What was replayed before may be replayed again: nobody has looked whether it has some.
+        self._has_odd = since > 0 or any(each.has_odd for each in new)
+        done = self._replay(rows, work, run, names)
+        again = to_replay_again(self._asked, known, {place: each.row for place, each in done.items()})
+        if again:
+            done |= self._replay_anew(
+                rows, [Work(*place, 0, Rules.NEW, None, 0, 0) for place in again], done, run, names
+            )
+        now = {**known, **{place: each.row for place, each in done.items()}}
+        if named := self._derive_names(rows, now, names):
+            done |= self._replay_anew(rows, named, done, run, names)
+        return self._commit(run, done, names)
+
+    def _learn_told(self, names: TopicIds, now: Mapping[Place, Known]) -> None:
+        """Learn the names that the caller gives, of ids that a replay has missed."""
+        for (cluster, _), row in now.items():
+            for topic_id in self._topic_ids.keys() & set(row["unnamed"]):
+                names.learn(cluster, topic_id, *self._topic_ids[topic_id])
+
+    def _derive_names(self, rows: LakeRows, now: Mapping[Place, Known], names: TopicIds) -> list[Work]:
+        """Learn names that the caller or else subscriptions give, and return the partitions to be replayed with them."""
+        self._learn_told(names, now)
+        clusters = {place[0] for place, row in now.items() if set(row["unnamed"]) - set(names.of(place[0]))}
+        if clusters:
+            for named in derived_names(rows.assignments(sorted(clusters)), self._sources, names):
+                names.learn(*named, SUBSCRIPTIONS)
+        return to_name(self._asked, now, names.added)
+
+    def _replay_anew(
+        self, rows: LakeRows, work: Sequence[Work], done: Mapping[Place, _Done], run: int, names: TopicIds
+    ) -> dict[Place, _Done]:
+        """Replay partitions from their first record, in place of what was made of them in this run."""
+        self._discard([done[each.place] for each in work if each.place in done])
+        return self._replay(rows, work, run, names)
+
+    def _replay(self, rows: LakeRows, work: Sequence[Work], run: int, names: TopicIds) -> dict[Place, _Done]:
+        """A task each; another from the first record on, where a checkpoint does not read (lost, or of another release)."""
+        job = Job(tuple(work), run, self._root.as_posix(), names.names)
+        schema = from_arrow_schema(arrow_schema(WorkDone))
+        told = [
+            WorkDone(*row)
+            for row in rows.for_tasks(work, has_odd=self._has_odd)
+            .mapInArrow(replay_work(job), schema)
+            .collect()
+        ]
+        if error := next((each.error for each in told if each.error), None):
+            raise OffsetsToolError(error)
+        done = {
+            work[each.unit].place: self._done(work[each.unit], each, run) for each in told if not each.lost
+        }
+        if lost := {work[each.unit]: each.lost for each in told if each.lost}:
+            self._notes += (_told_anew(*each.place, why) for each, why in lost.items())
+            anew = [each._replace(checkpoint=None, after_run=0, settled=0) for each in lost]
+            done |= self._replay(rows, anew, run, names)
+        return done
+
+    def _done(self, work: Work, told: WorkDone, run: int) -> _Done:
+        files = [NewFile(*file) for file in json.loads(told.files)]
+        row = {
+            "cluster": work.cluster,
+            "log_partition": work.log_partition,
+            "ingest_run": self._upto,
+            "from_start": work.checkpoint is None,
+            "coordinator": self._asked,
+            "replayed_at": self._at,
+            "run": run,
+            **json.loads(told.facts),
+        }
+        return _Done(files, row, work.settled)
+
+    def _commit(self, run: int, done: Mapping[Place, _Done], names: TopicIds) -> Replayed:
+        files = [file for each in done.values() for file in each.files]
+        rows = [each.row for each in done.values()]
+        files += self._write(TOPIC_NAMES, names.rows(run))
+        files += self._write(REPLAYS, [ReplayRow(**row) for row in rows])
+        self._lake.commit(run, files, [Replaced(*place, each.settled) for place, each in done.items()])
+        self._forget_checkpoints(latest(self._lake.rows(REPLAYS)))
+        counts = {table.name: sum(f.rows for f in files if f.table == table.name) for table in REPLAY.tables}
+        return Replayed(run, [dict(row) for row in rows], counts, self._notes)
+
+    def _write(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[NewFile]:
+        writer = TableWriter(self._root, table)
+        writer.write(record_batch(table.row, rows))
+        return writer.close()
+
+    def _discard(self, done: Sequence[_Done]) -> None:
+        """Files that no commit will name."""
+        for file in (file for each in done for file in each.files):
+            (self._root / file.table / file.path).unlink()
+
+    def _forget_checkpoints(self, known: Mapping[Place, Known]) -> None:
+        """Deletes every checkpoint but those that the newest rows of `replays` name."""
+        kept = {row["checkpoint"] for row in known.values()}
+        for path in (self._root / CHECKPOINTS).glob("*"):
+            if path.name not in kept:
+                path.unlink()
+
+
+def _told_anew(cluster: str, log_partition: int | None, why: str) -> str:
+    return (
+        f"partition {log_partition} of cluster {cluster!r} is told from its first record, since its checkpoint "
+        f"does not read: {why}"
+    )
+
+
+def _set_aside(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+    aside = {
+        row["source"] for row in sources if row["kind"] not in (SegmentKind.LOG.value, ARCHIVE) or row["fate"]
+    }
+    if not aside:
+        return []
+    return [
+        f"{len(aside)} file(s) that Kafka has set aside (.deleted, .cleaned, .swap, -delete ...) are not replayed, as Kafka would "
+        "not read them"
+    ]

@@ -1,0 +1,148 @@
+"""What a task of a replay does: brings one log partition's histories to its end and writes them. Runs in Spark's Python workers.
+
+Rows come sorted (replay.py), are replayed by the library (columns.replay.history), and leave as Parquet files and a checkpoint,
+which the driver commits. One offset in two copies of a partition ends it: nothing here decides between them. The same copy, read
+again after it was compacted or archived anew, has no more than it had: its first reading counts.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.columns.replay.history import HistoryReplay, HistoryRows, Left, Start
+from offsets_tool.errors import OffsetsToolError, SourceError, UsageError
+from offsets_tool.wire.arrow import record_batch
+from offsets_tool.wire.schema import Int32, String
+from offsets_tool.wire.text import shown
+from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.tables import HISTORIES
+from spark.replay.checkpoints import checkpoint_path, keep_checkpoint
+from spark.replay.plan import Work
+
+UNIT: Final = "unit"
+"""The column that says of which Work a row is; a task has one."""
+COPY: Final = "copy"
+"""The column that says of which copy of the partition: the data directory, of an archive the file."""
+
+
+class Job(NamedTuple):
+    """What the tasks of a replay share. `names` by cluster and id."""
+
+    work: tuple[Work, ...]
+    run: int
+    lake: str
+    names: Mapping[str, Mapping[str, str]]
+
+
+class WorkDone(NamedTuple):
+    """What a task tells: of which Work, why it could not be done; its files, and facts for the row of `replays` (both JSON)."""
+
+    unit: Int32
+    error: String | None
+    lost: String | None
+    """Why its checkpoint does not read: nothing is done, the partition is to be told from its first record."""
+    files: String
+    facts: String
+
+
+def replay_work(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Takes the rows of one Work (history_events.COLUMNS, UNIT, COPY), gives a row of WorkDone."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        filled = (batch for batch in batches if batch.num_rows)
+        first = next(filled, None)
+        if first is None:
+            return
+        unit = first.column(UNIT)[0].as_py()
+        yield record_batch(WorkDone, [_done(job, unit, chain([first], filled))])
+
+    return task
+
+
+def _done(job: Job, unit: int, batches: Iterator[pa.RecordBatch]) -> WorkDone:
+    work = job.work[unit]
+    try:
+        replay = HistoryReplay(_start(job, work))
+    except (SourceError, OSError) as error:
+        return WorkDone(unit, None, shown(str(error)), "[]", "{}")
+    try:
+        files, facts = _replay(job, work, replay, once(batches, work))
+    except (OffsetsToolError, OSError) as error:
+        return WorkDone(unit, shown(str(error)), None, "[]", "{}")
+    return WorkDone(unit, None, None, json.dumps(files), json.dumps(facts))
+
+
+def once(batches: Iterator[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
+    """Each record once; UsageError where two copies have one offset. Rows are in the order of offsets, then of ingests."""
+    last, copy = -1, ""
+    for batch in batches:
+        offsets, copies = batch.column("log_offset"), batch.column(COPY)
+        before, copies_before = _shifted(offsets, last), _shifted(copies, copy)
+        again = pc.equal(offsets, before)
+        other = pc.index(pc.and_(again, pc.not_equal(copies, copies_before)), True).as_py()
+        if other >= 0:
+            raise _twice(work, *(column[other].as_py() for column in (offsets, copies_before, copies)))
+        last, copy = offsets[-1].as_py(), copies[-1].as_py()
+        yield batch.filter(pc.invert(again)) if again.true_count else batch
+
+
+def _shifted(column: pa.Array, first: Any) -> pa.Array:
+    """The value in the row before."""
+    return pa.concat_arrays([pa.array([first], column.type), column.slice(0, len(column) - 1)])
+
+
+def _twice(work: Work, log_offset: int, copy: str, other: str) -> UsageError:
+    return UsageError(
+        f"partition {work.log_partition} of cluster {work.cluster!r} is in the lake twice: offset {log_offset} is in {copy} and in "
+        f"{other}; make a new lake, of one copy alone or of each copy with its own --cluster"
+    )
+
+
+def _replay(
+    job: Job, work: Work, replay: HistoryReplay, batches: Iterator[pa.RecordBatch]
+) -> tuple[list[NewFile], dict[str, Any]]:
+    ended, held, records = _Writers(job, work), _Writers(job, work), 0
+    for batch in batches:
+        records += batch.num_rows
+        ended.write(replay.replay(batch))
+    left = replay.leave()
+    held.write(left.rows)
+    files = [*ended.close(), *held.close()]
+    name = keep_checkpoint(Path(job.lake), left.checkpoint)
+    return files, {"records": records, "checkpoint": name, **_facts(left)}
+
+
+def _start(job: Job, work: Work) -> Start:
+    names = job.names.get(work.cluster, {})
+    if work.checkpoint is None:
+        return Start(work.log_partition, names, work.rules)
+    path = checkpoint_path(Path(job.lake), work.checkpoint)
+    return Start(work.log_partition, names, work.rules, path.read_bytes(), path.as_posix())
+
+
+def _facts(left: Left) -> dict[str, Any]:
+    names = ("position", "settled", "rules", "proved_at", "differed_at", "unnamed")
+    return {name: getattr(left, name) for name in names}
+
+
+class _Writers:
+    """One new file of each history, with the columns that make rows of the lake of them."""
+
+    def __init__(self, job: Job, work: Work) -> None:
+        self._writers = [TableWriter(Path(job.lake), table) for table in HISTORIES]
+        self._cluster, self._run = work.cluster, job.run
+
+    def write(self, rows: HistoryRows) -> None:
+        for writer, table, some in zip(self._writers, HISTORIES, rows, strict=True):
+            if some.num_rows:
+                cluster = pa.array([self._cluster] * some.num_rows)
+                run = pa.array([self._run] * some.num_rows, pa.int64())
+                writer.write(pa.record_batch([cluster, *some.columns, run], schema=table.schema))
+
+    def close(self) -> list[NewFile]:
+        return [file for writer in self._writers for file in writer.close()]

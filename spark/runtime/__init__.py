@@ -1,0 +1,1 @@
+"""What a session needs: Java, jars, settings."""
