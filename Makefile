@@ -31,7 +31,7 @@ check: $(INSTALLED) ## lint, format, types and import contracts
 	@$(BIN)/lint-imports --no-logo
 
 jars: $(INSTALLED) ## fetches what the tests ask for of Spark's and Kafka's classes: nothing where it is there
-	@$(BIN)/python -m tests.oracle.jars
+	@$(BIN)/python -m oracle.jars
 
 integration: $(INSTALLED) ## only the tests that start a real broker
 	@$(BIN)/python -m pytest -m broker

@@ -17,8 +17,8 @@ from bench.replay import replay_table
 from bench.runs import runs_table
 from bench.table import Table, quoted
 from offsets_tool.errors import OffsetsToolError
+from oracle.client import Oracle
 from spark.runtime.jars import cache
-from tests.oracle.client import Oracle
 
 README: Final = Path(__file__).resolve().parent.parent / "README.md"
 _USUAL: Final = 100

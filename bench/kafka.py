@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from bench.tally import Tally
+from oracle.client import Oracle
+from oracle.jars import KAFKA, NEWEST, kafka_jars
 from spark.runtime.java import java
-from tests.oracle.client import Oracle
-from tests.oracle.jars import KAFKA, NEWEST, kafka_jars
 
 _QUIET: Final = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
 _LINE: Final = re.compile(

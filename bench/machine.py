@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from oracle.jars import NEWEST
 from spark.runtime.java import java
-from tests.oracle.jars import NEWEST
 
 _DECISIVE: Final = ("sse4_2", "avx2", "avx512f", "sha_ni")
 _PACKAGES: Final = ("numba", "pyarrow", "kafka-python", "pyspark", "delta-spark", "deltalake")

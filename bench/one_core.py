@@ -12,7 +12,7 @@ from bench.pace import Entry, Timed, race, timed
 from bench.processes import measured
 from bench.table import Table, number, times
 from bench.tally import agreed
-from tests.oracle.client import Oracle
+from oracle.client import Oracle
 
 COMMITS = Input("commits")
 _FEWER = Input("commits", 0.1)

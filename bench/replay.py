@@ -23,8 +23,8 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.state import State
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import BatchRead
-from tests.oracle.client import Oracle
-from tests.oracle.jars import NEWEST
+from oracle.client import Oracle
+from oracle.jars import NEWEST
 
 _MIXES: Final = {
     "commits": "commits",

@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from tests.log.batches import record, v2
+from tests.log.encoded_batches import record, v2
 
 EDGES: Final = (
     -(2**63),

@@ -19,8 +19,8 @@ from typing import Self
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from oracle.jars import KAFKA, NEWEST, kafka_jars
 from spark.runtime.java import java
-from tests.oracle.jars import KAFKA, NEWEST, kafka_jars
 
 READY_WITHIN = 240.0
 STOPPED_WITHIN = 120.0

@@ -14,8 +14,8 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from oracle.client import Oracle
     from tests.broker import KRaftBroker
-    from tests.oracle.client import Oracle
 
 # Spark's JVMs live for minutes here and compile most of what they run once: the quick compiler takes half the CPU time.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -80,7 +80,7 @@ def session() -> Iterator["SparkSession"]:
 @pytest.fixture(scope="session")
 def oracle() -> Iterator["Oracle"]:
     """Kafka's own classes, of every release, in one JVM for the whole run."""
-    from tests.oracle.client import Oracle
+    from oracle.client import Oracle
 
     with Oracle() as started:
         yield started

@@ -9,8 +9,8 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.structs import OffsetAndMetadata
 
+from oracle.client import Oracle
 from tests.broker import OFFSETS_PARTITIONS, BrokerError, KRaftBroker
-from tests.oracle.client import Oracle
 
 pytestmark = [pytest.mark.broker, pytest.mark.java]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
+from tests.cases import FIXTURES
+
 MANIFESTS = sorted(FIXTURES.glob("corpora*/*/manifest.json"))
 BUDGET = 12 << 20
 HOME_OF_A_MACHINE = re.compile(rb"/(?:root|home|work|tmp|Users|var/lib)/[\w.]")

@@ -66,7 +66,7 @@ def cache() -> Path:
     """Where downloads live: $OFFSETS_TOOL_CACHE, else `.cache` in the project, else (an installed wheel) the user's cache."""
     if chosen := os.environ.get("OFFSETS_TOOL_CACHE"):
         return Path(chosen).absolute()
-    project = Path(__file__).resolve().parent.parent
+    project = Path(__file__).resolve().parents[2]
     if (project / "pyproject.toml").is_file():
         return project / ".cache"
     return Path.home() / ".cache" / "offsets-tool"

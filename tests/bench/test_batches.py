@@ -10,7 +10,7 @@ from bench.batches import CODECS, Batch, repeated, write_batches
 from bench.mixes import MIXES
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead
-from tests.oracle.client import Oracle
+from oracle.client import Oracle
 
 SIZE = 60_000
 SEGMENTS = [(mix, "none") for mix in MIXES] + [

@@ -13,7 +13,7 @@ from bench.pace import Entry, race
 from bench.processes import measured
 from bench.tally import Tally, Unequal, agreed
 from offsets_tool.errors import OffsetsToolError
-from tests.oracle.client import Oracle
+from oracle.client import Oracle
 
 
 def made(mix: str, folder: Path, codec: str = "none") -> Path:

@@ -7,8 +7,8 @@ import pytest
 from bench.mixes import MIXES
 from bench.replay import history, history_by_column, tallies
 from bench.tally import agreed
+from oracle.client import Oracle
 from tests.bench.test_readers import made
-from tests.oracle.client import Oracle
 
 
 @pytest.mark.java

@@ -12,8 +12,8 @@ from offsets_tool.cli.names_here import NamesHere
 from offsets_tool.cli.nearest import nearest
 from offsets_tool.placement import partition_for
 from tests.cases import FIXTURES
-from tests.replay.placed import in_order, write_log
 from tests.replay.story import commit, group_gone, group_metadata, txn_commit
+from tests.replay.story_segments import in_order, write_log
 
 CORPORA = FIXTURES / "corpora"
 MOMENTS = ("groups", "offsets", "lag", "expiry", "transactions", "describe")

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from tests.cases import FIXTURES
-from tests.replay.placed import in_order, write_log
 from tests.replay.story import commit, group_metadata
+from tests.replay.story_segments import in_order, write_log
 
 CLASSIC = FIXTURES / "corpora" / "4.3.1-classic" / "segments"
 TXN = FIXTURES / "corpora" / "4.3.1-txn" / "segments"

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from tests.cases import FIXTURES
-from tests.replay.placed import Placed, in_order, write_log
 from tests.replay.story import commit, group_gone, group_metadata, member
+from tests.replay.story_segments import Placed, in_order, write_log
 
 CORPORA = FIXTURES / "corpora"
 NEWGROUPS = CORPORA / "4.3.1-newgroups/segments"

@@ -14,9 +14,9 @@ from offsets_tool.cli import main
 from offsets_tool.cli.durations import duration_text, parse_duration
 from offsets_tool.errors import UsageError
 from tests.cases import FIXTURES
-from tests.replay.expiry_truth import Truth, corpora
-from tests.replay.placed import in_order, without_timestamps, write_log
+from tests.expiry.corpus_truth import Truth, corpora
 from tests.replay.story import abort_marker, commit, tombstone, txn_commit
+from tests.replay.story_segments import in_order, without_timestamps, write_log
 
 EXPIRY = FIXTURES / "corpora/2.8.2-expiry/segments"
 BROKERS = ("--retention", "1m", "--check-interval", "2s", "--kafka-version", "2.8.2")

@@ -13,8 +13,8 @@ from offsets_tool.cli import main
 from tests.broker import KRaftBroker
 from tests.cases import FIXTURES
 from tests.log.live.activity import GROUPS
-from tests.replay.placed import Placed, in_order, write_log
 from tests.replay.story import commit, group_gone, group_metadata, member
+from tests.replay.story_segments import Placed, in_order, write_log
 
 NEWGROUPS = FIXTURES / "corpora/4.3.1-newgroups/segments"
 FIELDS = "group kind state generation epoch assignment_epoch protocol_type protocol leader members log_partition log_offset"

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from offsets_tool.cli import main
 from offsets_tool.history.change_log import Happening, HappeningKind
 from tests.cases import FIXTURES
-from tests.replay.placed import in_order, segment, write_log
 from tests.replay.story import commit
+from tests.replay.story_segments import in_order, segment, write_log
 
 MIGRATED = FIXTURES / "corpora/4.3.1-kip848/segments"
 TRANSACTIONS = FIXTURES / "corpora/3.7.2-txn/segments"

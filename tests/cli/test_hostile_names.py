@@ -21,8 +21,8 @@ from click.testing import CliRunner, Result
 from offsets_tool.cli import main
 from offsets_tool.cli.texts import csv_text
 from offsets_tool.wire.text import decode_text, from_shown, shown, visible
-from tests.replay.placed import in_order, write_log
 from tests.replay.story import Told, commit, group_metadata, member, txn_commit
+from tests.replay.story_segments import in_order, write_log
 
 PARTS: Final = (
     *(

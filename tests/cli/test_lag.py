@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from offsets_tool.cli import main
 from tests.cases import FIXTURES
 from tests.lag.story import CREATED, STABLE
-from tests.replay.placed import in_order, write_log
 from tests.replay.story import commit
+from tests.replay.story_segments import in_order, write_log
 
 LAG = FIXTURES / "lag"
 SAID = json.loads((LAG / "said.json").read_text())

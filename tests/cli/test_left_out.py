@@ -17,14 +17,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from tests.log import batches
+from tests.log import encoded_batches
 from tests.log.samples import SMALL
 
 NAME = f"{0:020}.log"
 CONTENT = SMALL[0].read_bytes()
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
-    "zst": batches.zstd_frame,
+    "zst": encoded_batches.zstd_frame,
     "bz2": bz2.compress,
     "xz": lzma.compress,
     "lz4": lambda data: bytes(cramjam.lz4.compress(data)),

@@ -14,8 +14,8 @@ from offsets_tool.cli.event_json import time_text
 from offsets_tool.cli.moment_texts import Bound, Clock, Position, parse_bound, parse_time, parse_zone
 from offsets_tool.errors import UsageError
 from spark.cli import main as spark_main
-from tests.replay.placed import in_order, write_log
 from tests.replay.story import commit
+from tests.replay.story_segments import in_order, write_log
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 BERLIN = Clock(NOON, parse_zone("Europe/Berlin"))

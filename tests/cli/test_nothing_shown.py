@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from offsets_tool.cli import main
 from tests.cases import FIXTURES
-from tests.replay.placed import in_order, write_log
 from tests.replay.story import commit, group_metadata
+from tests.replay.story_segments import in_order, write_log
 
 LOG = FIXTURES / "corpora/2.4.1-mix/segments"
 NONE_OF = "nothing is shown: of what the other options leave, none is of --"

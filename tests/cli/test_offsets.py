@@ -11,8 +11,8 @@ from offsets_tool.cli import main
 from tests.broker import KRaftBroker
 from tests.cases import FIXTURES
 from tests.log.live.activity import GROUPS
-from tests.replay.placed import Placed, in_order, without_timestamps, write_log
 from tests.replay.story import commit, commit_marker, group_gone, group_metadata, tombstone, txn_commit
+from tests.replay.story_segments import Placed, in_order, without_timestamps, write_log
 
 TXN = FIXTURES / "corpora/3.9.2-txn/segments"
 

@@ -15,10 +15,10 @@ from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead
 from tests.cases import FIXTURES
 from tests.cli.test_offsets import commits, committed, invoke, rows
-from tests.log.batches import record, v2
-from tests.log.displaced import KEYS, VALUE
-from tests.replay.placed import Placed, archive_lines, segment, write_log
+from tests.log.displaced_batches import KEYS, VALUE
+from tests.log.encoded_batches import record, v2
 from tests.replay.story import commit
+from tests.replay.story_segments import Placed, archive_lines, segment, write_log
 
 
 def test_segments_follow_each_other_however_they_are_given(tmp_path: Path) -> None:

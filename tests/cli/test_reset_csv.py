@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.wire.text import shown, visible
+from oracle.client import Oracle
 from tests.cli.test_offsets import compacted, invoke
-from tests.oracle.client import Oracle
-from tests.replay.placed import in_order, write_log
 from tests.replay.story import commit, txn_commit
+from tests.replay.story_segments import in_order, write_log
 
 ODD = (
     "",

@@ -11,8 +11,8 @@ from offsets_tool.cli import main, text_lane
 from tests.cases import FIXTURES
 from tests.dialects.hostile import Hostile
 from tests.dialects.samples import COMMIT_KEY, commit
-from tests.log import batches
-from tests.log.batches import record, v2
+from tests.log import encoded_batches
+from tests.log.encoded_batches import record, v2
 
 CORPORA = FIXTURES / "corpora"
 CLASSIC, TXN = CORPORA / "4.3.1-classic" / "segments", CORPORA / "4.3.1-txn" / "segments"
@@ -66,7 +66,7 @@ def hostile_segment(folder: Path) -> Path:
     strange = [record(place, *pair) for place, pair in enumerate(Hostile(3).records(40))]
     wrong = bytearray(v2(60, commits))
     wrong[-1] ^= 1
-    good = v2(100, commits, codec=batches.GZIP)
+    good = v2(100, commits, codec=encoded_batches.GZIP)
     path = folder / "00000000000000000000.log"
     path.write_bytes(
         v2(0, commits) + v2(5, strange) + bytes(wrong) + v2(70, commits) + b"\7" * 99 + good + good[:70]

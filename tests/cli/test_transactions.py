@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from tests.cases import FIXTURES
-from tests.replay.placed import in_order, write_log
 from tests.replay.story import abort_marker, commit, commit_marker, txn_commit
+from tests.replay.story_segments import in_order, write_log
 
 TXN = FIXTURES / "corpora/3.9.2-txn"
 FIELDS = (

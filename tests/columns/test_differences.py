@@ -10,7 +10,7 @@ from offsets_tool.lag.lag import lag_at
 from offsets_tool.lag.samples import CommitAt, EndSample
 from offsets_tool.lag.time_lag import time_lag_at
 from offsets_tool.wire.longs import MAX_LONG, MIN_LONG, bounded, difference
-from tests.columns.fast.mutants import EDGES
+from tests.columns.mutants import EDGES
 
 PAIRS = [(one, other) for one in EDGES for other in EDGES]
 

@@ -33,10 +33,10 @@ from offsets_tool.rows import LogRecord
 from offsets_tool.wire.text import shown
 from tests import plain_rows
 from tests.absurd_times import write_absurd_times
-from tests.columns.test_history import parts, records_of, rows_of
-from tests.replay.deleted import Logs, moment_of, once_more
+from tests.columns.replay.test_history import parts, records_of, rows_of
+from tests.expiry.replayed_corpora import Logs, moment_of, once_more
+from tests.history.state_from_rows import PARTITIONS
 from tests.replay.random_logs import READERS, RandomLog, segment
-from tests.replay.rebuilt import PARTITIONS
 
 Records = dict[int, list[LogRecord]]
 DAY = 86_400_000

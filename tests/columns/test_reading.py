@@ -14,9 +14,9 @@ from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.names import Segment
 from offsets_tool.rows import Unreadable
-from tests.columns.fast.lanes import EVENTS, LOG, SEGMENTS
-from tests.log import batches
-from tests.log.displaced import KEYS, VALUE, displaced
+from tests.columns.lanes import EVENTS, LOG, SEGMENTS
+from tests.log import encoded_batches
+from tests.log.displaced_batches import KEYS, VALUE, displaced
 
 ORIGIN = Origin("c", "s", 3, 1)
 READERS = {fast: RowReader(fast=fast) for fast in (True, False)}
@@ -77,7 +77,7 @@ def test_displaced_batches(tmp_path_factory: pytest.TempPathFactory, seed: int, 
 def test_batches_that_go_back_behind_junk_are_counted_once_in_either_lane(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     ahead, back = (
-        [batches.v2(at, [batches.record(0, KEYS[0], VALUE)]) for at in range(*ends)]
+        [encoded_batches.v2(at, [encoded_batches.record(0, KEYS[0], VALUE)]) for at in range(*ends)]
         for ends in ((100, 105), (0, 5))
     )
     path.write_bytes(b"".join((*ahead, b"x" * 40, *back)))

@@ -12,8 +12,8 @@ from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, Unreadable
 from offsets_tool.survey import Survey
-from tests.columns.fast.lanes import SEGMENTS
-from tests.columns.fast.test_lane import batch
+from tests.columns.lane.test_chunks import batch
+from tests.columns.lanes import SEGMENTS
 from tests.dialects.hostile import Hostile
 
 

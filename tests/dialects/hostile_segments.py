@@ -4,14 +4,14 @@ from random import Random
 from typing import Final
 
 from tests.dialects.hostile import Record
-from tests.log import batches
+from tests.log import encoded_batches
 
 _HEADERS: Final = ((), (), ((b"h", b"x"), ("è".encode(), None)))
 _PRODUCERS: Final = ((-1, -1, -1), (-1, -1, 0), (7, 2, 2**31 - 2))
 _ATTRIBUTES: Final = (0, 0, 16, 8, 64)
 """None, transactional, log append time, delete horizon."""
-_MAGIC_1_CODECS: Final = (batches.GZIP, batches.SNAPPY)
-_CODECS: Final = (batches.NONE, batches.NONE, *_MAGIC_1_CODECS)
+_MAGIC_1_CODECS: Final = (encoded_batches.GZIP, encoded_batches.SNAPPY)
+_CODECS: Final = (encoded_batches.NONE, encoded_batches.NONE, *_MAGIC_1_CODECS)
 
 
 def segment(records: list[Record], random: Random, base_offset: int) -> bytes:
@@ -30,10 +30,10 @@ def segment(records: list[Record], random: Random, base_offset: int) -> bytes:
 
 def _batch(records: list[Record], random: Random, offset: int) -> bytes:
     body = [
-        batches.record(delta, key, value, delta - 1, headers=random.choice(_HEADERS))
+        encoded_batches.record(delta, key, value, delta - 1, headers=random.choice(_HEADERS))
         for delta, (key, value) in enumerate(records)
     ]
-    return batches.v2(
+    return encoded_batches.v2(
         offset,
         body,
         codec=random.choice(_CODECS),
@@ -44,7 +44,9 @@ def _batch(records: list[Record], random: Random, offset: int) -> bytes:
 
 def _messages(records: list[Record], random: Random, offset: int) -> bytes:
     magic = random.choice((0, 1))
-    return b"".join(batches.message(magic, offset + i, key, value) for i, (key, value) in enumerate(records))
+    return b"".join(
+        encoded_batches.message(magic, offset + i, key, value) for i, (key, value) in enumerate(records)
+    )
 
 
 def _wrapper(records: list[Record], random: Random, offset: int) -> bytes:
@@ -52,16 +54,20 @@ def _wrapper(records: list[Record], random: Random, offset: int) -> bytes:
     inner = _messages_from(0 if magic else offset, magic, records)
     append_time = magic and random.random() < 0.3
     codec = random.choice(_MAGIC_1_CODECS)
-    return batches.wrapper(magic, offset + len(records) - 1, inner, codec, attributes=8 if append_time else 0)
+    return encoded_batches.wrapper(
+        magic, offset + len(records) - 1, inner, codec, attributes=8 if append_time else 0
+    )
 
 
 def _messages_from(first: int, magic: int, records: list[Record]) -> bytes:
-    return b"".join(batches.message(magic, first + i, key, value) for i, (key, value) in enumerate(records))
+    return b"".join(
+        encoded_batches.message(magic, first + i, key, value) for i, (key, value) in enumerate(records)
+    )
 
 
 def _marker(random: Random, offset: int) -> bytes:
-    marker = batches.record(0, b"\0\0\0" + random.choice((b"\0", b"\1")), b"\0\0\0\0\0\x05")
-    return batches.v2(offset, [marker], attributes=48, producer=(7, 2, -1))
+    marker = encoded_batches.record(0, b"\0\0\0" + random.choice((b"\0", b"\1")), b"\0\0\0\0\0\x05")
+    return encoded_batches.v2(offset, [marker], attributes=48, producer=(7, 2, -1))
 
 
 def end(random: Random) -> bytes:
@@ -69,4 +75,4 @@ def end(random: Random) -> bytes:
     chance = random.random()
     if chance < 0.1:
         return bytes(random.choice((5, 17, 18, 40)))
-    return batches.v2(999)[: random.randrange(1, 60)] if chance < 0.2 else b""
+    return encoded_batches.v2(999)[: random.randrange(1, 60)] if chance < 0.2 else b""

@@ -27,7 +27,7 @@ from tests.lag.story import (
     STABLE,
     tell,
 )
-from tests.log.batches import record, v2
+from tests.log.encoded_batches import record, v2
 
 LAG = FIXTURES / "lag"
 SAID = json.loads((LAG / "said.json").read_text())

@@ -11,9 +11,9 @@ from offsets_tool.lag.rows import Held, LagRow, held_of, lag_at_commits, lag_on_
 from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample, committed_ends
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.wire.arrow import record_batch
+from tests.history.test_history import rows as history_of
 from tests.lag.logs import LATEST, Log, commits, ends_of, logs, some
 from tests.replay.story import commit, commit_marker, txn_commit
-from tests.replay.test_history import rows as history_of
 
 OF = OffsetOf("g", "t", 0)
 GROWING = ((100, 10), (200, 30))

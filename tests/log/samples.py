@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+from tests.cases import FIXTURES
+
 CORPORA = FIXTURES / "corpora"
 VECTORS = FIXTURES / "vectors" / "record_batches.jsonl"
 SEGMENTS = sorted(CORPORA.glob("*/segments/__consumer_offsets-*/*.log"))

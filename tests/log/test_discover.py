@@ -25,7 +25,7 @@ from offsets_tool.log.names import (
 )
 from offsets_tool.log.segment import read_segment
 from offsets_tool.log.topics import find_topics
-from tests.log import batches
+from tests.log import encoded_batches
 from tests.log.samples import CORPORA, FIXTURES, SMALL
 
 META = "#Fri Jan 01 00:00:00 UTC 2027\nversion=1\nnode.id=3\ncluster.id=c-1\ndirectory.id=d-1\n"
@@ -170,7 +170,7 @@ def test_a_tar_named_like_the_partition_with_the_files_at_its_root(broker: Path,
     with tarfile.open(tmp_path / "plain.tar", "w") as opened:
         for file in (broker / "__consumer_offsets-10").iterdir():
             opened.add(file, f"./{file.name}")
-    path.write_bytes(batches.zstd_frame((tmp_path / "plain.tar").read_bytes()))
+    path.write_bytes(encoded_batches.zstd_frame((tmp_path / "plain.tar").read_bytes()))
     segments = find_segments([path])
     assert [(s.log_partition, s.base_offset) for s in segments] == [(10, 0), (10, 57)]
     assert len(list(read_segment(segments[1]))) == len(list(read_segment(SMALL[1])))

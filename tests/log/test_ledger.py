@@ -7,7 +7,7 @@ import pytest
 from offsets_tool.log.ledger import Ledger, Outcome
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, Codec
-from tests.log import batches
+from tests.log import encoded_batches
 
 
 @pytest.fixture
@@ -15,10 +15,17 @@ def log(tmp_path: Path) -> Path:
     """Four batches: three records, none, one marker in a compressed batch, and one whose offset goes back."""
     path = tmp_path / "some.log"
     path.write_bytes(
-        batches.v2(0, [batches.record(number, timestamp_delta=-number) for number in range(3)])
-        + batches.v2(3, [], last_offset_delta=4)
-        + batches.v2(8, [batches.record(key=bytes(4), value=bytes(6))], codec=batches.GZIP, attributes=0x30)
-        + batches.v2(5)
+        encoded_batches.v2(
+            0, [encoded_batches.record(number, timestamp_delta=-number) for number in range(3)]
+        )
+        + encoded_batches.v2(3, [], last_offset_delta=4)
+        + encoded_batches.v2(
+            8,
+            [encoded_batches.record(key=bytes(4), value=bytes(6))],
+            codec=encoded_batches.GZIP,
+            attributes=0x30,
+        )
+        + encoded_batches.v2(5)
     )
     return path
 

@@ -21,7 +21,7 @@ from offsets_tool.log.ledger import Ledger, LedgerEntry, Outcome
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable, UnreadableKind
-from tests.log import batches
+from tests.log import encoded_batches
 from tests.log.samples import SEGMENTS, SMALL, Line, dumps
 
 Item = BatchRead | Unreadable
@@ -126,17 +126,20 @@ def test_no_real_segment_has_a_byte_or_record_without_its_place() -> None:
 
 def test_records_carry_their_source_and_partition(tmp_path: Path) -> None:
     path = tmp_path / "some.log"
-    path.write_bytes(batches.v2())
+    path.write_bytes(encoded_batches.v2())
     (item,) = read_segment(path, log_partition=7)
     assert isinstance(item, BatchRead)
     assert [(record.source, record.log_partition) for record in item.records] == [(path.as_posix(), 7)]
 
 
 def test_damage_in_the_middle_and_a_torn_tail_stand_in_the_ledger(tmp_path: Path) -> None:
-    sound, broken = batches.v2(0), bytearray(batches.v2(1, [batches.record(), batches.record(1)]))
+    sound, broken = (
+        encoded_batches.v2(0),
+        bytearray(encoded_batches.v2(1, [encoded_batches.record(), encoded_batches.record(1)])),
+    )
     broken[-1] ^= 1
     path = tmp_path / "some.log"
-    path.write_bytes(sound + broken + b"\xff" * 33 + batches.message(1, 3) + sound[:40])
+    path.write_bytes(sound + broken + b"\xff" * 33 + encoded_batches.message(1, 3) + sound[:40])
     items, entry = counted(path)
     assert [type(item) for item in items] == [BatchRead, Unreadable, BatchRead, Unreadable]
     assert [(bad.position, bad.size, bad.kind) for bad in entry.unreadable] == [
@@ -148,10 +151,10 @@ def test_damage_in_the_middle_and_a_torn_tail_stand_in_the_ledger(tmp_path: Path
 
 
 def test_a_batch_with_a_wrong_checksum_is_read_only_when_asked(tmp_path: Path) -> None:
-    broken = bytearray(batches.v2(1, [batches.record(), batches.record(1)]))
+    broken = bytearray(encoded_batches.v2(1, [encoded_batches.record(), encoded_batches.record(1)]))
     broken[-2] ^= 1
     path = tmp_path / "some.log"
-    path.write_bytes(batches.v2(0) + broken + batches.v2(3))
+    path.write_bytes(encoded_batches.v2(0) + broken + encoded_batches.v2(3))
     items, entry = counted(path)
     assert [len(item.records) for item in items if isinstance(item, BatchRead)] == [1, 0, 1]
     assert [bad.kind for bad in entry.unreadable] == [UnreadableKind.CRC]
@@ -183,7 +186,7 @@ def test_a_range_has_no_hash_of_the_file() -> None:
 
 
 def zstd(data: bytes) -> bytes:
-    return batches.zstd_frame(data[:100]) + batches.zstd_frame(data[100:])
+    return encoded_batches.zstd_frame(data[:100]) + encoded_batches.zstd_frame(data[100:])
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [("gz", gzip.compress), ("zst", zstd)])
@@ -288,7 +291,7 @@ print(records, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 def test_memory_stays_flat_over_a_gigabyte(tmp_path: Path, packing: str) -> None:
     path = tmp_path / f"some.log{packing}"
     open_file = gzip.open if packing else Path.open
-    batch = batches.v2(0, [batches.record(value=bytes(range(256)) * 400)])
+    batch = encoded_batches.v2(0, [encoded_batches.record(value=bytes(range(256)) * 400)])
     piece = batch * 100
     with open_file(path, "wb") as file:
         for _ in range((1 << 30) // len(piece)):

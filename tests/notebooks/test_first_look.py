@@ -9,9 +9,10 @@ import nbformat
 import pytest
 
 from tests.notebooks.execute import NOTEBOOKS, execute, outputs
+from tests.cases import FIXTURES
 
 NAME = "01_first_look.ipynb"
-CORPORA = Path(__file__).parent.parent.parent / "fixtures" / "corpora"
+CORPORA = FIXTURES / "corpora"
 REPLICAS = CORPORA.parent / "corpora-replicated" / "4.1.2-replicas"
 FACTS = """{
     "summary": {k: v for k, v in _["evidence"].items() if isinstance(v, (int, str)) and not isinstance(v, bool)},

@@ -12,12 +12,12 @@ import pytest
 
 from offsets_tool.events import Key, Value, encode_key, encode_value
 from offsets_tool.records import RECORD_TYPES, consumer, offsets
-from tests.oracle.client import Batch, Marker, Oracle, Record
-from tests.oracle.loaded import Assigned, LoadedGroup, LoadedState
+from oracle.client import Batch, Marker, Oracle, Record
+from oracle.loaded import Assigned, LoadedGroup, LoadedState
+from tests.cases import FIXTURES
 
 pytestmark = pytest.mark.java
 
-FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 PASSING_STATES = ("PreparingRebalance", "CompletingRebalance", "Dead")
 """Never in a log."""
 

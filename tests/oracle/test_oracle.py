@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.oracle.client import Batch, Consumed, Marker, Oracle, Record
-from tests.oracle.declarations import declarations
-from tests.oracle.jvm import OracleError
+from oracle.client import Batch, Consumed, Marker, Oracle, Record
+from oracle.declarations import declarations
+from oracle.jvm import OracleError
+from tests.cases import FIXTURES
 
 pytestmark = pytest.mark.java
 
-FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 COMMIT_KEY = bytes.fromhex("0001000867726f75702d69640003666f6f00000001")
 COMMIT_VALUE = bytes.fromhex("000300000000000000640000000a00086d6574616461746100000000000004d2")
 JAVA_FORMATTERS = "org.apache.kafka.tools.consumer."

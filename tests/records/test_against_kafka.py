@@ -20,7 +20,7 @@ from tests.dialects.hostile import Hostile
 from tests.records.test_cases import key_bytes
 
 if TYPE_CHECKING:
-    from tests.oracle.client import Oracle, Read
+    from oracle.client import Oracle, Read
 
 pytestmark = pytest.mark.java
 

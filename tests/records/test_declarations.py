@@ -8,7 +8,7 @@ import pytest
 from offsets_tool.records import RECORD_TYPES, embedded
 from offsets_tool.wire.json import camel, release_of
 from offsets_tool.wire.schema import OPEN_END, ZERO_UUID, FieldSpec, Shape, Versions, schema_of
-from tests.oracle.declarations import declarations
+from oracle.declarations import declarations
 
 RELEASES = ("3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from offsets_tool.replay.rules import Rules
-from tests.oracle.loaded import Assigned, LoadedGroup, LoadedMember, LoadedOffset, LoadedState
+from oracle.loaded import Assigned, LoadedGroup, LoadedMember, LoadedOffset, LoadedState
 from tests.replay.story import At, Picture, believed
 
 _FIRST_JOIN = "classic Empty 0 -/-"

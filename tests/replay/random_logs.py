@@ -8,10 +8,10 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.records import offsets
-from tests.log import batches
-from tests.replay.kinds import ConsumerLife, ShareLife, StreamsLife
-from tests.replay.lives import ClassicLife, Life, Member
-from tests.replay.writes import PARTITIONS, TOPICS, Write, write
+from tests.log import encoded_batches
+from tests.replay.appended_records import PARTITIONS, TOPICS, Write, write
+from tests.replay.group_lifecycles import ClassicLife, Life, Member
+from tests.replay.group_values import ConsumerLife, ShareLife, StreamsLife
 
 PRODUCERS: Final = (7, 8, 9)
 GROUPS: Final = ("g", "h", "billing", "", "käse")
@@ -196,9 +196,10 @@ def segment(placed: list[Placed]) -> bytes:
 
 def _batch(placed: Placed) -> bytes:
     records = [
-        batches.record(offset - placed.base_offset, key, value) for offset, key, value in placed.records
+        encoded_batches.record(offset - placed.base_offset, key, value)
+        for offset, key, value in placed.records
     ]
-    return batches.v2(
+    return encoded_batches.v2(
         placed.base_offset,
         records,
         attributes=placed.attributes,

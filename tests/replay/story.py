@@ -20,7 +20,7 @@ from offsets_tool.replay.changes import Subject
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import BatchRead
 from offsets_tool.wire.schema import ZERO_UUID
-from tests.log.batches import record, v2
+from tests.log.encoded_batches import record, v2
 
 COMMITTED_AT: Final = 1_700_000_000_000
 LOG_PARTITION: Final = 7

@@ -16,11 +16,12 @@ from offsets_tool.replay.changes import Change, ChangeKind
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import BatchRead
+from oracle.client import Oracle
+from oracle.jars import DEEP_ALONE
+from oracle.loaded import LoadedState
 from tests.conftest import DEEP
-from tests.oracle.client import Oracle
-from tests.oracle.jars import DEEP_ALONE
-from tests.oracle.loaded import LoadedState
-from tests.replay.cleaned import cleaned
+from tests.expiry.log_cleaner import cleaned
+from tests.replay.comparable_states import Sight, common, of_kafka, of_ours
 from tests.replay.random_logs import (
     READERS,
     Placed,
@@ -30,7 +31,6 @@ from tests.replay.random_logs import (
     ends,
     segment,
 )
-from tests.replay.sights import Sight, common, of_kafka, of_ours
 
 pytestmark = pytest.mark.java
 

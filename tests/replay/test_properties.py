@@ -24,10 +24,17 @@ from offsets_tool.rows import LogRecord
 from tests import plain_rows
 from tests.cases import CASES
 from tests.dialects.hostile import Hostile
+from tests.history.state_from_rows import (
+    PARTITIONS,
+    changes_of,
+    events_of,
+    facts_of_rows,
+    facts_of_state,
+    folded,
+)
+from tests.replay.hostile_sequences import GROUPS, PRODUCERS, logs
 from tests.replay.random_logs import PRODUCERS as EVERY_PRODUCER
 from tests.replay.random_logs import READERS, RandomLog, segment
-from tests.replay.rebuilt import PARTITIONS, changes_of, events_of, facts_of_rows, facts_of_state, folded
-from tests.replay.sequences import GROUPS, PRODUCERS, logs
 
 RULES = st.sampled_from((Rules.CLASSIC, Rules.NEW, None))
 CORPORA = sorted({path.parts[-3] for path in PARTITIONS})

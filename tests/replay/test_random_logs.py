@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from tests.oracle.client import Oracle
-from tests.oracle.jars import DEEP_ALONE
-from tests.replay.cleaned import cleaned
+from oracle.client import Oracle
+from oracle.jars import DEEP_ALONE
+from tests.expiry.log_cleaner import cleaned
 from tests.replay.random_logs import READERS, RandomLog, batch_ends, ends, segment
 
 

@@ -9,7 +9,7 @@ from offsets_tool.events import Event
 from offsets_tool.replay.changes import ChangeKind
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
-from tests.oracle.client import Oracle
+from oracle.client import Oracle
 from tests.replay.kafka_picture import kafka_picture, tellable
 from tests.replay.picture import picture
 from tests.replay.stories import STORIES

@@ -15,10 +15,10 @@ from offsets_tool.replay.topic_candidates import TopicCandidates, derive_names
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.json import parse_uuid, uuid_text
-from tests.replay.placed import in_order, segment, write_log
-from tests.replay.rebuilt import PARTITIONS, events_of
+from tests.history.state_from_rows import PARTITIONS, events_of
 from tests.replay.story import Told, commit, gone, told
-from tests.replay.test_topics import owning_orders
+from tests.replay.story_segments import in_order, segment, write_log
+from tests.replay.test_topic_names import owning_orders
 
 A, B, C = (UUID(int=number << 100) for number in (1, 2, 3))
 MEMBER, GROUP = {"group_id": "g", "member_id": "m"}, {"group_id": "g"}

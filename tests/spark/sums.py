@@ -14,9 +14,9 @@ import pyarrow.dataset as ds
 from offsets_tool.expiry.rows import expiry_row
 from offsets_tool.log.archive.delta import delta_dataset
 from tests import plain_rows
+from tests.spark.derived.test_expiry import said
+from tests.spark.derived.test_lag import plain
 from tests.spark.histories import TABLES, told
-from tests.spark.test_expiry import said
-from tests.spark.test_lag import plain
 
 RECORDS = ("log", "events")
 

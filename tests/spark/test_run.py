@@ -16,10 +16,10 @@ from spark.run import run
 from spark.views.views import open_lake
 from tests.absurd_times import write_absurd_times
 from tests.lag.test_data_log import LAG, SAID
-from tests.spark.derived import Job, kill
+from tests.spark.derived.test_lag import count
+from tests.spark.derived.two_clusters import Job, kill
 from tests.spark.histories import histories, plain_histories, rows
 from tests.spark.lakes import CORPORA
-from tests.spark.test_lag import count
 
 pytestmark = pytest.mark.spark
 

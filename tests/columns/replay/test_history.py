@@ -1,0 +1,265 @@
+"""Histories by rows are histories record by record, wherever rows are cut and wherever replay is left and gone on with."""
+
+import io
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.batches import write_batches
+from bench.mixes import MIXES
+from offsets_tool.checkpoint import read_signs
+from offsets_tool.columns.decode import decode_batches, log_batches
+from offsets_tool.columns.replay.history import HistoryReplay, HistoryRows, Left, Start, replay_batches
+from offsets_tool.columns.replay.history_events import COLUMNS
+from offsets_tool.columns.replay.state import with_raw
+from offsets_tool.events import Key, Value, decode, encode_key, encode_value
+from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.removal_log import LossHistory
+from offsets_tool.expiry.removal_rows import RemovalRow
+from offsets_tool.history.history import History
+from offsets_tool.history.rows import HistoryRow
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import LogRecord
+from offsets_tool.wire.text import shown
+from tests import plain_rows
+from tests.cases import COMMIT_KEY, commit
+from tests.columns.replay.test_state import live_segments
+from tests.history.state_from_rows import PARTITIONS
+from tests.replay.hostile_sequences import Writing, logs, written
+from tests.replay.random_logs import READERS, RandomLog, segment
+from tests.test_checkpoint import RULES
+
+RAW = ("magic", "key", "value")
+LASTING = [HistoryRows._fields.index(name) for name in ("offsets", "groups", "members", "removals")]
+OF_COMMITS = [name for name in COLUMNS[COLUMNS.index("record_type") :] if name not in RAW]
+
+
+def rows_of(records: Iterable[LogRecord]) -> pa.RecordBatch:
+    """Records as rows: raw bytes only of what is no commit that reads without a problem."""
+    log = list(log_batches(records, cluster="", source="s", run=1))
+    batches = [with_raw(*both) for both in zip(log, decode_batches(log), strict=True)]
+    rows = pa.Table.from_batches(batches).combine_chunks()
+    is_commit = pc.and_(rows["topic"].is_valid(), rows["problem"].is_null())
+    columns = {name: rows[name] for name in COLUMNS}
+    for names, theirs in ((RAW, pc.invert(is_commit)), (OF_COMMITS, is_commit)):
+        for name in names:
+            columns[name] = pc.if_else(theirs, columns[name], pa.scalar(None, columns[name].type))
+    return pa.table(columns).combine_chunks().to_batches()[0]
+
+
+def parts(rows: pa.RecordBatch, cuts: Iterable[int]) -> list[pa.RecordBatch]:
+    places = sorted({0, *(cut for cut in cuts if 0 < cut < rows.num_rows), rows.num_rows})
+    return [rows.slice(start, end - start) for start, end in pairwise(places)]
+
+
+def told(found: Sequence[HistoryRows]) -> list[list[dict[str, Any]]]:
+    """All rows of each history, in an order that does not depend on when they were told."""
+    return [
+        sorted((row for each in found for row in each[kind].to_pylist()), key=repr)
+        for kind in range(len(HistoryRows._fields))
+    ]
+
+
+def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) -> list[list[dict[str, Any]]]:
+    """One at a time."""
+    coordinator, history = Coordinator(partition, rules), History()
+    rows, losses = list[HistoryRow | RemovalRow](), LossHistory(partition)
+    for event in map(decode, records):
+        history.see_record(event.record.log_offset)
+        changes = coordinator.replay(event)
+        losses.fold(event, changes)
+        rows += [row for change in changes for row in history.fold(change)]
+    rows += [*history.flush(), *history.open_rows(), *losses.held()]
+    kinds = ("OffsetHistoryRow", "GroupHistoryRow", "MemberHistoryRow", "AnomalyRow", "RemovalRow")
+    plain = [[_plain(row) for row in rows if type(row).__name__ == kind] for kind in kinds]
+    return [sorted(some, key=repr) for some in plain]
+
+
+def _plain(row: HistoryRow | RemovalRow) -> dict[str, Any]:
+    return {name: _value(value) for name, value in row._asdict().items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [shown(str(part)) for part in value]
+    return shown(str(value)) if isinstance(value, str) else value
+
+
+def in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None, partition: int) -> list[HistoryRows]:
+    """Each batch by a replay of its own that goes on where the one before was left."""
+    found, left = list[HistoryRows](), None
+    for rows in batches:
+        replay = HistoryReplay(Start(partition, {}, rules, left.checkpoint if left else None))
+        found.append(replay.replay(rows))
+        left = replay.leave()
+        assert settles(found[-1], left)
+    assert left is not None
+    return [*found, left.rows]
+
+
+def signs_of(records: Iterable[LogRecord]) -> LogSigns:
+    """One at a time."""
+    signs = LogSigns()
+    for event in map(decode, records):
+        signs.see_offsets(event.record.log_offset, event.record.log_offset, None)
+        signs.see(event)
+    return signs
+
+
+def signs_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -> LogSigns | None:
+    """As a later reader has them of the last checkpoint alone."""
+    checkpoint = None
+    for rows in batches:
+        replay = HistoryReplay(Start(0, {}, rules, checkpoint))
+        replay.replay(rows)
+        checkpoint = replay.leave().checkpoint
+    return read_signs(io.BytesIO(checkpoint or b""), "checkpoint")
+
+
+def settles(ended: HistoryRows, left: Left) -> bool:
+    """What was told for good had ended before, what holds or may be told otherwise had not."""
+    firm = [row["to_offset"] for kind in LASTING for row in ended[kind].to_pylist()]
+    loose = [row["to_offset"] for kind in LASTING for row in left.rows[kind].to_pylist()]
+    return all(end < left.settled for end in firm) and all(
+        end is None or end >= left.settled for end in loose
+    )
+
+
+@given(logs(), st.sampled_from(RULES), st.lists(st.integers(1, 60), max_size=4))
+def test_any_log_however_it_is_cut(log: list[LogRecord], rules: Rules | None, cuts: list[int]) -> None:
+    if not log:
+        return
+    batches = parts(rows_of(log), cuts)
+    assert told(list(replay_batches(Start(0, {}, rules), batches))) == expected(log, rules, 0)
+    assert told(in_turns(batches, rules, 0)) == expected(log, rules, 0)
+    assert signs_in_turns(batches, rules) == signs_of(log)
+
+
+def commits(*values: Value) -> list[LogRecord]:
+    """Of one offset, each in a batch of its own: by column, all but the first."""
+    key = encode_key(Key(RECORD_TYPES[COMMIT_KEY_TYPE], COMMIT_KEY))
+    return [
+        written(OWN_BATCH, number, number, 5, key, encode_value(value), is_control=False)
+        for number, value in enumerate(values)
+    ]
+
+
+def test_a_retention_that_leaves_a_long_is_counted_alike() -> None:
+    """As the broker's own sum did: the time from commit to expiry comes back."""
+    values = list[Value]()
+    for retention in (DAY, LONGEST, LONGEST, DAY):
+        expires = 1_700_000_000_000 + retention
+        expires -= (expires > LONGEST) * 2 * (LONGEST + 1)
+        values.append(Value(1, "", commit(1, expire_timestamp=expires)))
+    log = commits(*values, *values[::-1])
+    signs = signs_of(log)
+    assert signs.lasting == {DAY: 4, LONGEST: 4}
+    assert signs_in_turns([rows_of(log)], None) == signs
+
+
+def test_differences_beyond_64_bits_are_bounded_alike() -> None:
+    """One at a time, by column, and where a column goes on from what was held."""
+    edges = (LONGEST, -LONGEST - 1, 0, -LONGEST - 1, LONGEST, LONGEST, -1, LONGEST, -2, -LONGEST - 1, 1)
+    log = commits(*(Value(3, "", commit(3, offset=edge)) for edge in edges))
+    deltas = {row["delta"] for row in expected(log, None, 0)[0]}
+    assert {LONGEST, -LONGEST - 1} <= deltas
+    for cuts in ([], [1], [4, 5], [2, 9]):
+        batches = parts(rows_of(log), cuts)
+        assert told(list(replay_batches(Start(0, {}, None), batches))) == expected(log, None, 0)
+        assert told(in_turns(batches, None, 0)) == expected(log, None, 0)
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_commit_proves_the_new_coordinator_by_whichever_rules(rules: Rules | None, is_new: bool) -> None:
+    last = Value(4, "", commit(4)) if is_new else Value(3, "", commit(3))
+    signs = signs_in_turns([rows_of(commits(Value(3, "", commit(3)), last))], rules)
+    assert signs is not None and signs.is_new == is_new
+
+
+COMMIT_KEY_TYPE = 1
+DAY, LONGEST = 86_400_000, (1 << 63) - 1
+OWN_BATCH = Writing(producer=-1, is_transactional=False, has_batch=True, sequence=-1)
+
+
+def records_of(partition: Path) -> list[LogRecord]:
+    return list(plain_rows.records(Path(live.path) for live in live_segments(partition)))
+
+
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda path: "/".join(path.parts[-3::2]))
+def test_real_logs(partition: Path) -> None:
+    number = int(partition.name.rpartition("-")[2])
+    records = records_of(partition)
+    if not records:
+        return
+    rows = rows_of(records)
+    many = rows.num_rows
+    for rules in (None, Rules.NEW):
+        assert signs_in_turns(parts(rows, [many // 3, many - 1]), rules) == signs_of(records)
+    assert told(in_turns(parts(rows, [many // 5, many // 2, many - 3]), None, number)) == expected(
+        records, None, number
+    )
+
+
+def test_ids_without_a_name_are_told() -> None:
+    found = [path for path in PARTITIONS if path.parts[-3] == "4.3.1-newgroups"]
+    unnamed: set[str] = set()
+    for partition in found:
+        replay = HistoryReplay(Start(0))
+        replay.replay(rows_of(records_of(partition)))
+        unnamed |= set(replay.leave().unnamed)
+    assert unnamed
+    names = {topic_id: f"named {number}" for number, topic_id in enumerate(sorted(unnamed))}
+    for partition in found:
+        replay = HistoryReplay(Start(0, names))
+        replay.replay(rows_of(records_of(partition)))
+        assert replay.leave().unnamed == ()
+
+
+def test_what_was_learnt_of_the_rules_holds_from_the_checkpoint_on() -> None:
+    left = HistoryReplay(Start(0)).leave()
+    assert (left.rules, left.position, left.settled) == (Rules.CLASSIC, 0, 0)
+    assert HistoryReplay(Start(0, {}, Rules.NEW, left.checkpoint)).leave().rules == Rules.NEW
+
+
+def generated(mix: str, size: int, folder: Path) -> list[LogRecord]:
+    """The records of a log as it is made for measuring."""
+    path = folder / "__consumer_offsets-3" / f"{0:020d}.log"
+    path.parent.mkdir()
+    path.write_bytes(write_batches(MIXES[mix](Random(7)), size))
+    return list(plain_rows.records([path]))
+
+
+@pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("size", [1 << 20, pytest.param(16 << 20, marks=pytest.mark.deep)])
+def test_large_logs(mix: str, size: int, tmp_path: Path) -> None:
+    """Runs of commits between records of all kinds, in batches as Spark cuts them."""
+    records = generated(mix, size, tmp_path)
+    rows = rows_of(records)
+    cuts = parts(rows, range(0, rows.num_rows, 10_000))
+    assert told(list(replay_batches(Start(3), cuts))) == expected(records, None, 3)
+
+
+@pytest.mark.parametrize("release", READERS)
+@pytest.mark.parametrize("seed", range(4))
+def test_random_logs_in_order_and_in_disorder(release: str, seed: int, tmp_path: Path) -> None:
+    log = RandomLog(seed, READERS[release], disorder=0.1 * (seed % 2)).grow(250)
+    path = tmp_path / "__consumer_offsets-3" / f"{0:020d}.log"
+    path.parent.mkdir()
+    path.write_bytes(segment(log.placed))
+    records = list(plain_rows.records([path]))
+    rows = rows_of(records)
+    for rules in RULES:
+        wanted = expected(records, rules, 3)
+        assert told(list(replay_batches(Start(3, {}, rules), [rows]))) == wanted
+        assert told(in_turns(parts(rows, range(0, rows.num_rows, 97)), rules, 3)) == wanted

@@ -1,0 +1,70 @@
+"""A moment by rows is the moment event by event: state, cut, proof, what was learnt; wherever it lies among the rows."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.columns.replay.snapshot import replay_rows
+from offsets_tool.events import decode
+from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.topic_candidates import derive_names
+from offsets_tool.replay.topic_names import TopicNames
+from offsets_tool.rows import LogRecord
+from tests import plain_rows
+from tests.columns.replay.test_state import PARTITIONS, cut, live_segments, read_rows, rows_of
+from tests.replay.hostile_sequences import logs
+from tests.test_checkpoint import RULES, facts
+
+
+def seen(moment: Moment) -> list[dict[str, Any]]:
+    """All that a moment knows, partition by partition."""
+    known = []
+    for partition in moment:
+        told = {
+            name: getattr(partition, name) for name in ("begins", "proved_classic", "proved_later", "end")
+        }
+        coordinator = facts(partition.coordinator) | {"subjects": partition.state}
+        proof = {name: value for name, value in vars(partition.proof).items() if name != "keys"}
+        keys = partition.proof.keys - {None}
+        known.append(told | coordinator | proof | vars(partition.cut) | {"keys": keys})
+    names = moment.names
+    derived = derive_names(names.candidates.snapshots(), names._names)
+    return [*known, {"names": names._names, "derived": derived, "again": moment.to_replay_again()}]
+
+
+def both(log: list[LogRecord], as_of: AsOf, rules: Rules | None) -> tuple[Moment, Moment]:
+    by_events, by_rows = Moment(as_of, TopicNames(), rules), Moment(as_of, TopicNames(), rules)
+    by_events.replay(0, map(decode, log), begins=3)
+    return by_events, by_rows
+
+
+MOMENTS = st.one_of(
+    st.just(AsOf()),
+    st.integers(0, 60).map(lambda end: AsOf(ends={0: end})),
+    st.just(AsOf(ends={1: 5})),
+    st.integers(1_699_999_999_800, 1_700_000_001_000).map(lambda time: AsOf(time=time)),
+)
+
+
+@given(logs(), MOMENTS, st.sampled_from(RULES), st.lists(st.integers(1, 20), min_size=1, max_size=4))
+def test_any_log_at_any_moment(
+    log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]
+) -> None:
+    by_events, by_rows = both(log, as_of, rules)
+    replay_rows(by_rows, 0, cut(rows_of(log), sizes), begins=3)
+    assert seen(by_rows) == seen(by_events)
+
+
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda path: "/".join(path.parts[-3::2]))
+def test_real_logs(partition: Path) -> None:
+    log = list(plain_rows.records([Path(segment.path) for segment in live_segments(partition)]))
+    middle = log[len(log) // 2]
+    for as_of in (AsOf(), AsOf(ends={0: middle.log_offset}), AsOf(time=middle.timestamp)):
+        by_events, by_rows = both(log, as_of, None)
+        replay_rows(by_rows, 0, read_rows(partition, fast=True), begins=3)
+        assert seen(by_rows) == seen(by_events)

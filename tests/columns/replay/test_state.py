@@ -1,0 +1,162 @@
+"""Replay by column is replay one at a time: the same state, the same changes by what is no plain commit, however rows are cut."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.columns.decode import decode_batches, log_batches
+from offsets_tool.columns.origin import Origin
+from offsets_tool.columns.reading import RowReader, RowsRead
+from offsets_tool.columns.replay.state import COLUMNS, ColumnCoordinator, with_raw
+from offsets_tool.events import Key, Value, decode, encode_key, encode_value
+from offsets_tool.log.discover import find_segments
+from offsets_tool.log.names import Segment, SegmentKind
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.replay.changes import Change, ChangeKind
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import LogRecord
+from tests import plain_rows
+from tests.cases import CASES, FIXTURES
+from tests.replay.hostile_sequences import Writing, logs, written
+from tests.replay.random_logs import READERS, RandomLog, segment
+from tests.test_checkpoint import RULES, facts
+
+PARTITIONS = sorted((FIXTURES / "corpora").glob("*/segments/__consumer_offsets-*"))
+
+
+def rows_of(records: Iterable[LogRecord]) -> list[pa.RecordBatch]:
+    """Records as rows, texts without dictionaries, as Spark hands them over."""
+    log = list(log_batches(records, cluster="", source="s", run=1))
+    return [with_raw(*both).select(COLUMNS) for both in zip(log, decode_batches(log), strict=True)]
+
+
+def live_segments(partition: Path) -> list[Segment]:
+    """Those that Kafka has not set aside: no offset is there twice."""
+    return [found for found in find_segments([partition.resolve()]) if found.kind is SegmentKind.LOG]
+
+
+def read_rows(partition: Path, *, fast: bool) -> Iterator[pa.RecordBatch]:
+    """A partition's segments as RowReader gives them, texts in dictionaries where the lane reads."""
+    reader = RowReader(fast=fast)
+    for live in live_segments(partition):
+        for item in reader.read(live, Origin("", "s", live.log_partition, 1)):
+            if isinstance(item, RowsRead) and item.log is not None and item.events is not None:
+                yield with_raw(item.log, item.events)
+
+
+def cut(batches: Iterable[pa.RecordBatch], sizes: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of these sizes, again and again."""
+    number = 0
+    for batch in batches:
+        at = 0
+        while at < batch.num_rows:
+            size = sizes[number % len(sizes)]
+            yield batch.slice(at, size)
+            at, number = at + size, number + 1
+
+
+def one_at_a_time(
+    records: Iterable[LogRecord], rules: Rules | None
+) -> tuple[Coordinator, dict[int, tuple[Change, ...]]]:
+    coordinator = Coordinator(0, rules)
+    return coordinator, {record.log_offset: coordinator.replay(decode(record)) for record in records}
+
+
+def assert_equal(ours: Coordinator, expected: Coordinator) -> None:
+    """But for the order in which what is held was first seen."""
+    assert ours.state == expected.state
+    assert facts(ours) | {"subjects": None} == facts(expected) | {"subjects": None}
+
+
+def check_state_only(expected: Coordinator, batches: Iterable[pa.RecordBatch], rules: Rules | None) -> int:
+    """How many events had to be replayed one at a time."""
+    columns = ColumnCoordinator(Coordinator(0, rules), state_only=True)
+    events = sum(len(columns.replay(batch)) for batch in batches)
+    assert_equal(columns.settle(), expected)
+    return events
+
+
+def check(records: list[LogRecord], batches: Iterable[pa.RecordBatch], rules: Rules | None) -> int:
+    """How many of the records were replayed by column."""
+    expected, changes = one_at_a_time(records, rules)
+    batches = list(batches)
+    check_state_only(expected, batches, rules)
+    columns = ColumnCoordinator(Coordinator(0, rules))
+    for batch in batches:
+        for event, did in columns.replay(batch):
+            assert did == changes.pop(event.record.log_offset)
+    settled = columns.settle()
+    assert_equal(settled, expected)
+    assert all(change.kind is ChangeKind.SET for did in changes.values() for change in did)
+    return len(changes)
+
+
+@given(logs(), st.sampled_from(RULES), st.lists(st.integers(1, 20), min_size=1, max_size=4))
+def test_any_log_in_any_cut(log: list[LogRecord], rules: Rules | None, sizes: list[int]) -> None:
+    check(log, cut(rows_of(log), sizes), rules)
+
+
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda path: "/".join(path.parts[-3::2]))
+def test_real_logs(partition: Path) -> None:
+    records = list(plain_rows.records([Path(live.path) for live in live_segments(partition)]))
+    for fast in (True, False):
+        rows = list(read_rows(partition, fast=fast))
+        for rules in RULES:
+            check(records, cut(rows, [1 << 20] if fast else [7, 1, 100]), rules)
+            check(records, cut(rows, [50]), rules)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("release", ["2.8.2", "3.9.2", "4.3.1"])
+def test_lives_of_groups(release: str, seed: int, tmp_path: Path) -> None:
+    log = RandomLog(seed, READERS[release], disorder=0.1 * (seed % 2)).grow(250)
+    path = tmp_path / "__consumer_offsets-0" / "00000000000000000000.log"
+    path.parent.mkdir()
+    path.write_bytes(segment(log.placed))
+    records, rows = list(plain_rows.records([path])), list(read_rows(path.parent, fast=True))
+    for rules in RULES:
+        check(records, cut(rows, [1 << 20]), rules)
+        assert check(records, cut(rows, [17, 40]), rules) > 20
+
+
+def generations(*numbers: int, sequence: int = -1) -> list[LogRecord]:
+    """A classic group's record for each generation, and a commit of the group after each."""
+    of_group, of_offset = (case for case in CASES if case.name in ("group_v3", "commit_v3"))
+    if of_group.type != 2:
+        of_group, of_offset = of_offset, of_group
+    records = []
+    for number in numbers:
+        value = encode_value(Value(3, "0.9", replace(of_group.value, generation=number)))
+        for case, data, first in (
+            (of_group, value, sequence),
+            (of_offset, bytes.fromhex(of_offset.value_hex or ""), -1),
+        ):
+            key, at = encode_key(Key(RECORD_TYPES[case.type], case.key)), len(records)
+            records.append(
+                written(Writing(-1, False, True, first), at, at, 1_700_000_000_000, key, data, False)
+            )
+    return records
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_of_generations_in_a_row_the_state_needs_the_last(rules: Rules | None) -> None:
+    log = generations(3, 4, 2, 5)
+    expected, _ = one_at_a_time(log, rules)
+    assert check_state_only(expected, rows_of(log), rules) == 1
+    assert check_state_only(expected, cut(rows_of(log), [5]), rules) == 2
+
+
+@pytest.mark.parametrize(
+    "log", [generations(3, 4, sequence=0), generations(3, 4) + generations(0, sequence=7)[:1]]
+)
+def test_what_proves_the_new_coordinator_is_seen_where_it_stands(log: list[LogRecord]) -> None:
+    log = [replace(record, log_offset=at) for at, record in enumerate(log)]
+    expected, _ = one_at_a_time(log, None)
+    assert expected.proved_at is not None
+    check_state_only(expected, rows_of(log), None)

@@ -1,0 +1,108 @@
+"""Corpora, and stories told with times, replayed as the command line does it: to a moment, and once more. For tests of expiry."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.events import Event, decode
+from offsets_tool.expiry.causes import Cause, Confidence, Deletion, Known
+from offsets_tool.expiry.forecast import all_losses
+from offsets_tool.expiry.forecast import explained as why
+from offsets_tool.expiry.policy import Signs
+from offsets_tool.expiry.rules import Policy
+from offsets_tool.replay.changes import Change
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.topic_names import TopicNames
+from tests import plain_rows
+from tests.expiry.corpus_truth import Truth
+from tests.history.state_from_rows import events_of
+from tests.replay import story
+from tests.replay.story import Told
+from tests.replay.story_segments import Placed, segment
+
+HOUR, DAY = 3_600_000, 86_400_000
+START = 1_700_000_000_000
+Verdict = tuple[Cause, Confidence, tuple[Cause, ...]]
+Logs = dict[int, list[Event]]
+
+
+@cache
+def truth_of(corpus: Path) -> Truth:
+    return Truth(corpus)
+
+
+def policy_of(truth: Truth) -> Policy:
+    """The broker's own."""
+    return Policy(truth.release, truth.retention_ms, truth.check_interval_ms)
+
+
+def moment_of(logs: Logs, as_of: AsOf | None = None) -> Moment:
+    """All partitions replayed, again where the rules turned out to be others."""
+    moment = Moment(as_of or AsOf(), TopicNames())
+    for log_partition, events in logs.items():
+        moment.replay(log_partition, events)
+    for log_partition in moment.to_replay_again():
+        assert log_partition is not None
+        moment.replay(log_partition, logs[log_partition])
+    return moment
+
+
+def once_more(
+    moment: Moment, logs: Logs
+) -> Iterator[tuple[PartitionMoment, Iterator[tuple[Event, tuple[Change, ...]]]]]:
+    """Every partition's events with what they did."""
+    for partition in moment:
+        assert partition.log_partition is not None
+        yield partition, _happened(partition, logs[partition.log_partition])
+
+
+def _happened(partition: PartitionMoment, events: list[Event]) -> Iterator[tuple[Event, tuple[Change, ...]]]:
+    found = partition.coordinator
+    coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
+    for event in events:
+        if partition.end <= event.record.log_offset:
+            return
+        yield event, coordinator.replay(event)
+
+
+def explained(logs: Logs, policy: Policy, known: Known | None = None) -> list[Deletion]:
+    """Why everything went that is gone at the end."""
+    moment = moment_of(logs)
+    lost = all_losses(once_more(moment, logs), Signs())
+    return why(lost, moment.newest_timestamp, policy, known or Known())
+
+
+@cache
+def explained_corpus(
+    corpus: Path, retention_known: bool = True, release_known: bool = True
+) -> tuple[Deletion, ...]:
+    """A fixture under the broker's own policy, or a default in place of what is not known."""
+    truth = truth_of(corpus)
+    policy = policy_of(truth) if retention_known else Policy(truth.release, 7 * 86_400_000)
+    return tuple(explained(events_of(corpus.name), policy, Known(release_known, retention_known)))
+
+
+def at(after: int, *told: Told, sequence: int = -1) -> list[tuple[int, Told, int]]:
+    """Records that many milliseconds after the start."""
+    return [(START + after, each, sequence) for each in told]
+
+
+def commit(group: str, topic: str = "t", partition: int = 0, after: int = 0, **more: Any) -> Told:
+    return story.commit(group, topic, partition, 5, commit_timestamp=START + after, **more)
+
+
+def log_of(folder: Path, *steps: list[tuple[int, Told, int]]) -> list[Event]:
+    """One partition's log, every record a batch of its own."""
+    told = [each for step in steps for each in step]
+    placed = [Placed(offset, when, what, sequence) for offset, (when, what, sequence) in enumerate(told)]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{0:020}.log"
+    path.write_bytes(segment(placed))
+    return [decode(record) for record in plain_rows.records([path])]
+
+
+def verdicts(found: Sequence[Deletion]) -> list[Verdict]:
+    return [(each.cause, each.confidence, each.alternatives) for each in found]

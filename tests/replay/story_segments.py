@@ -1,0 +1,72 @@
+"""Records of a story at offsets and times of the test's choosing, as segments of a partition's directory: gaps, copies, clocks."""
+
+import base64
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.log.encoded_batches import message, record, v2
+from tests.replay.story import Told
+
+
+class Placed(NamedTuple):
+    """A record in a batch of its own."""
+
+    offset: int
+    timestamp: int
+    told: Told
+    sequence: int = -1
+
+
+def in_order(*tellings: Told, start: int = 0, timestamp: int = 1_000) -> list[Placed]:
+    """One after the other, a second apart."""
+    return [Placed(start + at, timestamp + 1_000 * at, each) for at, each in enumerate(tellings)]
+
+
+def segment(placed: list[Placed]) -> bytes:
+    """Batches of one record each."""
+    return b"".join(
+        v2(
+            at.offset,
+            [record(0, at.told.key, at.told.value)],
+            attributes=at.told.attributes,
+            base_timestamp=at.timestamp,
+            max_timestamp=at.timestamp,
+            producer=(at.told.producer_id, 0, 0) if at.told.producer_id != -1 else (-1, -1, at.sequence),
+        )
+        for at in placed
+    )
+
+
+def without_timestamps(placed: list[Placed]) -> bytes:
+    """The same in the oldest message format, which has no times."""
+    return b"".join(message(0, at.offset, at.told.key, at.told.value) for at in placed)
+
+
+def write_log(
+    folder: Path, placed: list[Placed], *, partition: int = 3, base: int = 0, suffix: str = ""
+) -> Path:
+    """The partition's directory in `folder`, with one more segment."""
+    directory = folder / f"__consumer_offsets-{partition}"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{base:020}.log{suffix}").write_bytes(segment(placed))
+    return directory
+
+
+def archive_lines(placed: list[Placed], partition: int = 3) -> str:
+    """The same as a JSON-lines archive."""
+    lines = (
+        {
+            "partition": partition,
+            "offset": at.offset,
+            "timestamp": at.timestamp,
+            "key": _text(at.told.key),
+            "value": _text(at.told.value),
+        }
+        for at in placed
+    )
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()

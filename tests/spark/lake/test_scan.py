@@ -1,0 +1,115 @@
+"""Rows of a table some at a time: those of the clusters and runs that are asked for, without a look at files that have none."""
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from offsets_tool.errors import SourceError
+from spark.lake.commit import REPLAY, ArrowLake, Chain
+from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.scan import greatest_of, scan
+from spark.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
+from tests.spark.lakes import Row
+from tests.spark.views.random_lake import full
+
+OF_ENDS = Chain("test", (ENDS,))
+COMMITS, FILES, PLACES = 250_000, 4, 1_000
+MOST = 24 << 20
+"""Bytes of Arrow for it all: as columns, the commits would take several times that."""
+_NEW_PLACES = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+from spark.derived.lag_news import new_places
+places = new_places(Path(sys.argv[1]), "c", 0, 0)
+print(places.num_rows, pa.default_memory_pool().max_memory())
+"""
+
+
+def write(lake: Path, run: int, rows: Iterable[Row]) -> Path:
+    """A file of `ends`, committed."""
+    there = ArrowLake(lake, OF_ENDS)
+    there.create()
+    with TableWriter(lake, ENDS) as writer:
+        writer.write(
+            pa.RecordBatch.from_pylist([full(ENDS, row | {"run": run}) for row in rows], ENDS.schema)
+        )
+        files = writer.close()
+    there.commit(run, files)
+    return lake / ENDS.name / files[0].path
+
+
+def scanned(lake: Path, clusters: Iterable[str], after: int = 0) -> list[Row]:
+    found = scan(lake, ENDS, ("topic", "at"), list(clusters), after)
+    return sorted((row for rows in found for row in rows.to_pylist()), key=lambda row: int(row["at"]))
+
+
+def test_rows_of_clusters_and_later_runs(tmp_path: Path) -> None:
+    write(tmp_path, 1, [{"cluster": of, "topic": "t", "at": at} for at, of in enumerate("abab")])
+    write(tmp_path, 2, [{"cluster": of, "topic": "u", "at": at} for at, of in enumerate("acb", 4)])
+    write(tmp_path, 3, [{"cluster": "c", "topic": "u", "at": 7}])
+    assert [row["at"] for row in scanned(tmp_path, "a")] == [0, 2, 4]
+    assert scanned(tmp_path, "bc", 1) == [{"topic": "u", "at": at} for at in (5, 6, 7)]
+    assert scanned(tmp_path, []) == []
+    assert greatest_of(tmp_path, ENDS, ("at", "run"), "abx") == {
+        "a": {"at": 4, "run": 2},
+        "b": {"at": 6, "run": 2},
+    }
+
+
+def test_files_that_have_none_are_not_opened(tmp_path: Path) -> None:
+    """Since they are not there any more."""
+    old = write(tmp_path, 1, [{"cluster": "a"}])
+    other = write(tmp_path, 2, [{"cluster": "b"}])
+    write(tmp_path, 3, [{"cluster": "a", "at": 3}])
+    old.unlink()
+    other.unlink()
+    assert [row["at"] for row in scanned(tmp_path, "a", 1)] == [3]
+    with pytest.raises(SourceError, match="does not hold the table's rows"):
+        scanned(tmp_path, "a")
+    with pytest.raises(SourceError, match="does not hold the table's rows"):
+        scanned(tmp_path, "b", 1)
+
+
+def commits(lake: Path) -> list[NewFile]:
+    """A new file of `offset_history`: places in turn, each commit at another offset."""
+    alike = full(
+        OFFSET_HISTORY, {"cluster": "c", "log_partition": 0, "group": "g", "counted": True, "run": 1}
+    )
+    each = range(COMMITS)
+    various = {
+        "topic": [f"topic-{number % PLACES // 10}" for number in each],
+        "partition": [number % 10 for number in each],
+        "from_offset": each,
+        "to_offset": [number + PLACES for number in each],
+    }
+    columns = [
+        pa.array(various[field.name], field.type)
+        if field.name in various
+        else pa.array([alike[field.name]] * COMMITS, field.type)
+        for field in OFFSET_HISTORY.schema
+    ]
+    with TableWriter(lake, OFFSET_HISTORY) as writer:
+        writer.write(pa.record_batch(columns, schema=OFFSET_HISTORY.schema))
+        return writer.close()
+
+
+def test_places_of_many_commits_take_little(tmp_path: Path) -> None:
+    for chain in (REPLAY, OF_ENDS):
+        ArrowLake(tmp_path, chain).create()
+    told = full(REPLAYS, {"cluster": "c", "log_partition": 0, "run": 1})
+    with TableWriter(tmp_path, REPLAYS) as writer:
+        writer.write(pa.RecordBatch.from_pylist([told], REPLAYS.schema))
+        files = writer.close()
+    ArrowLake(tmp_path, REPLAY).commit(1, [*files, *(f for _ in range(FILES) for f in commits(tmp_path))])
+    done = subprocess.run(
+        [sys.executable, "-c", _NEW_PLACES, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    places, most = map(int, done.stdout.split())
+    assert places == PLACES
+    assert most < MOST
