@@ -111,11 +111,11 @@ def test_what_is_no_lake(session: SparkSession, tmp_path: Path) -> None:
 
 
 BROKER = FIXTURES / "lag" / "broker"
-README = (FIXTURES.parent / "README.md").read_text()
-QUESTIONS = re.findall(r"\n([^\n]+\?)\n\n```sql\n(.*?)```\n\n```\n(.*?)```", README, re.DOTALL)
+LAKE_PAGE = (FIXTURES.parent / "docs" / "lake.md").read_text()
+QUESTIONS = re.findall(r"\n([^\n]+\?)\n\n```sql\n(.*?)```\n\n```\n(.*?)```", LAKE_PAGE, re.DOTALL)
 
 
-def test_the_readme_s_questions(session: SparkSession, tmp_path: Path) -> None:
+def test_the_questions_of_the_lake_page(session: SparkSession, tmp_path: Path) -> None:
     """Each answer as it is printed there, spaces aside."""
     lake = str(tmp_path / "lake")
     for cluster in ("2.4.1-mix", "3.9.2-txn", "4.3.1-kip848"):
@@ -138,7 +138,7 @@ def _words(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_the_readme_names_every_view() -> None:
+def test_the_lake_page_names_every_view() -> None:
     of_kinds = {view.name for view in OF_KINDS} - {"group_metadata_members"}
     others = {view.name for view in VIEWS} - of_kinds - {"overlaps"}
-    assert [name for name in {*others, CONTENTS} if f"`{name}`" not in README] == []
+    assert [name for name in {*others, CONTENTS} if f"`{name}`" not in LAKE_PAGE] == []
