@@ -55,7 +55,7 @@ def session(app: str = "offsets-tool", *, master: str | None = None, **conf: str
         return _remote(app, conf)
     if SparkContext._gateway is None:
         java()
-        conf = {**JVM, "spark.runtime.jars": ",".join(map(str, jars(DELTA))), **conf}
+        conf = {**JVM, "spark.jars": ",".join(map(str, jars(DELTA))), **conf}
         _start_jvm(conf)
     return (
         SparkSession.builder.appName(app)
