@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from offsets_tool import __version__
 from offsets_tool.cli.nearest import did_you_mean
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.wire.text import visible
@@ -150,6 +151,6 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
 @click.group(cls=LazyGroup, places=_COMMANDS, context_settings=SETTINGS)
-@click.version_option(package_name="offsets-tool")
+@click.version_option(__version__, prog_name="offsets-tool")
 def main() -> None:
     """Forensics for Kafka's __consumer_offsets: reads it from broker files, archives or a live broker, and says what is there."""

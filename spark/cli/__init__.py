@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from offsets_tool import __version__
 from offsets_tool.cli import SETTINGS, LazyGroup, Place
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import ProgressBar, default_format, note, output, write_rows
@@ -78,7 +79,7 @@ _COMMANDS = {
 
 
 @click.group(cls=LazyGroup, places=_COMMANDS, context_settings=SETTINGS)
-@click.version_option(package_name="offsets-tool")
+@click.version_option(__version__, prog_name="offsets-spark")
 def main() -> None:
     """Analytics for Kafka's __consumer_offsets: Delta tables of every record, from broker files and archives."""
 
