@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from offsets_tool.cli.event_json import event_json
 from offsets_tool.events import decode
+from offsets_tool.evidence.event_json import event_json
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, LogRecord

@@ -13,8 +13,8 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from offsets_tool import __version__
-from offsets_tool.cli.nearest import did_you_mean
 from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.wire.text import visible
 
 

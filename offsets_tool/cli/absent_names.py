@@ -11,14 +11,14 @@ from typing import Final
 from offsets_tool.as_of.selection import Names, Wanted, is_pattern
 from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.as_of.views_describe import Deletion, appears_later, find_deletions
-from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import Part
-from offsets_tool.cli.moment_notes import number_text, place
 from offsets_tool.cli.names_here import NamesHere
-from offsets_tool.cli.nearest import nearest
 from offsets_tool.cli.nothing_shown import nothing_then
 from offsets_tool.cli.replaying import Replaying
 from offsets_tool.cli.texts import quoted
+from offsets_tool.evidence.moment_notes import number_text, place
+from offsets_tool.evidence.nearest import nearest
+from offsets_tool.evidence.times import shown_time
 from offsets_tool.placement import Homes, find_homes, partition_for
 from offsets_tool.wire.text import from_shown, in_cell
 

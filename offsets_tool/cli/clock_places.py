@@ -9,10 +9,10 @@ from typing import BinaryIO
 
 from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.filters import Filters
-from offsets_tool.cli.moment_texts import Bound, Clock, Position, with_day
 from offsets_tool.cli.partition_logs import uncounted
 from offsets_tool.cli.render import note
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.moment_texts import Bound, Clock, Position, with_day
 
 
 def note_moment(bound: Bound, option: str, parts: list[Part], clock: Clock) -> str | None:

@@ -8,10 +8,8 @@ import click
 from offsets_tool.cli.absent_names import AbsentNames, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.dialect_output import DUMP_LOG, dump_log_writer, formatter_writer
-from offsets_tool.cli.event_json import event_json, event_summary
 from offsets_tool.cli.evidence import Evidence, evidence_options
 from offsets_tool.cli.filters import filter_options, parse_filters
-from offsets_tool.cli.moment_texts import Clock
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import Reading
@@ -23,6 +21,8 @@ from offsets_tool.columns.text.printer import Printer
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
+from offsets_tool.evidence.event_json import event_json, event_summary
+from offsets_tool.evidence.moment_texts import Clock
 
 TABLE = Table.of(
     Column.number("partition", 1),

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import click
 
 from offsets_tool.as_of.snapshot import Moment
-from offsets_tool.cli.event_json import shown_time
-from offsets_tool.cli.moment_texts import Clock, parse_optional_time
 from offsets_tool.cli.render import note
 from offsets_tool.errors import SourceError
+from offsets_tool.evidence.moment_texts import Clock, parse_optional_time
+from offsets_tool.evidence.times import shown_time
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends

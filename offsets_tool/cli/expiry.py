@@ -7,16 +7,15 @@ import click
 
 from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.durations import duration_text, parse_duration
-from offsets_tool.cli.event_json import shown_time, time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import offset_options, parse_wanted
-from offsets_tool.cli.moment_notes import gaps, orphans
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.dialects.versions import name_of, parse_release
+from offsets_tool.evidence.moment_notes import gaps, orphans
+from offsets_tool.evidence.times import duration_text, parse_duration, shown_time, time_text
 from offsets_tool.expiry.ages import Ages
 from offsets_tool.expiry.forecast import (
     Losses,

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import click
 
 from offsets_tool.as_of.selection import ANY, Names, Wanted
-from offsets_tool.cli.moment_texts import NO_BOUND, Bound, Clock, parse_bound
-from offsets_tool.cli.nearest import did_you_mean
 from offsets_tool.columns.text.selection import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
+from offsets_tool.evidence.moment_texts import NO_BOUND, Bound, Clock, parse_bound
+from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.records import RECORD_TYPES
 
 F = TypeVar("F", bound=Callable[..., Any])

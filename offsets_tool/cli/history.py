@@ -9,11 +9,8 @@ import click
 from offsets_tool.as_of.selection import Names, Wanted
 from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
-from offsets_tool.cli.event_json import shown_time, time_text
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import Filters, offset_options, parse_wanted, range_options
-from offsets_tool.cli.moment_notes import gaps, place
-from offsets_tool.cli.moment_texts import Clock, parse_bound
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
@@ -21,6 +18,9 @@ from offsets_tool.cli.replaying import Replaying, coordinator_option, open_repla
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
+from offsets_tool.evidence.moment_notes import gaps, place
+from offsets_tool.evidence.moment_texts import Clock, parse_bound
+from offsets_tool.evidence.times import shown_time, time_text
 from offsets_tool.history.change_log import Happening, HappeningKind, tell
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf

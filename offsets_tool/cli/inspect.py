@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
-from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import Evidence, Item, Part, evidence_options
 from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.inspect_notes import Reached, overlap_note, problem_count, problem_notes, total
@@ -19,6 +18,7 @@ from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.columns.jit.kept import why_not_kept
 from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.evidence.times import shown_time
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.left_out import find_left_out
 from offsets_tool.rows import BatchRead

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from offsets_tool.cli.evidence import Part
-from offsets_tool.cli.moment_notes import place
 from offsets_tool.cli.reading import UNREADABLE_SHOWN
+from offsets_tool.evidence.moment_notes import place
 from offsets_tool.log.ledger import LedgerEntry
 
 Row = Mapping[str, Any]

@@ -6,9 +6,9 @@ Goes by what was asked for and by the ledgers of what was read. Which names are 
 from collections.abc import Iterable, Iterator
 
 from offsets_tool.as_of.snapshot import Moment
-from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.reading import Reading
+from offsets_tool.evidence.times import shown_time
 
 
 def nothing_of(filters: Filters, reading: Reading, kinds: Iterable[str], option: str) -> Iterator[str]:

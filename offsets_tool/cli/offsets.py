@@ -6,10 +6,8 @@ import click
 
 from offsets_tool.as_of.views_offsets import Row, offset_rows
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.event_json import shown_time
 from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import offset_options, parse_wanted
-from offsets_tool.cli.moment_notes import listed, orphans
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_cells, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
@@ -17,6 +15,8 @@ from offsets_tool.cli.reset_gaps import left_out, refuse_partial
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.moment_notes import listed, orphans
+from offsets_tool.evidence.times import shown_time
 from offsets_tool.wire.text import is_clean
 
 TABLE = Table.of(

@@ -13,14 +13,14 @@ from offsets_tool.as_of.snapshot import Moment, PartitionMoment, Watch
 from offsets_tool.cli.clock_places import note_moment, write_caption
 from offsets_tool.cli.evidence import Evidence, Part
 from offsets_tool.cli.filters import WHEN, Filters, tz_option
-from offsets_tool.cli.moment_notes import moment_notes, number_text, topic_id_notes
-from offsets_tool.cli.moment_texts import Bound, Clock, parse_bound
 from offsets_tool.cli.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, note
 from offsets_tool.cli.row_route import RowRoute, rows_pay
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import Event
+from offsets_tool.evidence.moment_notes import moment_notes, number_text, topic_id_notes
+from offsets_tool.evidence.moment_texts import Bound, Clock, parse_bound
 from offsets_tool.log.topics import find_topics
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator

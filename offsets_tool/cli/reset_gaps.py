@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment, PartitionMoment
 from offsets_tool.as_of.views_offsets import Row
-from offsets_tool.cli.moment_notes import number_text
 from offsets_tool.cli.reading import Reading
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.moment_notes import number_text
 from offsets_tool.placement import infer_partitions, likely_counts
 from offsets_tool.replay.changes import OffsetOf
 

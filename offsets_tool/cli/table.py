@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from offsets_tool.cli.nearest import did_you_mean
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.wire.text import visible
 
 Value = Callable[[Any], Any]

@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
-from offsets_tool.cli.durations import parse_duration
 from offsets_tool.cli.ends import ends_options
 from offsets_tool.cli.expiry import parse_family, parse_interval, policy_options
 from offsets_tool.cli.filters import A_TIME, tz_option
-from offsets_tool.cli.moment_texts import Clock, parse_optional_time
 from offsets_tool.cli.options import format_option
+from offsets_tool.evidence.moment_texts import Clock, parse_optional_time
+from offsets_tool.evidence.times import parse_duration
 from offsets_tool.expiry.rules import MAX_RETENTION_MS
 from spark.cli.job import LakeCommand
 from spark.cli.run import show, take_shown

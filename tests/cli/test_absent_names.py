@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from offsets_tool.cli import main, row_route
 from offsets_tool.cli.evidence import Evidence
 from offsets_tool.cli.names_here import NamesHere
-from offsets_tool.cli.nearest import nearest
+from offsets_tool.evidence.nearest import nearest
 from offsets_tool.placement import partition_for
 from tests.cases import FIXTURES
 from tests.replay.story import commit, group_gone, group_metadata, txn_commit

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from offsets_tool.cli.durations import duration_text, parse_duration
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.times import duration_text, parse_duration
 from tests.cases import FIXTURES
 from tests.expiry.corpus_truth import Truth, corpora
 from tests.replay.story import abort_marker, commit, tombstone, txn_commit

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from offsets_tool.cli.event_json import event_json
 from offsets_tool.cli.texts import json_line
 from offsets_tool.columns.lane.chunks import Chunk, Lane
 from offsets_tool.columns.lane.interned import Interned
@@ -14,6 +13,7 @@ from offsets_tool.dialects import formatter
 from offsets_tool.dialects.dump_log.segment import DumpLog
 from offsets_tool.dialects.output import NOTHING, Output
 from offsets_tool.events import decode
+from offsets_tool.evidence.event_json import event_json
 from offsets_tool.log.batches.batch import read_content
 from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.ledger import Ledger

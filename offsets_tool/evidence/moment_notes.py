@@ -6,7 +6,7 @@ Each note is one sentence, and most logs need none.
 from collections.abc import Iterable, Iterator
 
 from offsets_tool.as_of.snapshot import Moment, PartitionMoment
-from offsets_tool.cli.event_json import shown_time
+from offsets_tool.evidence.times import shown_time
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
 

@@ -1,9 +1,14 @@
-"""Spans of time as people write them: 7d, 36h, 90m, 30s, 500ms; and told in the same words."""
+"""Times and spans of time as text: spans as people write them (7d, 36h, 90m, 500ms), both as they are shown.
+
+What a text for a moment means (`yesterday 14:05`, `-2h`) is known by moment_texts.
+"""
 
 import re
+from datetime import UTC, datetime
 from typing import Final
 
 from offsets_tool.errors import UsageError
+from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.longs import MAX_LONG
 
 UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
@@ -38,3 +43,17 @@ def duration_text(milliseconds: int) -> str:
     if not parts:
         parts = [f"{left}ms"] if left else ["0s"]
     return ("-" if milliseconds < 0 else "") + " ".join(parts[:2])
+
+
+def time_text(timestamp: int) -> str | None:
+    """Epoch milliseconds as ISO 8601 in UTC; None for Kafka's "no timestamp" and for times outside of the calendar."""
+    try:
+        at = datetime.fromtimestamp(timestamp / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None if timestamp < 0 else at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{timestamp % 1000:03d}Z"
+
+
+def shown_time(timestamp: int) -> str | None:
+    """For people: `time_text`, and of a time outside of the calendar the number; None for Kafka's "no timestamp"."""
+    return time_text(timestamp) or (None if timestamp == NO_TIMESTAMP else f"{timestamp}ms")

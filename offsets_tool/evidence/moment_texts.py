@@ -13,9 +13,8 @@ from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
-from offsets_tool.cli.durations import UNITS
-from offsets_tool.cli.event_json import time_text
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.times import UNITS, time_text
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MOST: Final = (1 << 63) - 1

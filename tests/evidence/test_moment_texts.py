@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.cli import main
-from offsets_tool.cli.event_json import time_text
-from offsets_tool.cli.moment_texts import Bound, Clock, Position, parse_bound, parse_time, parse_zone
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.moment_texts import Bound, Clock, Position, parse_bound, parse_time, parse_zone
+from offsets_tool.evidence.times import time_text
 from spark.cli import main as spark_main
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order, write_log

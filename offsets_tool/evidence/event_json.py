@@ -2,17 +2,17 @@
 
 `partition` and `offset` are those of `__consumer_offsets`, as Kafka's tools print them. `key`, `value`, `tombstone` and
 `problem` are always there; what a record does not have (control marker, headers, blobs, raw bytes) is left out. Texts are as
-they were decoded: how they are shown is cli.texts.
+they were decoded: how a terminal or a file shows them is not known here.
 """
 
 from dataclasses import fields
-from datetime import UTC, datetime
 from typing import Any
 
 from offsets_tool.blobs import blobs_json
 from offsets_tool.events import Event, Key, Value
+from offsets_tool.evidence.times import shown_time
 from offsets_tool.records import RECORD_TYPES
-from offsets_tool.rows import NO_TIMESTAMP, Batch, LogRecord
+from offsets_tool.rows import Batch, LogRecord
 from offsets_tool.wire.json import bytes_text, to_json
 from offsets_tool.wire.text import ABSENT, decode_text, in_cell
 
@@ -104,20 +104,6 @@ def event_summary(event: Event) -> dict[str, Any]:
         "value": _value_text(event),
         "problem": event.problem,
     }
-
-
-def time_text(timestamp: int) -> str | None:
-    """Epoch milliseconds as ISO 8601 in UTC; None for Kafka's "no timestamp" and for times outside of the calendar."""
-    try:
-        at = datetime.fromtimestamp(timestamp / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None if timestamp < 0 else at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{timestamp % 1000:03d}Z"
-
-
-def shown_time(timestamp: int) -> str | None:
-    """For people: `time_text`, and of a time outside of the calendar the number; None for Kafka's "no timestamp"."""
-    return time_text(timestamp) or (None if timestamp == NO_TIMESTAMP else f"{timestamp}ms")
 
 
 def _type_name(event: Event) -> str:
