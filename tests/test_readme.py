@@ -33,37 +33,41 @@ def examples() -> list[tuple[str, list[str]]]:
     return found
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize(
-    ("command", "shown"), examples(), ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_the_tour_gives_what_it_shows(command: str, shown: list[str], tmp_path: Path) -> None:
+def check(command: str, shown: list[str], folder: Path, programs: Path) -> None:
+    """Run a command of the tour in a folder, with the programs of another: each line shown is the beginning of one printed."""
     if "jq" in command and shutil.which("jq") is None:
         pytest.skip("jq is not installed")
-    (tmp_path / "fixtures").symlink_to(FIXTURES)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    (folder / "fixtures").symlink_to(FIXTURES)
     if "inspect" in command:
         command += " --format table"
     done = subprocess.run(
         ["bash", "-c", f"{command} 2>&1"],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
         check=True,
         env={
             **os.environ,
-            "PATH": path,
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "OFFSETS_TOOL_CACHE": os.environ.get("OFFSETS_TOOL_CACHE", str(ROOT / ".cache")),
         },
     )
     assert done.stdout
-    given = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    printed = [" ".join(line.split()) for line in done.stdout.splitlines()]
     for line in shown:
         wanted = " ".join(line.split())
-        assert wanted == "..." or any(out.startswith(wanted.removesuffix(" ...")) for out in given), (
+        assert wanted == "..." or any(out.startswith(wanted.removesuffix(" ...")) for out in printed), (
             wanted,
-            given,
+            printed,
         )
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("command", "shown"), examples(), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_the_tour_gives_what_it_shows(command: str, shown: list[str], tmp_path: Path) -> None:
+    check(command, shown, tmp_path, Path(sys.executable).parent)
 
 
 def commands() -> list[str]:
