@@ -11,13 +11,13 @@ from typing import Final
 from offsets_tool.as_of.selection import Names, Wanted, is_pattern
 from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.as_of.views_describe import Deletion, appears_later, find_deletions
-from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.names_here import NamesHere
 from offsets_tool.cli.nothing_shown import nothing_then
 from offsets_tool.cli.replaying import Replaying
 from offsets_tool.cli.texts import quoted
 from offsets_tool.evidence.moment_notes import number_text, place
 from offsets_tool.evidence.nearest import nearest
+from offsets_tool.evidence.sources import Source
 from offsets_tool.evidence.times import shown_time
 from offsets_tool.placement import Homes, find_homes, partition_for
 from offsets_tool.wire.text import from_shown, in_cell
@@ -35,18 +35,18 @@ class AbsentNames:
     """The names of one question."""
 
     def __init__(
-        self, wanted: Wanted, parts: list[Part], where: str, why: Why, partitions: int | None = None
+        self, wanted: Wanted, sources: list[Source], where: str, why: Why, partitions: int | None = None
     ) -> None:
         """`where` says of which moment, as in " at that moment", or nothing; `partitions` is the number that --partitions gives."""
         self._wanted = wanted
-        self._parts = parts
+        self._sources = sources
         self._where = where
         self._why = why
         self._partitions = partitions
 
     @cached_property
     def _here(self) -> NamesHere:
-        return NamesHere(self._parts)
+        return NamesHere(self._sources)
 
     def notes(self, is_shown: bool) -> Iterator[str]:
         """All there is to say; `is_shown` is whether anything was shown at all."""
@@ -189,7 +189,7 @@ def why_not_then(replay: Replaying) -> Why:
 def absent_then(replay: Replaying, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
     """All there is to say after a command for a moment has shown its rows: of names, or that there is no `what`."""
     where = then(replay.moment)
-    yield from AbsentNames(wanted, replay.reading.parts, where, why_not_then(replay)).notes(is_shown)
+    yield from AbsentNames(wanted, replay.reading.sources, where, why_not_then(replay)).notes(is_shown)
     if not (is_shown or wanted.groups or wanted.topics):
         yield from nothing_then(replay.moment, what, where)
 

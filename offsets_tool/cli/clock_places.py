@@ -7,15 +7,15 @@ so is told by moment_texts.
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.filters import Filters
-from offsets_tool.cli.partition_logs import uncounted
 from offsets_tool.cli.render import note
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.moment_texts import Bound, Clock, Position, with_day
+from offsets_tool.evidence.partition_logs import uncounted
+from offsets_tool.evidence.sources import Source
 
 
-def note_moment(bound: Bound, option: str, parts: list[Part], clock: Clock) -> str | None:
+def note_moment(bound: Bound, option: str, sources: list[Source], clock: Clock) -> str | None:
     """Says on stderr what the text of a moment was taken for, where that is not plain; returns it where it is a place.
 
     UsageError for a place that looks like a time of day, if the evidence has no such place.
@@ -25,7 +25,7 @@ def note_moment(bound: Bound, option: str, parts: list[Part], clock: Clock) -> s
     if bound.clock_text is None:
         return None
     place = bound.places[0]
-    lacking = _lacking(place, parts)
+    lacking = _lacking(place, sources)
     as_time = f"as a time of day it lacks the day; write {with_day(bound.clock_text, clock)}"
     where = f"offset {place.log_offset} of partition {place.log_partition}"
     if lacking is not None:
@@ -35,20 +35,20 @@ def note_moment(bound: Bound, option: str, parts: list[Part], clock: Clock) -> s
     return said
 
 
-def note_range(filters: Filters, parts: list[Part], clock: Clock) -> list[str]:
+def note_range(filters: Filters, sources: list[Source], clock: Clock) -> list[str]:
     """As note_moment, of --since and --until."""
     bounds = (("--since", filters.since), ("--until", filters.until))
-    said = [note_moment(bound, option, parts, clock) for option, bound in bounds]
-    for text in _elsewhere(filters, parts):
+    said = [note_moment(bound, option, sources, clock) for option, bound in bounds]
+    for text in _elsewhere(filters, sources):
         note(text)
     return [text for text in said if text is not None]
 
 
-def _elsewhere(filters: Filters, parts: list[Part]) -> Iterator[str]:
+def _elsewhere(filters: Filters, sources: list[Source]) -> Iterator[str]:
     """Places of partitions that are not here. An archive's rows say their partition, and nobody knows it before."""
-    if any(part.log_partition is None and part.archive for part in parts):
+    if any(source.log_partition is None and source.is_archive for source in sources):
         return
-    here = {part.log_partition for part in parts}
+    here = {source.log_partition for source in sources}
     unnumbered = "; --log-partition tells the number of files that do not say it" if None in here else ""
     for option, bound in (("--since", filters.since), ("--until", filters.until)):
         for number, log_offset in bound.places:
@@ -56,23 +56,23 @@ def _elsewhere(filters: Filters, parts: list[Part]) -> Iterator[str]:
                 yield f"{option} {number}:{log_offset}: partition {number} is not in this evidence{unnumbered}"
 
 
-def _lacking(place: Position, parts: list[Part]) -> str | None:
+def _lacking(place: Position, sources: list[Source]) -> str | None:
     """What of the place is not there; None if it is."""
-    end = _end(place, parts)
+    end = _end(place, sources)
     if end is None:
         return "which is not in this evidence"
     return None if end >= place.log_offset else f"which ends at {end} in this evidence"
 
 
-def _end(place: Position, parts: list[Part]) -> int | None:
+def _end(place: Position, sources: list[Source]) -> int | None:
     """The offset after the last record of the place's partition, or any from the place on; None without such a partition."""
     end = None
-    for part in parts:
-        if part.log_partition not in (None, place.log_partition):
+    for source in sources:
+        if source.log_partition not in (None, place.log_partition):
             continue
-        if part.log_partition is not None:
+        if source.log_partition is not None:
             end = end or 0
-        for event in uncounted(part):
+        for event in uncounted(source):
             if event.record.log_partition == place.log_partition:
                 end = max(end or 0, event.record.log_offset + 1)
             if end is not None and end >= place.log_offset:

@@ -8,12 +8,13 @@ import click
 from offsets_tool.cli.absent_names import AbsentNames, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.dialect_output import DUMP_LOG, dump_log_writer, formatter_writer
-from offsets_tool.cli.evidence import Evidence, evidence_options
 from offsets_tool.cli.filters import filter_options, parse_filters
 from offsets_tool.cli.nothing_shown import nothing_of
+from offsets_tool.cli.opening import sources_of
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.cli.text_lane import TextLane
 from offsets_tool.cli.texts import json_line
@@ -49,7 +50,7 @@ Write = Callable[[BinaryIO, Reading], None]
 
 
 @click.command("decode", epilog=_EPILOG)
-@evidence_options
+@source_options
 @filter_options
 @click.option(
     "--formatter",
@@ -73,14 +74,14 @@ def decode_command(*, output_path: str | None, strict: bool, **options: Any) -> 
     filters = parse_filters(options, clock)
     write = _writer(options, default_format(output_path))
     to_terminal = default_format(output_path) == "table"
-    parts = Evidence.of(options).parts(filters.log_partitions())
-    said = note_range(filters, parts, clock)
-    reading = Reading(parts, filters, strict=strict, progress=not to_terminal, hashes=False)
+    sources = sources_of(options, filters.log_partitions())
+    said = note_range(filters, sources, clock)
+    reading = Reading(sources, filters, strict=strict, progress=not to_terminal, hashes=False)
     shown_as = "" if options["formatter"] else options["format_"] or default_format(output_path)
     with reading, output(output_path, reading.files) as out:
         write_caption(out, shown_as, said)
         write(out, reading)
-    absent = AbsentNames(filters.wanted, parts, "", passed_over)
+    absent = AbsentNames(filters.wanted, sources, "", passed_over)
     empty = nothing_of(filters, reading, options["types"], "--type")
     for text in (*absent.notes(reading.has_shown), *empty):
         note(text)
@@ -134,8 +135,8 @@ def _json_writer(raw: bool) -> Write:
 
     def write(out: BinaryIO, reading: Reading) -> None:
         lane = TextLane(reading, printer)
-        for part in reading.parts:
-            for piece in lane.pieces(part):
+        for source in reading.sources:
+            for piece in lane.pieces(source):
                 if isinstance(piece, memoryview):
                     out.write(piece)
                     continue

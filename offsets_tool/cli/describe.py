@@ -13,12 +13,12 @@ from offsets_tool.as_of.views_members import member_rows
 from offsets_tool.cli.absent_names import AbsentNames, then, why_not_then
 from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE
 from offsets_tool.cli.ends import KnownEnds, ends_options
-from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import A_NAME, parse_wanted
 from offsets_tool.cli.lagging import add_lag
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, moment_options, open_replay
+from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Table
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import OffsetsToolError, UsageError
@@ -52,7 +52,7 @@ Examples:
 
 
 @click.command("describe", epilog=_EPILOG)
-@evidence_options
+@source_options
 @moment_options
 @click.option("--group", "groups", multiple=True, metavar="GROUP", help=f"The group (repeatable): {A_NAME}.")
 @click.option("--all-groups", is_flag=True, help="Every group that is there.")
@@ -129,7 +129,9 @@ def _say_some(reason: str, texts: list[str], most: int) -> None:
 
 
 def _refuse_missing(replay: Replaying, wanted: Wanted, partitions: int | None) -> None:
-    absent = AbsentNames(wanted, replay.reading.parts, then(replay.moment), why_not_then(replay), partitions)
+    absent = AbsentNames(
+        wanted, replay.reading.sources, then(replay.moment), why_not_then(replay), partitions
+    )
     for text in absent.others():
         note(text)
     if texts := list(absent.groups()):

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final
 
-from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import note
 from offsets_tool.cli.text_lane import TextLane
@@ -14,6 +13,7 @@ from offsets_tool.dialects.dump_log.segment import DumpLog
 from offsets_tool.dialects.output import NOTHING, Output
 from offsets_tool.dialects.versions import NEWEST, name_of
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.sources import Source
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 Write = Callable[[BinaryIO, Reading], None]
@@ -22,7 +22,7 @@ DUMP_LOG: Final = "dump-log"
 
 
 def formatter_writer(name: str, kafka_version: str | None) -> Write:
-    """The console consumer with one of Kafka's formatters: data records only, part after part."""
+    """The console consumer with one of Kafka's formatters: data records only, source after source."""
     dialect = formatter(name, kafka_version, besides=(DUMP_LOG,))
 
     def show(record: LogRecord) -> Output:
@@ -31,8 +31,8 @@ def formatter_writer(name: str, kafka_version: str | None) -> Write:
     def write(out: BinaryIO, reading: Reading) -> None:
         _leave_out_set_aside(reading)
         lane = TextLane(reading, Printer(show))
-        for part in reading.parts:
-            for piece in lane.pieces(part):
+        for source in reading.sources:
+            for piece in lane.pieces(source):
                 if isinstance(piece, memoryview):
                     out.write(piece)
                     continue
@@ -52,23 +52,25 @@ def dump_log_writer(kafka_version: str | None, *, records: bool) -> Write:
     def write(out: BinaryIO, reading: Reading) -> None:
         _leave_out_set_aside(reading)
         lane = TextLane(reading, printer)
-        for part in reading.parts:
-            dump = DumpLog(_file_name(part), release, base_offset=_base_offset(part), records=records)
-            for line in _dumped(out, reading, part, dump, lane):
+        for source in reading.sources:
+            dump = DumpLog(_file_name(source), release, base_offset=_base_offset(source), records=records)
+            for line in _dumped(out, reading, source, dump, lane):
                 # What is wrong with a record or with bytes was counted when they were read.
                 _print(out, reading, line, counted=True)
 
     return write
 
 
-def _dumped(out: BinaryIO, reading: Reading, part: Part, dump: DumpLog, lane: TextLane) -> Iterator[Output]:
+def _dumped(
+    out: BinaryIO, reading: Reading, source: Source, dump: DumpLog, lane: TextLane
+) -> Iterator[Output]:
     """What is to be printed one by one; text from the lane is written in between."""
     yield dump.begin()
-    for piece in lane.pieces(part, verify=False, passed=dump.passed):
+    for piece in lane.pieces(source, verify=False, passed=dump.passed):
         if isinstance(piece, memoryview):
             out.write(piece)
         elif isinstance(piece, LogRecord):
-            _demand_batches(part)
+            _demand_batches(source)
             for event in reading.decoded(piece):
                 yield dump.record(event.record)
         elif (item := _filtered(reading, piece)) is not None:
@@ -87,28 +89,28 @@ def _print(out: BinaryIO, reading: Reading, said: Output, *, counted: bool) -> N
 
 def _leave_out_set_aside(reading: Reading) -> None:
     """Kafka's tools read the log as the broker does; what it has set aside is left out, and said."""
-    aside = [part for part in reading.parts if part.set_aside]
+    aside = [source for source in reading.sources if source.is_set_aside]
     if aside:
-        reading.parts = [part for part in reading.parts if not part.set_aside]
+        reading.sources = [source for source in reading.sources if not source.is_set_aside]
         note(
-            f"{len(aside)} file(s) that Kafka had set aside are not part of its log; name them to see them: {aside[0].source}"
+            f"{len(aside)} file(s) that Kafka had set aside are not part of its log; name them to see them: {aside[0].name}"
         )
 
 
-def _file_name(part: Part) -> str:
+def _file_name(source: Source) -> str:
     """As text that can be printed: a name on disk may be any bytes."""
-    path = part.segment.path if part.segment else part.source
+    path = source.segment.path if source.segment else source.name
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def _base_offset(part: Part) -> int:
-    if part.segment is None or part.segment.base_offset is None:
+def _base_offset(source: Source) -> int:
+    if source.segment is None or source.segment.base_offset is None:
         return 0
-    return part.segment.base_offset
+    return source.segment.base_offset
 
 
-def _demand_batches(part: Part) -> None:
-    if part.segment is None:
+def _demand_batches(source: Source) -> None:
+    if source.segment is None:
         raise UsageError(
             "an archive keeps no batches for dump-log to print: use --formatter offsets, or drop it"
         )

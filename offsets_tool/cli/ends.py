@@ -63,7 +63,7 @@ class KnownEnds:
     """Everything that says where partitions end."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        """From the options that `evidence_options` and `ends_options` declare."""
+        """From the options that `source_options` and `ends_options` declare."""
         self._last_stable: bool = options["read_committed"]
         at = parse_optional_time(options["ends_at"], "--ends-at", Clock.of(options))
         self._sampled: dict[TopicPartition, list[EndSample]] = {}

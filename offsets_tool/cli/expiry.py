@@ -7,11 +7,11 @@ import click
 
 from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import offset_options, parse_wanted
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.dialects.versions import name_of, parse_release
 from offsets_tool.evidence.moment_notes import gaps, orphans
@@ -110,7 +110,7 @@ TABLE = Table.of(
 
 
 @click.command("expiry", epilog=_EPILOG)
-@evidence_options
+@source_options
 @moment_options
 @policy_options
 @offset_options

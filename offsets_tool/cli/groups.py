@@ -6,11 +6,11 @@ import click
 
 from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import group_option, parse_wanted
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 
 TABLE = Table.of(
@@ -50,7 +50,7 @@ Examples:
 
 
 @click.command("groups", epilog=_EPILOG)
-@evidence_options
+@source_options
 @moment_options
 @group_option
 @output_options

@@ -9,12 +9,12 @@ import click
 from offsets_tool.as_of.selection import Names, Wanted
 from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
 from offsets_tool.cli.clock_places import note_range, write_caption
-from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import Filters, offset_options, parse_wanted, range_options
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import Replaying, coordinator_option, open_replay
+from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
@@ -119,7 +119,7 @@ def _history_options(command: F) -> F:
 
 
 @click.command("history", epilog=_EPILOG)
-@evidence_options
+@source_options
 @coordinator_option
 @_history_options
 @output_options
@@ -135,7 +135,7 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        said = note_range(asked.range, replay.reading.parts, clock)
+        said = note_range(asked.range, replay.reading.sources, clock)
         moment = replay.run()
         for text in gaps(moment):
             note(text)
@@ -156,7 +156,7 @@ def _shown(replay: Replaying, asked: Asked) -> Iterator[Happening]:
 
 def _absent(replay: Replaying, asked: Asked) -> Iterator[str]:
     reading = replay.reading
-    yield from AbsentNames(asked.wanted, reading.parts, "", passed_over).notes(reading.has_shown)
+    yield from AbsentNames(asked.wanted, reading.sources, "", passed_over).notes(reading.has_shown)
     if any(entry.records for entry in reading.ledgers):
         # Without a record, the moment's own notes say so.
         filters = replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)

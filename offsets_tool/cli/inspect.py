@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
-from offsets_tool.cli.evidence import Evidence, Item, Part, evidence_options
 from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.inspect_notes import Reached, overlap_note, problem_count, problem_notes, total
+from offsets_tool.cli.opening import sources_of
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.reading import FAST_FROM, Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.columns.jit.kept import why_not_kept
 from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.evidence.sources import Item, Source
 from offsets_tool.evidence.times import shown_time
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.left_out import find_left_out
@@ -60,7 +62,7 @@ Examples:
 
 
 @click.command("inspect", epilog=_EPILOG)
-@evidence_options
+@source_options
 @output_options
 def inspect_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
     """Says what LOG... is: files and hashes, offsets and times, formats and codecs, record kinds, gaps, and the ledger.
@@ -72,7 +74,7 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
     """
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
-    reading = Reading(Evidence.of(options).parts(), Filters(), strict=strict, progress=True)
+    reading = Reading(sources_of(options), Filters(), strict=strict, progress=True)
     with reading, output(output_path, reading.files) as out:
         rows = chain(_rows(reading), _left_out(options["logs"], reading))
         if chosen == "jsonl":
@@ -98,26 +100,26 @@ def _write_when_read(
 
 def _rows(reading: Reading) -> Iterator[dict[str, Any]]:
     by_lane, reached = _ByLane(), Reached()
-    for part in reading.parts:
+    for source in reading.sources:
         survey = Survey()
-        for item in by_lane.items(reading, part, survey):
+        for item in by_lane.items(reading, source, survey):
             if isinstance(item, BatchRead):
                 survey.see_batch(item)
             for event in reading.decoded(item):
                 survey.see_event(event)
-        overlap = reached.overlap(part, reading.ledgers[-1])
+        overlap = reached.overlap(source, reading.ledgers[-1])
         if overlap is not None:
             reading.overlaps += 1
-            note(overlap_note(part.source, overlap))
-        yield _row(part, reading.ledgers[-1], survey) | {"overlap": overlap}
+            note(overlap_note(source.name, overlap))
+        yield _row(source, reading.ledgers[-1], survey) | {"overlap": overlap}
 
 
 def _left_out(paths: tuple[str, ...], reading: Reading) -> Iterator[dict[str, Any]]:
     """Rows of what is not read, and notes of what is only counted."""
     read = {
-        (os.path.realpath(part.path), part.segment.member if part.segment else "")
-        for part in reading.parts
-        if part.path
+        (os.path.realpath(source.path), source.segment.member if source.segment else "")
+        for source in reading.sources
+        if source.path
     }
     for number, each in enumerate(find_left_out(paths, read), 1):
         if number <= _LEFT_OUT_NAMED or not each.has_row:
@@ -125,7 +127,7 @@ def _left_out(paths: tuple[str, ...], reading: Reading) -> Iterator[dict[str, An
         if not each.has_row:
             continue
         entry = Ledger(each.source).entry()
-        row = _row(Part(each.source, None, 0, lambda *_: iter(())), entry, Survey())
+        row = _row(Source(each.source, None, 0, lambda *_: iter(())), entry, Survey())
         yield row | {"overlap": None, "bytes": each.size, "adds_up": None, "not_read": each.reason}
 
 
@@ -135,32 +137,32 @@ class _ByLane:
     def __init__(self) -> None:
         self._surveyor: Surveyor | None = None
 
-    def items(self, reading: Reading, part: Part, survey: Survey) -> Iterator[Item]:
-        """What of a part is left to be decoded and surveyed."""
-        if part.segment is None or part.size < FAST_FROM:
-            return reading.items(part)
+    def items(self, reading: Reading, source: Source, survey: Survey) -> Iterator[Item]:
+        """What of a source is left to be decoded and surveyed."""
+        if source.segment is None or source.size < FAST_FROM:
+            return reading.items(source)
         if (reason := why_not()) is not None:
             reading.note_once(reason)
-            return reading.items(part)
-        return self._through(reading, part, survey)
+            return reading.items(source)
+        return self._through(reading, source, survey)
 
-    def _through(self, reading: Reading, part: Part, survey: Survey) -> Iterator[Item]:
+    def _through(self, reading: Reading, source: Source, survey: Survey) -> Iterator[Item]:
         from offsets_tool.columns.survey import Surveyor  # noqa: PLC0415 - NumPy, where it pays
 
         self._surveyor = self._surveyor or Surveyor()
-        for piece in reading.through(part, partial(self._surveyor.read, survey=survey)):
+        for piece in reading.through(source, partial(self._surveyor.read, survey=survey)):
             assert not isinstance(piece, memoryview)
             yield piece
 
 
-def _row(part: Part, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
+def _row(source: Source, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
     row: dict[str, Any] = {"source": entry.source, "log_partition": entry.log_partition}
-    if part.segment is not None:
+    if source.segment is not None:
         names = ("kind", "fate", "base_offset", "cluster_id", "broker_id")
         row |= {
-            name: getattr(part.segment, name)
+            name: getattr(source.segment, name)
             for name in names
-            if getattr(part.segment, name) not in ("", None)
+            if getattr(source.segment, name) not in ("", None)
         }
     row["sha256"] = entry.sha256
     for name in (
@@ -187,7 +189,7 @@ def _row(part: Part, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
 
 def _folder(reading: Reading, format_: str) -> str:
     """What a table does not repeat in every line: the folder that all files are in."""
-    folders = [posixpath.dirname(part.source) for part in reading.parts if part.path]
+    folders = [posixpath.dirname(source.name) for source in reading.sources if source.path]
     # Absolute and relative paths have none in common, and a live topic has none at all.
     if format_ != "table" or len(folders) < 2 or len({folder.startswith("/") for folder in folders}) > 1:
         return ""

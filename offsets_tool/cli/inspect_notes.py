@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.reading import UNREADABLE_SHOWN
 from offsets_tool.evidence.moment_notes import place
+from offsets_tool.evidence.sources import Source
 from offsets_tool.log.ledger import LedgerEntry
 
 Row = Mapping[str, Any]
@@ -18,7 +18,7 @@ SHOWN: Final = 10
 
 
 def problem_count(row: Row) -> int:
-    """How many records of a part have a problem."""
+    """How many records of a source have a problem."""
     counts = [*(found["records"] for found in row["problems"]), row["other_problems"]]
     return sum(map(int, counts))
 
@@ -50,11 +50,16 @@ class Reached:
     def __init__(self) -> None:
         self._furthest: dict[tuple[str, int | None], LedgerEntry] = {}
 
-    def overlap(self, part: Part, entry: LedgerEntry) -> Row | None:
+    def overlap(self, source: Source, entry: LedgerEntry) -> Row | None:
         """Tell where a segment in use has offsets that another of its folder, read before it, has; None where it has none."""
-        if part.segment is None or part.set_aside or entry.first_offset is None or entry.last_offset is None:
+        if (
+            source.segment is None
+            or source.is_set_aside
+            or entry.first_offset is None
+            or entry.last_offset is None
+        ):
             return None
-        folder = PurePosixPath(part.source).parent.as_posix(), part.log_partition
+        folder = PurePosixPath(source.name).parent.as_posix(), source.log_partition
         before = self._furthest.get(folder)
         if before is None or before.last_offset is None or before.first_offset is None:
             self._furthest[folder] = entry

@@ -7,12 +7,12 @@ import click
 
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.ends import KnownEnds, ends_options
-from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import offset_options, parse_wanted
 from offsets_tool.cli.lagging import lag_rows, replay_for_lag
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.evidence.moment_notes import orphans
 from offsets_tool.lag.lag import LagMethod
@@ -44,7 +44,7 @@ Examples:
 
 
 @click.command("lag", epilog=_EPILOG)
-@evidence_options
+@source_options
 @moment_options
 @ends_options
 @offset_options

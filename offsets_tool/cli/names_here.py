@@ -6,10 +6,10 @@ Through the fast lane where it pays. Replays nothing: what holds at a moment, an
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from offsets_tool.cli.evidence import Part
-from offsets_tool.cli.partition_logs import uncounted
 from offsets_tool.cli.row_route import rows_pay
 from offsets_tool.events import Event
+from offsets_tool.evidence.partition_logs import uncounted
+from offsets_tool.evidence.sources import Source
 from offsets_tool.placement import infer_partitions
 from offsets_tool.wire.text import from_shown
 
@@ -25,11 +25,11 @@ class Stretch(NamedTuple):
 class NamesHere:
     """Groups with where they are, topics with their partitions, and the log partitions that are here at all."""
 
-    def __init__(self, parts: Iterable[Part]) -> None:
+    def __init__(self, sources: Iterable[Source]) -> None:
         self.groups: dict[str, Stretch] = {}
         self.topics: dict[str, set[int]] = {}
         self.log_partitions: set[int | None] = set()
-        self._see_all(list(parts))
+        self._see_all(list(sources))
 
     def partition_counts(self) -> tuple[int, ...]:
         """The numbers of partitions of `__consumer_offsets` that the places of the groups allow."""
@@ -37,25 +37,29 @@ class NamesHere:
         places = ((group, number) for group, number in numbered if number is not None)
         return infer_partitions(places, max((n for n in self.log_partitions if n is not None), default=0))
 
-    def _see_all(self, parts: list[Part]) -> None:
-        self.log_partitions.update(part.log_partition for part in parts if part.log_partition is not None)
-        if rows_pay(parts):
-            self._see_rows(parts)
+    def _see_all(self, sources: list[Source]) -> None:
+        self.log_partitions.update(
+            source.log_partition for source in sources if source.log_partition is not None
+        )
+        if rows_pay(sources):
+            self._see_rows(sources)
             return
-        for part in parts:
-            for event in uncounted(part):
+        for source in sources:
+            for event in uncounted(source):
                 self._see(event)
 
-    def _see_rows(self, parts: list[Part]) -> None:
+    def _see_rows(self, sources: list[Source]) -> None:
         from offsets_tool.columns.named import groups_named, partitions_named  # noqa: PLC0415 - Arrow, where it pays
         from offsets_tool.columns.origin import Origin  # noqa: PLC0415
         from offsets_tool.columns.reading import RowReader, RowsRead  # noqa: PLC0415
 
         reader = RowReader(log=False)
-        for part in parts:
-            assert part.segment is not None
-            origin = Origin("", part.source, part.log_partition, 0)
-            for read in part.or_lost(reader.read(part.segment, origin, limits=part.limits), part.ledger()):
+        for source in sources:
+            assert source.segment is not None
+            origin = Origin("", source.name, source.log_partition, 0)
+            for read in source.or_lost(
+                reader.read(source.segment, origin, limits=source.limits), source.ledger()
+            ):
                 if not isinstance(read, RowsRead) or read.events is None:
                     continue
                 for group, number, first, last in groups_named(read.events):

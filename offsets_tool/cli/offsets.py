@@ -6,12 +6,12 @@ import click
 
 from offsets_tool.as_of.views_offsets import Row, offset_rows
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import offset_options, parse_wanted
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_cells, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.reset_gaps import left_out, refuse_partial
+from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
@@ -41,7 +41,7 @@ Examples:
 
 
 @click.command("offsets", epilog=_EPILOG)
-@evidence_options
+@source_options
 @moment_options
 @offset_options
 @click.option(

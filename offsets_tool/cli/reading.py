@@ -1,18 +1,18 @@
-"""Reading evidence for a command: part by part, decoded, filtered and counted, with progress and one summary at the end.
+"""Reading evidence for a command: source by source, decoded, filtered and counted, with progress and one summary at the end.
 
-The ledger of every part is kept, whatever is shown of it.
+The ledger of every source is kept, whatever is shown of it.
 """
 
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from offsets_tool.cli.evidence import Item, Part
 from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.render import ProgressBar, note
 from offsets_tool.events import Event, decode
+from offsets_tool.evidence.sources import Item, Source, records_of
 from offsets_tool.log.ledger import Ledger, LedgerEntry
-from offsets_tool.rows import BatchRead, LogRecord, Unreadable
+from offsets_tool.rows import BatchRead, Unreadable
 from offsets_tool.wire.text import shown
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class Reading:
     """One pass over the evidence."""
 
     def __init__(
-        self, parts: list[Part], filters: Filters, *, strict: bool, progress: bool, hashes: bool = True
+        self, sources: list[Source], filters: Filters, *, strict: bool, progress: bool, hashes: bool = True
     ) -> None:
         """`hashes=False` where nobody is told the files' SHA-256."""
-        self.parts = parts
+        self.sources = sources
         self.filters = filters
         self.ledgers: list[LedgerEntry] = []
         self.problems = 0
@@ -49,7 +49,7 @@ class Reading:
         self._unreadable = 0
         self._misplaced = 0
         self._noted: set[str] = set()
-        self._progress = ProgressBar(sum(part.size for part in parts), shown=progress)
+        self._progress = ProgressBar(sum(source.size for source in sources), shown=progress)
 
     def __enter__(self) -> "Reading":
         return self
@@ -58,13 +58,13 @@ class Reading:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._progress.close()
-        for part in self.parts:
-            part.close()
+        for source in self.sources:
+            source.close()
 
     @property
     def files(self) -> list[str]:
-        """What is read from disk, part by part: files, tars, Delta tables."""
-        return [path for part in self.parts if (path := part.path)]
+        """What is read from disk, source by source: files, tars, Delta tables."""
+        return [path for source in self.sources if (path := source.path)]
 
     def note_once(self, text: str) -> None:
         """A note that many files would repeat."""
@@ -78,23 +78,23 @@ class Reading:
 
     def events(self) -> Iterator[Event]:
         """Every event that the filters let through."""
-        for part in self.parts:
-            for item in self.items(part):
+        for source in self.sources:
+            for item in self.items(source):
                 yield from self.shown(item)
 
-    def items(self, part: Part, *, verify: bool = True) -> Iterator[Item]:
-        """What a part holds, counted. The caller decodes each item with `decoded`, or the ledger does not add up."""
-        self._ledger = self._ledger_of(part)
-        for item in part.read(self._ledger, verify):
+    def items(self, source: Source, *, verify: bool = True) -> Iterator[Item]:
+        """What a source holds, counted. The caller decodes each item with `decoded`, or the ledger does not add up."""
+        self._ledger = self._ledger_of(source)
+        for item in source.read(self._ledger, verify):
             self._see(item)
             yield item
         self._close(self._ledger)
 
-    def through(self, part: Part, read: "Callable[..., Iterator[Read]]") -> Iterator[memoryview | Item]:
+    def through(self, source: Source, read: "Callable[..., Iterator[Read]]") -> Iterator[memoryview | Item]:
         """What a segment holds by the fast lane, counted: text, and items, as `items` has them, in place of the rest."""
-        assert part.segment is not None
-        self._ledger = self._ledger_of(part)
-        for item in part.or_lost(read(part.segment, self._ledger, limits=part.limits), self._ledger):
+        assert source.segment is not None
+        self._ledger = self._ledger_of(source)
+        for item in source.or_lost(read(source.segment, self._ledger, limits=source.limits), self._ledger):
             if isinstance(item, (BatchRead, Unreadable)):
                 self._see(item)
                 yield item
@@ -105,16 +105,16 @@ class Reading:
                 self._progress.advance(item.size)
         self._close(self._ledger)
 
-    def rows(self, part: Part, reader: "RowReader", *, counted: bool = True) -> "Iterator[RowsRead]":
+    def rows(self, source: Source, reader: "RowReader", *, counted: bool = True) -> "Iterator[RowsRead]":
         """What a segment holds as rows; counted unless it is read once more."""
         from offsets_tool.columns.origin import Origin  # noqa: PLC0415 - with Arrow, where it pays
         from offsets_tool.columns.reading import RowsRead  # noqa: PLC0415
 
-        assert part.segment is not None
-        ledger = self._ledger_of(part)
-        origin = Origin("", shown(part.source), part.log_partition, 0)
-        for item in part.or_lost(
-            reader.read(part.segment, origin, limits=part.limits, ledger=ledger), ledger
+        assert source.segment is not None
+        ledger = self._ledger_of(source)
+        origin = Origin("", shown(source.name), source.log_partition, 0)
+        for item in source.or_lost(
+            reader.read(source.segment, origin, limits=source.limits, ledger=ledger), ledger
         ):
             if isinstance(item, RowsRead):
                 if counted:
@@ -126,7 +126,7 @@ class Reading:
                 self._unread(unreadable)
 
     def _close(self, ledger: Ledger) -> None:
-        """A part has been read: what of it cannot stand where it says is named, and belongs in no state."""
+        """A source has been read: what of it cannot stand where it says is named, and belongs in no state."""
         self.ledgers.append(entry := ledger.entry())
         for found in entry.misplaced_ranges:
             self._misplaced += 1
@@ -141,8 +141,8 @@ class Reading:
         if read.events is not None:
             self.problems += read.events.num_rows - read.events.column("problem").null_count
 
-    def _ledger_of(self, part: Part) -> Ledger:
-        ledger = part.ledger()
+    def _ledger_of(self, source: Source) -> Ledger:
+        ledger = source.ledger()
         ledger.hashes = self._hashes
         return ledger
 
@@ -196,10 +196,3 @@ class Reading:
         )
         if self._strict:
             raise SystemExit(STRICT_EXIT)
-
-
-def records_of(item: Item) -> tuple[LogRecord, ...]:
-    """The records of what was read."""
-    if isinstance(item, BatchRead):
-        return item.records
-    return () if isinstance(item, Unreadable) else (item,)

@@ -1,6 +1,6 @@
 """Replaying evidence for a command: every partition's events in order, up to the moment asked for, and the notes that belong to it.
 
-Reads what Kafka would read: files that it has set aside are left out. Which parts make a partition's log is told by partition_logs.
+Reads what Kafka would read: files that it has set aside are left out. partition_logs knows which sources make one log.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,9 +11,8 @@ import click
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Moment, PartitionMoment, Watch
 from offsets_tool.cli.clock_places import note_moment, write_caption
-from offsets_tool.cli.evidence import Evidence, Part
 from offsets_tool.cli.filters import WHEN, Filters, tz_option
-from offsets_tool.cli.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
+from offsets_tool.cli.opening import sources_of
 from offsets_tool.cli.reading import Reading
 from offsets_tool.cli.render import default_format, note
 from offsets_tool.cli.row_route import RowRoute, rows_pay
@@ -21,6 +20,8 @@ from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.moment_notes import moment_notes, number_text, topic_id_notes
 from offsets_tool.evidence.moment_texts import Bound, Clock, parse_bound
+from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
+from offsets_tool.evidence.sources import Source
 from offsets_tool.log.topics import find_topics
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
@@ -72,18 +73,19 @@ def parse_as_of(bound: Bound) -> AsOf:
 
 
 def open_replay(options: dict[str, Any], *, strict: bool, output_path: str | None) -> "Replaying":
-    """From the options that `evidence_options` and `moment_options` declare."""
+    """From the options that `source_options` and `moment_options` declare."""
     rules = {"classic": Rules.CLASSIC, "new": Rules.NEW}.get(options["coordinator"])
     clock = Clock.of(options)
     bound = parse_bound(options.get("as_of", ()), "--as-of", clock)
     as_of = parse_as_of(bound)
-    evidence = Evidence.of(options)
     to_terminal = default_format(output_path) == "table"
-    parts = _read_by_kafka(evidence.parts())
-    caption = note_moment(bound, "--as-of", parts, clock)
-    reading = Reading(parts, Filters(), strict=strict, progress=not to_terminal)
+    sources = _read_by_kafka(sources_of(options))
+    caption = note_moment(bound, "--as-of", sources, clock)
+    reading = Reading(sources, Filters(), strict=strict, progress=not to_terminal)
     told = parse_topic_ids(options["topic_ids"])
-    return Replaying(reading, Moment(as_of, TopicNames(lambda: _names(evidence.paths), told), rules), caption)
+    return Replaying(
+        reading, Moment(as_of, TopicNames(lambda: _names(options["logs"]), told), rules), caption
+    )
 
 
 def parse_topic_ids(texts: tuple[str, ...]) -> dict[str, str]:
@@ -104,16 +106,16 @@ def parse_topic_ids(texts: tuple[str, ...]) -> dict[str, str]:
     return names
 
 
-def _read_by_kafka(parts: list[Part]) -> list[Part]:
-    """The parts that Kafka takes for the log, and a word about the others."""
-    kept = [part for part in parts if not part.set_aside]
+def _read_by_kafka(sources: list[Source]) -> list[Source]:
+    """The sources that Kafka takes for the log, and a word about the others."""
+    kept = [source for source in sources if not source.is_set_aside]
     if not kept:
         raise UsageError(
             "all that is here Kafka has set aside (.deleted, -delete ...): name the files to read"
         )
-    if len(kept) < len(parts):
+    if left := len(sources) - len(kept):
         note(
-            f"{len(parts) - len(kept)} file(s) that Kafka has set aside (.deleted, .cleaned, .swap, -delete ...) are not replayed, "
+            f"{left} file(s) that Kafka has set aside (.deleted, .cleaned, .swap, -delete ...) are not replayed, "
             "as Kafka would not read them"
         )
     return kept
@@ -172,7 +174,7 @@ class Replaying:
 
     def once_more(self) -> Iterator[tuple[PartitionMoment, Iterator[tuple[Event, tuple[Change, ...]]]]]:
         """After `run`: the same events again, partition by partition, with their changes by the rules that `run` found to hold."""
-        logs = partition_logs(self.reading.parts, uncounted)
+        logs = partition_logs(self.reading.sources, uncounted)
         for partition in self.moment:
             yield partition, _changes(partition, logs[partition.log_partition].events())
 
@@ -193,14 +195,14 @@ def replay_evidence(reading: Reading, moment: Moment, watch_of: WatchOf | None =
 
     UsageError when a partition is there twice.
     """
-    by_rows = RowRoute(reading) if watch_of is None and rows_pay(reading.parts) else None
-    logs = partition_logs(reading.parts, _counted(reading))
+    by_rows = RowRoute(reading) if watch_of is None and rows_pay(reading.sources) else None
+    logs = partition_logs(reading.sources, _counted(reading))
     for log in logs.values():
         _replay(moment, log, watch_of, by_rows)
         _say_left_out(reading, moment, log)
     if again := moment.to_replay_again():
         by_rows = by_rows and by_rows.again()
-        logs = partition_logs(reading.parts, uncounted)
+        logs = partition_logs(reading.sources, uncounted)
         for number in again:
             _replay(moment, logs[number], watch_of, by_rows)
 
@@ -226,8 +228,8 @@ def _replay(moment: Moment, log: PartitionLog, watch_of: WatchOf | None, by_rows
 
 
 def _counted(reading: Reading) -> EventsOf:
-    def events(part: Part) -> Iterator[Event]:
-        for item in reading.items(part):
+    def events(source: Source) -> Iterator[Event]:
+        for item in reading.items(source):
             yield from reading.decoded(item)
 
     return events

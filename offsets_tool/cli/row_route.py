@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from offsets_tool.as_of.snapshot import Moment
-from offsets_tool.cli.evidence import Part
 from offsets_tool.cli.reading import Reading
 from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.evidence.sources import Source
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
@@ -19,14 +19,14 @@ ROWS_FROM = 4 << 20
 """Bytes of segments from which loading the lane pays."""
 
 
-def rows_pay(parts: list[Part]) -> bool:
+def rows_pay(sources: list[Source]) -> bool:
     """Whether all is segments, and the lane is to be had and worth loading."""
-    segments = all(part.segment is not None for part in parts)
-    return segments and sum(part.size for part in parts) >= ROWS_FROM and why_not() is None
+    segments = all(source.segment is not None for source in sources)
+    return segments and sum(source.size for source in sources) >= ROWS_FROM and why_not() is None
 
 
 class RowRoute:
-    """One pass by rows over the parts of a reading."""
+    """One pass by rows over the sources of a reading."""
 
     def __init__(self, reading: Reading, *, counted: bool = True) -> None:
         """`counted=False` when the ledgers have the records already."""
@@ -37,12 +37,12 @@ class RowRoute:
         self._reader = RowReader()
 
     def again(self) -> "RowRoute":
-        """The same parts once more."""
+        """The same sources once more."""
         return RowRoute(self._reading, counted=False)
 
-    def rows(self, part: Part) -> "Iterator[RowsRead]":
+    def rows(self, source: Source) -> "Iterator[RowsRead]":
         """The rows of a segment."""
-        return self._reading.rows(part, self._reader, counted=self._counted)
+        return self._reading.rows(source, self._reader, counted=self._counted)
 
     def replay(
         self, moment: Moment, log_partition: int | None, begins: int, reads: "Iterator[RowsRead]"

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from offsets_tool.cli.evidence import Item, Part
 from offsets_tool.cli.reading import Reading
 from offsets_tool.columns.lane.availability import why_not
 from offsets_tool.columns.text.printer import Printer
 from offsets_tool.columns.text.selection import Selection
 from offsets_tool.events import decode
+from offsets_tool.evidence.sources import Item, Source
 
 if TYPE_CHECKING:
     from offsets_tool.columns.text.reading import TextReader
@@ -22,7 +22,7 @@ TEXT_FAST_FROM = 2 << 20
 
 
 class TextLane:
-    """What `printer` prints of the parts of a reading."""
+    """What `printer` prints of the sources of a reading."""
 
     def __init__(self, reading: Reading, printer: Printer | None) -> None:
         """Without a printer, all is left to the caller; so are batches' own lines where there are filters."""
@@ -30,7 +30,7 @@ class TextLane:
         self._text = _reader(reading, printer) if printer is not None else None
 
     def pieces(
-        self, part: Part, *, verify: bool = True, passed: Callable[[int, int], None] | None = None
+        self, source: Source, *, verify: bool = True, passed: Callable[[int, int], None] | None = None
     ) -> Iterator[memoryview | Item]:
         """Text, which the next piece overwrites, and items that the caller decodes and prints.
 
@@ -38,14 +38,14 @@ class TextLane:
         printed before it: its batch's line is. `passed` is told the offsets of all records that were printed so, or are to
         be, as first and last of some that follow each other.
         """
-        if self._text is None or part.segment is None:
-            return self._reading.items(part, verify=verify)
-        return self._reading.through(part, partial(self._text.read, verify=verify, passed=passed))
+        if self._text is None or source.segment is None:
+            return self._reading.items(source, verify=verify)
+        return self._reading.through(source, partial(self._text.read, verify=verify, passed=passed))
 
 
 def _reader(reading: Reading, printer: Printer) -> "TextReader | None":
     filters = reading.filters
-    size = sum(part.size for part in reading.parts if part.segment)
+    size = sum(source.size for source in reading.sources if source.segment)
     # A batch has its line if any of its records is shown.
     if size < TEXT_FAST_FROM or (filters.active and printer.batch is not None) or why_not() is not None:
         return None

@@ -10,11 +10,11 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.as_of.transactions import Row, blocked, ended_rows, open_rows
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.evidence import evidence_options
 from offsets_tool.cli.filters import group_option, parse_wanted
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import moment_options, open_replay
+from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.evidence.moment_notes import number_text
 from offsets_tool.evidence.times import shown_time
@@ -43,7 +43,7 @@ Examples:
 
 
 @click.command("transactions", epilog=_EPILOG)
-@evidence_options
+@source_options
 @moment_options
 @group_option
 @output_options

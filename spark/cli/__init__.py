@@ -15,7 +15,13 @@ from offsets_tool import __version__
 from offsets_tool.cli import SETTINGS, LazyGroup, Place
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import ProgressBar, default_format, note, output, write_rows
-from offsets_tool.cli.sizes import max_batch_bytes_option, parse_limits
+from offsets_tool.cli.source_options import (
+    columns_option,
+    log_partition_option,
+    max_batch_bytes_option,
+    parse_columns,
+    parse_limits,
+)
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import OffsetsToolError
 from spark.cli.job import LakeCommand
@@ -92,17 +98,8 @@ def main() -> None:
 @click.option(
     "--cluster", metavar="NAME", help="Name of the cluster. Default: the id in meta.properties, else empty."
 )
-@click.option(
-    "--log-partition",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Only this partition of __consumer_offsets; also the number of files whose directory does not say it.",
-)
-@click.option(
-    "--columns",
-    metavar="NAME=COLUMN,...",
-    help="Where an archive keeps key, value, partition, offset, timestamp under other names.",
-)
+@log_partition_option
+@columns_option
 @click.option(
     "--writer",
     type=click.Choice(["arrow", "spark"]),
@@ -121,8 +118,7 @@ def ingest_command(
     Parquet, Delta or JSON lines archive. Only what is new is read, also the grown end of an active segment; killed at any
     moment and run again, the tables are the same.
     """
-    from offsets_tool.cli.evidence import parse_columns  # noqa: PLC0415 - heavy, and not needed for --help
-    from spark.ingest.ingest import Request, Writer  # noqa: PLC0415
+    from spark.ingest.ingest import Request, Writer  # noqa: PLC0415 - heavy, and not needed for --help
 
     began = time.monotonic()
     chosen = format_ or default_format()

@@ -8,7 +8,7 @@ import click
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.replaying import coordinator_option, parse_topic_ids
-from offsets_tool.cli.sizes import parse_limits
+from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.cli.table import Column, Table
 from spark.cli import Bar, ingest_command
 from spark.cli.job import LakeCommand
@@ -74,8 +74,7 @@ def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any)
     The same as the commands for themselves, in their order. Run again with more, or with the same, only what is new is done;
     lag and expiry as `lag` and `expiry` were last asked for.
     """
-    from offsets_tool.cli.evidence import parse_columns  # noqa: PLC0415 - heavy, and not needed for --help
-    from spark.ingest.ingest import Request  # noqa: PLC0415
+    from spark.ingest.ingest import Request  # noqa: PLC0415 - heavy, and not needed for --help
     from spark.replay.topic_ids import OPTION  # noqa: PLC0415
     from spark.run import run  # noqa: PLC0415
     from spark.runtime.session import session  # noqa: PLC0415

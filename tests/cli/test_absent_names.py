@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main, row_route
-from offsets_tool.cli.evidence import Evidence
 from offsets_tool.cli.names_here import NamesHere
 from offsets_tool.evidence.nearest import nearest
+from offsets_tool.evidence.sources import open_sources
 from offsets_tool.placement import partition_for
 from tests.cases import FIXTURES
 from tests.replay.story import commit, group_gone, group_metadata, txn_commit
@@ -154,10 +154,10 @@ def test_members_and_instances_have_patterns_and_nearest_names() -> None:
 
 @pytest.mark.parametrize("name", ["4.3.1-kip848", "2.4.1-mix", "4.3.1-txn"])
 def test_names_are_the_same_by_rows_and_event_by_event(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = Evidence(paths=(str(CORPORA / name / "segments"),)).parts()
-    plainly = NamesHere(parts)
+    sources = open_sources((str(CORPORA / name / "segments"),))
+    plainly = NamesHere(sources)
     monkeypatch.setattr(row_route, "ROWS_FROM", 0)
-    by_rows = NamesHere(parts)
+    by_rows = NamesHere(sources)
     assert vars(plainly) == vars(by_rows) and plainly.groups
     assert plainly.partition_counts() == by_rows.partition_counts() == (5,)
 
@@ -165,10 +165,10 @@ def test_names_are_the_same_by_rows_and_event_by_event(name: str, monkeypatch: p
 def test_so_they_are_where_names_are_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     odd = ("\udcff", "\udcfe\udcff", "a\\xff", "two\nlines", "é*")
     write_log(tmp_path, in_order(*(commit(name, name[::-1], 0, 1) for name in odd)))
-    parts = Evidence(paths=(str(tmp_path),)).parts()
-    plainly = NamesHere(parts)
+    sources = open_sources((str(tmp_path),))
+    plainly = NamesHere(sources)
     monkeypatch.setattr(row_route, "ROWS_FROM", 0)
-    assert vars(plainly) == vars(NamesHere(parts)) and set(plainly.groups) == set(odd)
+    assert vars(plainly) == vars(NamesHere(sources)) and set(plainly.groups) == set(odd)
     result = invoke("groups", tmp_path, "--group", r"\xff\xff", "--format", "jsonl")
     assert r"nearest: '\xff'; of" in result.stderr
 

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main, row_route
-from offsets_tool.cli.evidence import Evidence
 from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.evidence.sources import open_sources
 from tests.cases import FIXTURES
 
 LOGS = sorted(
@@ -69,7 +69,7 @@ def test_segments_that_reach_into_each_other_are_read_alike(
 
 
 def test_rows_are_for_many_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = Evidence(paths=(str(LOGS[0]),)).parts()
-    assert not row_route.rows_pay(parts)
-    monkeypatch.setattr(row_route, "ROWS_FROM", sum(part.size for part in parts))
-    assert row_route.rows_pay(parts) == (why_not() is None)
+    sources = open_sources((str(LOGS[0]),))
+    assert not row_route.rows_pay(sources)
+    monkeypatch.setattr(row_route, "ROWS_FROM", sum(source.size for source in sources))
+    assert row_route.rows_pay(sources) == (why_not() is None)

@@ -1,4 +1,4 @@
-"""One log of each partition, made of the parts of the evidence: segments by base offset, and archives, whose rows may lie anyhow.
+"""One log of each partition, made of the sources of the evidence: segments by base offset, and archives, whose rows may lie anyhow.
 
 Several segments of a partition follow each other; two copies of one partition are refused, since nothing here decides between them:
 also where their offsets do not meet, for what was deleted between two copies would come back. Records that cannot stand where they
@@ -13,37 +13,36 @@ from operator import attrgetter
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from offsets_tool.cli.evidence import Part
-from offsets_tool.cli.reading import records_of
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
+from offsets_tool.evidence.sources import Source, records_of
 from offsets_tool.log.names import offsets_directory
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
 
-EventsOf = Callable[[Part], Iterator[Event]]
+EventsOf = Callable[[Source], Iterator[Event]]
 
 _WHICH: Final = "give one of them, or each with its __consumer_offsets-N directory"
 _ONE: Final = "name one copy; if they are parts of one log, put their segments into one folder"
 
 
-def uncounted(part: Part) -> Iterator[Event]:
-    """The events of a part that the ledger has already."""
-    for item in part.read(part.ledger(), True):
+def uncounted(source: Source) -> Iterator[Event]:
+    """The events of a source that the ledger has already."""
+    for item in source.read(source.ledger(), True):
         yield from map(decode, records_of(item))
 
 
-def partition_logs(parts: list[Part], events_of: EventsOf) -> "dict[int | None, PartitionLog]":
+def partition_logs(sources: list[Source], events_of: EventsOf) -> "dict[int | None, PartitionLog]":
     """Each partition's log. Archives are read at once, as their rows may stand in any order; the rest when asked for.
 
     UsageError when a partition is there twice.
     """
-    _refuse_copies(parts)
+    _refuse_copies(sources)
     runs: dict[int | None, list[_Run]] = {}
-    for part in (part for part in parts if not part.archive):
-        runs.setdefault(part.log_partition, []).append(_segment_run(part, events_of))
-    for number, rows in _archived([part for part in parts if part.archive], events_of).items():
+    for source in (source for source in sources if not source.is_archive):
+        runs.setdefault(source.log_partition, []).append(_segment_run(source, events_of))
+    for number, rows in _archived([source for source in sources if source.is_archive], events_of).items():
         runs.setdefault(number, []).append(
             _Run(rows[0].record.source, rows[0].record.log_offset, partial(iter, rows))
         )
@@ -54,24 +53,24 @@ def partition_logs(parts: list[Part], events_of: EventsOf) -> "dict[int | None, 
     }
 
 
-def _refuse_copies(parts: list[Part]) -> None:
+def _refuse_copies(sources: list[Source]) -> None:
     copies: dict[int | None, str] = {}
-    for part in parts:
-        copy = _copy_of(part)
-        if copy is not None and copies.setdefault(part.log_partition, copy) != copy:
-            told = f"{copies[part.log_partition]} and {copy}"
-            if part.log_partition is None:
+    for source in sources:
+        copy = _copy_of(source)
+        if copy is not None and copies.setdefault(source.log_partition, copy) != copy:
+            told = f"{copies[source.log_partition]} and {copy}"
+            if source.log_partition is None:
                 raise UsageError(f"{told} both have a log, and nothing says of which partition: {_WHICH}")
-            raise UsageError(f"partition {part.log_partition} is here twice, in {told}: {_ONE}")
+            raise UsageError(f"partition {source.log_partition} is here twice, in {told}: {_ONE}")
 
 
-def _copy_of(part: Part) -> str | None:
+def _copy_of(source: Source) -> str | None:
     """The folder or tar that a segment is of. Files named one by one that lie in no partition's folder are said to be one log."""
-    segment = part.segment
+    segment = source.segment
     if segment is None or segment.unreadable:
         return None
     in_partition = offsets_directory(PurePosixPath(segment.source).parent.name) is not None
-    return segment.directory if in_partition or not part.must_open else None
+    return segment.directory if in_partition or not source.must_open else None
 
 
 @dataclass(slots=True)
@@ -93,21 +92,21 @@ class LeftOut:
 class _Run(NamedTuple):
     """Events of one partition from one place, in the order of their offsets."""
 
-    source: str
+    name: str
     begins: int
     """The offset that it is ordered by: a segment's base offset, or that of an archive's first row."""
     events: Callable[[], Iterator[Event]]
-    part: Part | None = None
+    source: Source | None = None
     """The segment, or live partition, that it is."""
 
 
-def _segment_run(part: Part, events_of: EventsOf) -> _Run:
-    begins = part.segment.base_offset if part.segment else 0
+def _segment_run(source: Source, events_of: EventsOf) -> _Run:
+    begins = source.segment.base_offset if source.segment else 0
     if begins is None:
         # Not named by its base offset: its first record has to say it.
-        first = next((event for event in uncounted(part) if event.record.misplaced is None), None)
+        first = next((event for event in uncounted(source) if event.record.misplaced is None), None)
         begins = first.record.log_offset if first else 0
-    return _Run(part.source, begins, partial(events_of, part), part)
+    return _Run(source.name, begins, partial(events_of, source), source)
 
 
 class PartitionLog(NamedTuple):
@@ -120,8 +119,8 @@ class PartitionLog(NamedTuple):
     @property
     def begins(self) -> int:
         """Where its segments begin; 0 where that is not known."""
-        part = self.runs[0].part
-        return self.runs[0].begins if part is not None and part.segment is not None else 0
+        source = self.runs[0].source
+        return self.runs[0].begins if source is not None and source.segment is not None else 0
 
     def events(self) -> Iterator[Event]:
         """In the order of their offsets, each once; UsageError where two runs of different folders have the same."""
@@ -131,12 +130,12 @@ class PartitionLog(NamedTuple):
                 if event.record.misplaced is None and reached.is_new(run, event.record.log_offset):
                     yield event
 
-    def rows(self, rows_of: "Callable[[Part], Iterator[RowsRead]]") -> "Iterator[RowsRead]":
+    def rows(self, rows_of: "Callable[[Source], Iterator[RowsRead]]") -> "Iterator[RowsRead]":
         """The same as rows, where all runs are segments."""
         reached = _Reached(self)
         for run in self.runs:
-            assert run.part is not None
-            for read in rows_of(run.part):
+            assert run.source is not None
+            for read in rows_of(run.source):
                 yield reached.new_rows(run, read)
 
 
@@ -169,17 +168,17 @@ class _Reached:
         return found.read
 
     def _goes_back(self, run: _Run, log_offset: int, records: int) -> None:
-        before = self._run.source if self._run else run.source
-        if _folder_of(before) == _folder_of(run.source):
-            self._left_out.add(run.source, log_offset, before, records)
+        before = self._run.name if self._run else run.name
+        if _folder_of(before) == _folder_of(run.name):
+            self._left_out.add(run.name, log_offset, before, records)
         elif self._log_partition is None:
             raise UsageError(
-                f"{before} and {run.source} both have offset {log_offset}, and nothing says of which partition they are: "
+                f"{before} and {run.name} both have offset {log_offset}, and nothing says of which partition they are: "
                 f"{_WHICH}"
             )
         else:
             raise UsageError(
-                f"partition {self._log_partition} is here twice: offset {log_offset} is in {before} and in {run.source}; "
+                f"partition {self._log_partition} is here twice: offset {log_offset} is in {before} and in {run.name}; "
                 "name one copy"
             )
 
@@ -188,10 +187,10 @@ def _folder_of(source: str) -> str:
     return PurePosixPath(source).parent.as_posix()
 
 
-def _archived(parts: list[Part], events_of: EventsOf) -> dict[int | None, list[Event]]:
+def _archived(sources: list[Source], events_of: EventsOf) -> dict[int | None, list[Event]]:
     """Rows of all archives by partition and in order; a record that was archived twice is one."""
     rows: dict[int | None, dict[int, Event]] = {}
-    for event in chain.from_iterable(map(events_of, parts)):
+    for event in chain.from_iterable(map(events_of, sources)):
         record = event.record
         known = rows.setdefault(record.log_partition, {}).setdefault(record.log_offset, event).record
         if (known.key, known.value) != (record.key, record.value):

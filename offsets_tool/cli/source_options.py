@@ -1,0 +1,96 @@
+"""Options that name sources and say how to read them, and what their texts mean: sizes as people write them, archives' columns.
+
+Light: `offsets-spark --help` imports it.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+from offsets_tool.errors import UsageError
+from offsets_tool.log.batches.limits import MAX_BATCH_BYTES, Limits
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_POWERS: Final = {"": 0, "k": 10, "m": 20, "g": 30}
+_TEXT: Final = re.compile(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", re.ASCII | re.IGNORECASE)
+_MOST: Final = 2**31 - 1
+"""No batch is longer: its own size is an int."""
+
+
+def log_partition_option(command: F) -> F:
+    """--log-partition"""
+    return click.option(
+        "--log-partition",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Only this partition of __consumer_offsets; also the number of files whose directory does not say it.",
+    )(command)
+
+
+def columns_option(command: F) -> F:
+    """--columns"""
+    return click.option(
+        "--columns",
+        metavar="NAME=COLUMN,...",
+        help="Where an archive keeps key, value, partition, offset, timestamp under other names.",
+    )(command)
+
+
+def max_batch_bytes_option(command: F) -> F:
+    """--max-batch-bytes"""
+    return click.option(
+        "--max-batch-bytes",
+        metavar="SIZE",
+        help="Read batches that inflate to so much, however small they are themselves. Default:"
+        f" {MAX_BATCH_BYTES >> 20}m, and less for small ones; what is beyond stays unread, and is named.",
+    )(command)
+
+
+def source_options(command: F) -> F:
+    """LOG... --bootstrap-server --command-config --log-partition --columns --max-batch-bytes"""
+    for option in reversed(
+        (
+            click.argument("logs", nargs=-1, metavar="LOG...", type=click.Path()),
+            click.option(
+                "--bootstrap-server",
+                metavar="HOST:PORT",
+                help="Read the live topic instead of files (never writes).",
+            ),
+            click.option(
+                "--command-config",
+                metavar="FILE",
+                type=click.Path(exists=True, dir_okay=False),
+                help="Client properties for --bootstrap-server, as Kafka's tools take them.",
+            ),
+            log_partition_option,
+            columns_option,
+            max_batch_bytes_option,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def parse_columns(text: str | None) -> dict[str, str]:
+    """Return `offset=kafka_offset,key=k` as a mapping; UsageError for what is no such list."""
+    pairs = [pair.partition("=") for pair in (text or "").split(",") if pair]
+    if any(not (name and equals and column) for name, equals, column in pairs):
+        raise UsageError(f"--columns: {text!r} is not NAME=COLUMN,...; write offset=kafka_offset,key=k")
+    return {name.strip(): column.strip() for name, _, column in pairs}
+
+
+def parse_size(text: str, option: str) -> int:
+    """Return a number of bytes; UsageError for what is no size, zero, or more than a batch can have."""
+    found = _TEXT.fullmatch(text.strip())
+    size = int(found[1]) << _POWERS[found[2].lower()] if found else 0
+    if not 0 < size <= _MOST:
+        raise UsageError(f"{option}: {text!r} is no size below 2 GiB; write 64m, 100MB or 1048576")
+    return size
+
+
+def parse_limits(text: str | None) -> Limits:
+    """Return the limits that --max-batch-bytes asks for; Kafka's own without it."""
+    return Limits() if text is None else Limits(parse_size(text, "--max-batch-bytes"), asked=True)
