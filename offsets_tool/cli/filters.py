@@ -83,12 +83,17 @@ class Filters:
         return self.partition is None or getattr(data, "partition", None) == self.partition
 
 
+def letters(name: str) -> str:
+    """Return the name of a record type in the one form that all ways of writing it have: offset-commit and OffsetCommit."""
+    return re.sub(r"[-_ ]", "", name).lower()
+
+
 def parse_type(text: str) -> int:
     """A record type by number, by Kafka's name, or `control`."""
-    wanted = re.sub(r"[-_ ]", "", text).lower()
+    wanted = letters(text)
     if wanted == "control":
         return CONTROL
-    names = {record_type.name.lower(): number for number, record_type in RECORD_TYPES.items()}
+    names = {letters(record_type.name): number for number, record_type in RECORD_TYPES.items()}
     if wanted in names:
         return names[wanted]
     if text.isascii() and text.isdecimal():

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from offsets_tool.cli.filters import letters
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, output, write_rows
 from offsets_tool.cli.table import Column, Table
@@ -66,12 +67,13 @@ def _messages() -> dict[str, type]:
 
 
 def _fields(wanted: str) -> Iterator[dict[str, Any]]:
-    chosen = [t for t in RECORD_TYPES.values() if wanted.lower() in (str(t.id), t.name.lower())]
-    blobs = {name.lower(): cls for name, cls in _messages().items()}
+    name = letters(wanted)
+    chosen = [t for t in RECORD_TYPES.values() if name in (str(t.id), letters(t.name))]
+    blobs = {letters(of): cls for of, cls in _messages().items()}
     if chosen:
         yield from _record_type_fields(chosen[0])
-    elif wanted.lower() in blobs:
-        yield from _message_fields(blobs[wanted.lower()])
+    elif name in blobs:
+        yield from _message_fields(blobs[name])
     else:
         known = [*(record_type.name for record_type in RECORD_TYPES.values()), *_messages()]
         raise UsageError(

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.job_rows import EndRow
 from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends
@@ -49,7 +50,8 @@ def bring_ends(root: Path, request: EndsRequest, newest: Mapping[str, int]) -> B
     """Adds samples that the lake has not yet. `newest`: the newest record of each of its clusters, epoch milliseconds: until then a
     directory's end is taken to be what it is.
 
-    SourceError for a file of end offsets that does not read, UsageError where nothing says of which cluster one is.
+    SourceError for a file of end offsets that does not read, UsageError where nothing says of which cluster one is, or the one that
+    is named is not in the lake.
     """
     lake = ArrowLake(root, OF_ENDS)
     lake.create()
@@ -114,8 +116,18 @@ class _Found:
     def _only(self) -> str | None:
         """The cluster that is named, or the only one there is."""
         if self._request.cluster is not None:
-            return shown(self._request.cluster)
+            return self._known(shown(self._request.cluster))
         return next(iter(self._newest)) if len(self._newest) == 1 else None
+
+    def _known(self, cluster: str) -> str:
+        """A misspelt name would keep ends that no group is ever counted against."""
+        if cluster not in self._newest:
+            names = ", ".join(name or "the one without a name" for name in sorted(self._newest))
+            raise UsageError(
+                f"--cluster {cluster}: the lake has no such cluster; it has {names or 'none yet'}."
+                f"{did_you_mean(cluster, self._newest)}"
+            )
+        return cluster
 
 
 def _row(cluster: str, sample: EndSample) -> EndRow:

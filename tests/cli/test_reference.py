@@ -46,7 +46,14 @@ def test_schema_lists_every_record_type() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*(str(number) for number in RECORD_TYPES), "groupmetadata", "AssignmentInfo"]
+    "name",
+    [
+        *(str(number) for number in RECORD_TYPES),
+        "groupmetadata",
+        "offset-commit",
+        "AssignmentInfo",
+        "assignment_info",
+    ],
 )
 def test_schema_of_one_type_or_blob(name: str) -> None:
     rows = run("schema", name)

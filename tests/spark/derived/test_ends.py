@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from offsets_tool.errors import SourceError
+from offsets_tool.errors import SourceError, UsageError
 from spark.derived.ends import OF_ENDS, Brought, EndsRequest, bring_ends
 from spark.lake.commit import ArrowLake
 from spark.lake.tables import ENDS
@@ -51,6 +51,14 @@ def test_a_sample_is_kept_once(lake: Path, tmp_path: Path) -> None:
         ("a", "other", 2, 3),
     }
     assert len(rows(lake, "ends")) == len(kept)
+
+
+def test_a_cluster_that_the_lake_does_not_have_is_refused(lake: Path, tmp_path: Path) -> None:
+    """A misspelt name would keep ends that no group is ever counted against."""
+    asked = EndsRequest(files=[said(tmp_path, "one", 1)], cluster="prodd")
+    with pytest.raises(UsageError, match="the lake has no such cluster; it has prod, test"):
+        bring_ends(lake, asked, {"test": 0, "prod": 0})
+    assert rows(lake, "ends") == []
 
 
 def test_what_is_there_is_not_read_where_nothing_is_brought(lake: Path, tmp_path: Path) -> None:
