@@ -85,14 +85,6 @@ def known_at(committed: CommitAt | None, ends: Ends, at: int) -> Known:
     return Known(life, life.end_at(at), recreated)
 
 
-def lag_at(committed: CommitAt | None, ends: Ends, at: int) -> Lag:
-    """Lag at a moment, as `known_at` has these.
-
-    With `Ends.of(..., last_stable=True)` it is that of a consumer which reads committed data only.
-    """
-    return lag_of(committed, known_at(committed, ends, at), at)
-
-
 def lag_of(committed: CommitAt | None, known: Known, at: int) -> Lag:
     """The same, by what is known at the moment."""
     life, end, recreated = known

@@ -75,7 +75,7 @@ class Held(NamedTuple):
 
 
 class Counted(Protocol):
-    """What `held_of` looks at of an OffsetHistoryRow."""
+    """The fields of an OffsetHistoryRow that lag is computed from."""
 
     @property
     def counted(self) -> bool: ...
@@ -89,13 +89,6 @@ class Counted(Protocol):
     def from_timestamp(self) -> int: ...
     @property
     def to_timestamp(self) -> int | None: ...
-
-
-def held_of(rows: Iterable[Counted]) -> Iterator[Held]:
-    """From the history of one group's offset in one partition, in the order of the log: what counted."""
-    for row in rows:
-        if row.counted:
-            yield held(row, commit_of(row))
 
 
 def commit_of(row: Counted) -> CommitAt:

@@ -8,8 +8,8 @@ from bisect import bisect_right
 from enum import StrEnum
 from typing import NamedTuple
 
-from offsets_tool.lag.ends import Ends, Life
-from offsets_tool.lag.lag import Confidence, Known, known_at
+from offsets_tool.lag.ends import Life
+from offsets_tool.lag.lag import Confidence, Known
 from offsets_tool.lag.samples import CommitAt
 from offsets_tool.wire.longs import difference
 
@@ -87,14 +87,6 @@ def _clipped(at: int, low: int | None, high: int | None) -> int:
     if high is not None and at > high:
         return high
     return low if low is not None and at < low else at
-
-
-def time_lag_at(committed: CommitAt | None, ends: Ends, at: int, written: Written | None = None) -> TimeLag:
-    """Time lag at a moment (epoch ms) of the commit that counted then.
-
-    `written` is when the record at the committed offset was written, if its log says it; else it is estimated from the ends.
-    """
-    return time_lag_of(committed, known_at(committed, ends, at), at, written)
 
 
 def time_lag_of(committed: CommitAt | None, there: Known, at: int, written: Written | None = None) -> TimeLag:

@@ -6,11 +6,10 @@ import numpy as np
 
 from offsets_tool.columns.differences import differences
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag import lag_at
 from offsets_tool.lag.samples import CommitAt, EndSample
-from offsets_tool.lag.time_lag import time_lag_at
 from offsets_tool.wire.longs import MAX_LONG, MIN_LONG, bounded, difference
 from tests.columns.mutants import EDGES
+from tests.lag.one_by_one import lag_at, time_lag_at
 
 PAIRS = [(one, other) for one in EDGES for other in EDGES]
 

@@ -14,10 +14,11 @@ from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.job_rows import EndRow
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.rows import LagRow, commit_of, held_of, lag_at_commits, lag_on_grid
+from offsets_tool.lag.rows import LagRow, commit_of, lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.wire.arrow import arrow_schema
+from tests.lag.one_by_one import effective_commits
 
 GRID, NEWEST = 7, 60
 TYPES = {field.name: field.type for row in (EndRow, OffsetHistoryRow) for field in arrow_schema(row)}
@@ -52,6 +53,7 @@ samples = st.fixed_dictionaries(
         "source": st.sampled_from(("x", "y")),
     }
 )
+
 rows = st.lists(st.builds(lambda place, said: place | said, places, st.one_of(commits, samples)), max_size=20)
 
 
@@ -70,7 +72,7 @@ def plain(found: list[Row], *, last_stable: bool) -> Iterator[tuple[Any, ...]]:
         # In whatever order samples come.
         ends = Ends.of([*bounds.samples(place), *reversed(seen)], last_stable=last_stable)
         for group in sorted({row["group"] for row in told}):
-            held = list(held_of(_History(row) for row in told if row["group"] == group))
+            held = list(effective_commits(_History(row) for row in told if row["group"] == group))
             made = {row.at: row for row in lag_at_commits(OffsetOf(group, *place), held, ends)}
             if held:
                 times = range(-(-min(made) // GRID) * GRID, NEWEST + 1, GRID)

@@ -6,13 +6,14 @@ from hypothesis import strategies as st
 
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag import Confidence, CountedFrom, LagMethod, lag_at
-from offsets_tool.lag.rows import Held, LagRow, held_of, lag_at_commits, lag_on_grid
+from offsets_tool.lag.lag import Confidence, CountedFrom, LagMethod
+from offsets_tool.lag.rows import Held, LagRow, lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample, committed_ends
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.wire.arrow import record_batch
 from tests.history.test_history import rows as history_of
 from tests.lag.logs import LATEST, Log, commits, ends_of, logs, some
+from tests.lag.one_by_one import effective_commits, lag_at
 from tests.replay.story import commit, commit_marker, txn_commit
 
 OF = OffsetOf("g", "t", 0)
@@ -230,7 +231,7 @@ def test_what_counted_and_until_when_comes_from_the_history() -> None:
         commit("g", "t", 0, 12),
     )
     rows = [row for row in history_of(*tellings) if isinstance(row, OffsetHistoryRow)]
-    held = list(held_of(rows))
+    held = list(effective_commits(rows))
     assert [one.commit.committed_offset for one in held] == [5, 9, 12]
     assert [one.until for one in held] == [held[1].since, held[2].since, None]
 

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.lag import Confidence
 from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample
-from offsets_tool.lag.time_lag import TimeLag, TimeMethod, Written, time_lag_at, written_at
+from offsets_tool.lag.time_lag import TimeLag, TimeMethod, Written, written_at
 from tests.lag.logs import Log, commits, ends_of, logs, some
+from tests.lag.one_by_one import time_lag_at
 
 # (end offset, seconds), as in LookupTableSpec; ours are milliseconds.
 FLATS = ((100, 30), (200, 60), (200, 120), (200, 700), (300, 730), (300, 9000), (400, 9030))

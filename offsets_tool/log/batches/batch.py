@@ -4,7 +4,6 @@ A batch is read whole or not at all: when its checksum is wrong or its content m
 and `records` is empty. Knows nothing about files, tails or what keys and values mean.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 from mmap import mmap
 
@@ -87,7 +86,6 @@ def _unreadable(batch: Batch, source: str, reason: str, kind: UnreadableKind) ->
 
 
 Content = tuple[Batch, tuple[LogRecord, ...]]
-ContentReader = Callable[[memoryview, Batch, str, int | None, Limits], Content]
 
 
 def _read_v2(

@@ -44,7 +44,6 @@ class MetaProperties(NamedTuple):
     version: int
     cluster_id: str | None
     broker_id: int | None
-    directory_id: str | None
 
 
 def read_offset_checkpoint(path: str | Path) -> tuple[PartitionOffset, ...]:
@@ -69,7 +68,7 @@ def read_leader_epochs(path: str | Path) -> tuple[EpochStart, ...]:
 
 def read_partition_metadata(path: str | Path) -> PartitionMetadata:
     """`version: 0` and `topic_id: ...`."""
-    values = dict(_pairs(_text(path), ":"))
+    values = dict(_pairs(read_text(path), ":"))
     if "topic_id" not in values:
         raise SourceError(
             str(path), "has no topic_id; partition.metadata has `version: N` and `topic_id: ID`"
@@ -79,7 +78,7 @@ def read_partition_metadata(path: str | Path) -> PartitionMetadata:
 
 def read_meta_properties(path: str | Path) -> MetaProperties:
     """Versions 0 (broker.id) and 1 (node.id, directory.id)."""
-    return parse_meta_properties(_text(path), str(path))
+    return parse_meta_properties(read_text(path), str(path))
 
 
 def parse_meta_properties(text: str, source: str) -> MetaProperties:
@@ -90,17 +89,12 @@ def parse_meta_properties(text: str, source: str) -> MetaProperties:
         version=_numbers(source, 1, [values.get("version", "0")])[0],
         cluster_id=values.get("cluster.id"),
         broker_id=None if node is None else _numbers(source, 1, [node])[0],
-        directory_id=values.get("directory.id"),
     )
-
-
-def _text(path: str | Path) -> str:
-    return read_text(path)
 
 
 def _entries(path: str | Path) -> Iterator[tuple[int, str]]:
     """A checkpoint's lines after its version (0) and their count, which must be right; an empty file has none, as for Kafka."""
-    lines = _text(path).splitlines()
+    lines = read_text(path).splitlines()
     if not lines:
         return
     if len(lines) < 2 or lines[0].strip() != "0":

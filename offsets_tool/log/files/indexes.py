@@ -1,8 +1,8 @@
-"""Kafka's binary files beside a segment: offset, time and transaction index, and the producers' snapshot.
+"""Kafka's binary files beside a segment: offset and time index, and the producers' snapshot.
 
 Zeros at the end of an index are what Kafka preallocates, and are cut off; whatever else is wrong is the file's `problem`,
 beside all entries up to it. Knows nothing about the log itself.
-Source: OffsetIndex, TimeIndex, TransactionIndex, AbortedTxn, ProducerStateManager.
+Source: OffsetIndex, TimeIndex, ProducerStateManager.
 """
 
 import re
@@ -29,16 +29,6 @@ class IndexedTimestamp(NamedTuple):
 
     timestamp: int
     offset: int
-
-
-class AbortedTransaction(NamedTuple):
-    """.txnindex: one aborted transaction; `last_offset` is its marker's."""
-
-    version: int
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
 
 
 class ProducerState(NamedTuple):
@@ -72,7 +62,6 @@ class IndexFile(NamedTuple, Generic[Entry]):
 _NUMBER: Final = re.compile("[0-9]{1,20}")
 _INDEX: Final = struct.Struct(">ii")
 _TIME: Final = struct.Struct(">qi")
-_TRANSACTION: Final = struct.Struct(">hqqqq")
 _SNAPSHOT: Final = struct.Struct(">hIi")
 _PRODUCER: Final = struct.Struct(">qhiqiqiq")
 _SNAPSHOT_CRC_FROM: Final = 6
@@ -94,14 +83,9 @@ def read_time_index(path: str | Path) -> IndexFile[IndexedTimestamp]:
     )
 
 
-def read_transaction_index(path: str | Path) -> IndexFile[AbortedTransaction]:
-    """`<base offset>.txnindex`."""
-    return _read(path, _base_offset(path), _TRANSACTION, AbortedTransaction._make, _unknown_version)
-
-
 def read_producer_snapshot(path: str | Path) -> IndexFile[ProducerState]:
     """`<offset>.snapshot`: the producers as they were before that offset. A wrong checksum is a problem, the entries are read."""
-    data = _bytes(path)
+    data = read_whole(path)
     base = _base_offset(path)
     if len(data) < _SNAPSHOT.size:
         return IndexFile(str(path), base, (), f"{len(data)} bytes are too few for a snapshot")
@@ -132,10 +116,6 @@ def _producer(fields: tuple[int, ...]) -> ProducerState:
     )
 
 
-def _bytes(path: str | Path) -> bytes:
-    return read_whole(path)
-
-
 def _base_offset(path: str | Path) -> int:
     stem = Path(path).name.split(".")[0]
     if not _NUMBER.fullmatch(stem):
@@ -152,7 +132,7 @@ def _read(
     make: Callable[[tuple[int, ...]], Entry],
     wrong: Callable[[list[tuple[int, ...]], tuple[int, ...]], str | None],
 ) -> IndexFile[Entry]:
-    data = _bytes(path)
+    data = read_whole(path)
     kept: list[tuple[int, ...]] = []
     for fields in _entries(data, layout):
         problem = wrong(kept, fields)
@@ -176,7 +156,3 @@ def _not_increasing(kept: list[tuple[int, ...]], fields: tuple[int, ...]) -> str
     if kept and (fields[0] < kept[-1][0] or fields[1] < kept[-1][1]):
         return "not beyond the one before"
     return None
-
-
-def _unknown_version(_: list[tuple[int, ...]], fields: tuple[int, ...]) -> str | None:
-    return None if fields[0] == 0 else f"version {fields[0]} is not one that is known"

@@ -5,6 +5,6 @@ write for Kafka's own clients.
 """
 
 from offsets_tool.log.live.client_config import read_client_config
-from offsets_tool.log.live.topic import LiveTopic, read_live
+from offsets_tool.log.live.topic import LiveTopic
 
-__all__ = ["LiveTopic", "read_client_config", "read_live"]
+__all__ = ["LiveTopic", "read_client_config"]

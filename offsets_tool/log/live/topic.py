@@ -31,7 +31,7 @@ Answer = TypeVar("Answer")
 class LiveTopic:
     """`__consumer_offsets` as it was when this was made; a context manager, and an iterable of all partitions.
 
-    `ranges` has the offsets of each partition that has a leader, all taken before anything is read; `leaderless` are the others.
+    `ranges` has the offsets of each partition that has a leader, all taken before anything is read.
     """
 
     def __init__(
@@ -72,11 +72,6 @@ class LiveTopic:
     def partition_count(self) -> int:
         """How many partitions the topic has: what a group's partition is computed with."""
         return len(self._leaders)
-
-    @property
-    def leaderless(self) -> list[int]:
-        """The partitions that nobody can read now."""
-        return sorted(set(self._leaders) - set(self.ranges))
 
     def source(self, log_partition: int) -> str:
         """The name that records of a partition carry: of the cluster, not of the host that was asked."""
@@ -164,17 +159,6 @@ class LiveTopic:
             # The next try of the question itself says what is wrong, if it is still wrong.
             if not _may_pass(error):
                 raise SourceError(self._address, _remedy(error, self._patience)) from error
-
-
-def read_live(
-    bootstrap_server: str,
-    *,
-    log_partitions: Sequence[int] | None = None,
-    client_config: Mapping[str, str] | None = None,
-) -> Iterator[BatchRead | Unreadable]:
-    """Every batch of the topic, from each partition's log start to its end at this moment. Errors as LiveTopic's."""
-    with LiveTopic(bootstrap_server, client_config) as topic:
-        yield from topic.read(log_partitions)
 
 
 def _may_pass(error: errors.KafkaError) -> bool:

@@ -20,14 +20,12 @@ from offsets_tool.log.files.checkpoints import (
     read_partition_metadata,
 )
 from offsets_tool.log.files.indexes import (
-    AbortedTransaction,
     IndexedOffset,
     IndexedTimestamp,
     ProducerState,
     read_offset_index,
     read_producer_snapshot,
     read_time_index,
-    read_transaction_index,
 )
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead
@@ -85,26 +83,16 @@ def as_dumped(state: ProducerState) -> str:
     )
 
 
-def aborted_as_dumped(entry: AbortedTransaction) -> str:
-    return (
-        f"version: {entry.version} producerId: {entry.producer_id} firstOffset: {entry.first_offset}"
-        f" lastOffset: {entry.last_offset} lastStableOffset: {entry.last_stable_offset}"
-    )
-
-
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda path: f"{path.parts[-3]}/{path.stem}")
-def test_snapshots_and_transaction_indexes_read_as_kafka_dumps_them(dump: Path) -> None:
+def test_snapshots_read_as_kafka_dumps_them(dump: Path) -> None:
     parts = re.split(r"^Dumping (.*)$", dump.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     assert parts
     for name, text in zip(parts[::2], parts[1::2], strict=True):
         path = dump.parents[1] / name
-        expected = [line.rstrip() for line in text.splitlines() if line]
         if path.suffix == ".snapshot":
             snapshot = read_producer_snapshot(path)
+            expected = [line.rstrip() for line in text.splitlines() if line]
             assert (snapshot.problem, [as_dumped(state) for state in snapshot.entries]) == (None, expected)
-        else:
-            index = read_transaction_index(path)
-            assert (index.problem, [aborted_as_dumped(entry) for entry in index.entries]) == (None, expected)
 
 
 def written(folder: Path, name: str, data: bytes) -> Path:
@@ -140,13 +128,6 @@ def test_a_damaged_index_keeps_what_comes_before(
     assert index.problem is None if words is None else index.problem is not None and words in index.problem
 
 
-def test_a_transaction_index_of_an_unknown_version(tmp_path: Path) -> None:
-    data = struct.pack(">hqqqq", 0, 1, 2, 3, 4) + struct.pack(">hqqqq", 7, 1, 2, 3, 4)
-    index = read_transaction_index(written(tmp_path, f"{BASE}.txnindex", data))
-    assert index.entries == (AbortedTransaction(0, 1, 2, 3, 4),)
-    assert index.problem == "entry 1: version 7 is not one that is known"
-
-
 def a_snapshot() -> Path:
     paths = CORPORA.glob("*/segments/*/*.snapshot")
     return next(path for path in sorted(paths) if len(read_producer_snapshot(path).entries) >= 2)
@@ -172,7 +153,6 @@ def test_any_bytes_are_entries_or_a_problem(tmp_path_factory: pytest.TempPathFac
     for name, read in (
         ("index", read_offset_index),
         ("timeindex", read_time_index),
-        ("txnindex", read_transaction_index),
         ("snapshot", read_producer_snapshot),
     ):
         assert read(written(folder, f"{BASE}.{name}", data)).base_offset == 100

@@ -14,7 +14,7 @@ from kafka.protocol.parser import KafkaProtocol
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import decode
 from offsets_tool.log.discover import find_segments
-from offsets_tool.log.live import LiveTopic, cluster, partition, read_live
+from offsets_tool.log.live import LiveTopic, cluster, partition
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 from spark.runtime.java import java
@@ -54,7 +54,6 @@ def test_it_is_what_the_files_hold(active: KRaftBroker) -> None:
         live = batches(iter(topic))
         assert live == in_files(active, topic)
         assert topic.partition_count == OFFSETS_PARTITIONS
-        assert topic.leaderless == []
     records = [record for item in live for record in item.records]
     events = [decode(record) for record in records]
     assert [event.problem for event in events if event.problem] == []
@@ -96,15 +95,11 @@ def test_chosen_partitions(active: KRaftBroker) -> None:
     """Only those, in the order asked for; one that is not there is refused."""
     with LiveTopic(active.bootstrap_server) as topic:
         everything = in_files(active, topic)
-    records = [
-        record.log_partition
-        for item in batches(read_live(active.bootstrap_server, log_partitions=[3, 1]))
-        for record in item.records
-    ]
+        records = [record.log_partition for item in batches(topic.read([3, 1])) for record in item.records]
+        with pytest.raises(UsageError, match=f"has no partition {OFFSETS_PARTITIONS}; it has 0 to"):
+            list(topic.read([OFFSETS_PARTITIONS]))
     expected = [record.log_partition for item in everything for record in item.records]
     assert records == [3] * expected.count(3) + [1] * expected.count(1)
-    with pytest.raises(UsageError, match=f"has no partition {OFFSETS_PARTITIONS}; it has 0 to"):
-        list(read_live(active.bootstrap_server, log_partitions=[OFFSETS_PARTITIONS]))
 
 
 def test_the_source_names_the_cluster(active: KRaftBroker) -> None:
@@ -113,9 +108,8 @@ def test_the_source_names_the_cluster(active: KRaftBroker) -> None:
     cluster_id = dict(line.split("=", 1) for line in meta.read_text().splitlines() if "=" in line)[
         "cluster.id"
     ]
-    records: list[LogRecord] = [
-        record for item in batches(read_live(active.bootstrap_server)) for record in item.records
-    ]
+    with LiveTopic(active.bootstrap_server) as topic:
+        records: list[LogRecord] = [record for item in batches(iter(topic)) for record in item.records]
     assert {record.source for record in records} == {
         f"kafka://{cluster_id}/__consumer_offsets-{record.log_partition}" for record in records
     }
@@ -149,7 +143,6 @@ def test_a_partition_without_a_leader(active: KRaftBroker) -> None:
         del topic.ranges[2]
         [lost] = [item for item in topic if isinstance(item, Unreadable)]
         assert [item for item in topic if isinstance(item, BatchRead)] == expected
-        assert topic.leaderless == [2]
     assert lost.source == topic.source(2)
     assert lost.reason.startswith("partition 2 has no leader")
 

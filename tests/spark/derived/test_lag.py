@@ -20,7 +20,7 @@ from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.data_log import data_logs
 from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.rows import held_of, lag_at_commits, lag_on_grid
+from offsets_tool.lag.rows import lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.names import SegmentKind
@@ -33,6 +33,7 @@ from spark.derived.derive import Derived
 from spark.derived.ends import EndsRequest
 from spark.derived.lag import LagRequest, lag
 from tests.conftest import DEEP
+from tests.lag.one_by_one import effective_commits
 from tests.lag.test_data_log import LAG, SAID, STABLE
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
 from tests.spark.histories import rows, tell
@@ -106,7 +107,7 @@ def plain(
         place = TopicPartition(of.topic, of.partition)
         here = [sample for sample in samples if (sample.topic, sample.partition) == place]
         ends = Ends.of([*here, *bounds.samples(place)], **asked)
-        held = list(held_of(sorted(history, key=lambda row: row.from_offset)))
+        held = list(effective_commits(sorted(history, key=lambda row: row.from_offset)))
         rows = {row.at: row for row in lag_at_commits(of, held, ends)}
         if grid_ms and held:
             times = range(-(-min(rows) // grid_ms) * grid_ms, newest + 1, grid_ms)
