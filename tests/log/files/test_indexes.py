@@ -213,10 +213,10 @@ def test_a_checkpoint_that_is_none_names_the_line(tmp_path: Path, text: bytes, w
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("version=0\nbroker.id=5\n", MetaProperties(0, None, 5, None)),
-        ("#Sat\ncluster.id=abc\nbroker.id=5\nversion=0", MetaProperties(0, "abc", 5, None)),
-        ("version=1\nnode.id=6\ncluster.id=abc\ndirectory.id=xyz", MetaProperties(1, "abc", 6, "xyz")),
-        ("", MetaProperties(0, None, None, None)),
+        ("version=0\nbroker.id=5\n", MetaProperties(0, None, 5)),
+        ("#Sat\ncluster.id=abc\nbroker.id=5\nversion=0", MetaProperties(0, "abc", 5)),
+        ("version=1\nnode.id=6\ncluster.id=abc\ndirectory.id=xyz", MetaProperties(1, "abc", 6)),
+        ("", MetaProperties(0, None, None)),
     ],
 )
 def test_meta_properties_of_both_versions(tmp_path: Path, text: str, expected: MetaProperties) -> None:
