@@ -1,12 +1,9 @@
 """Differences of columns of int64, bounded as wire.longs bounds them: numpy's own wrap around without a word."""
 
-from typing import Any
-
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.wire.longs import MAX_LONG, MIN_LONG
-
-Array = np.ndarray[Any, Any]
 
 
 def differences(numbers: Array, less: Array) -> Array:

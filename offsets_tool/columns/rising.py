@@ -3,14 +3,13 @@
 What becomes of the latter the caller decides. Knows nothing about files.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.reading import RowsRead
-
-Array = np.ndarray[Any, Any]
 
 
 class Rising(NamedTuple):

@@ -4,10 +4,11 @@ What the lane does not read is handed to the caller, who decodes and surveys it 
 """
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
@@ -33,8 +34,6 @@ from offsets_tool.log.segment import SegmentReading
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 from offsets_tool.survey import Survey, control_kind, tombstone_kind, value_kind
-
-Array = np.ndarray[Any, Any]
 
 _MARKERS: Final = ("ABORT", "COMMIT")
 

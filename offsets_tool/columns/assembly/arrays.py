@@ -6,9 +6,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.layout import CAPACITY
-
-Array = np.ndarray[Any, Any]
 
 _KEPT: Final = 128
 

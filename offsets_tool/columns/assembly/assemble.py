@@ -4,7 +4,7 @@ What places and batches say is batch_columns.py, what decoding adds to it event_
 """
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +23,6 @@ from offsets_tool.columns.lane.layout import R
 from offsets_tool.columns.origin import Origin
 from offsets_tool.table_rows import EventRow, LogRow
 from offsets_tool.wire.arrow import arrow_schema
-
-Array = np.ndarray[Any, Any]
 
 _MARKERS: Final = ("ABORT", "COMMIT")
 _DICTIONARY: Final = ("control", "layout", "topic_id", "kept_raw", *TEXTS)

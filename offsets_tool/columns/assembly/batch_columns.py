@@ -1,10 +1,11 @@
 """What a chunk's batches and places in the log are, row by row: the columns of `log` and `events` that nothing is decoded for."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.arrays import booleans, column, repeated, repeated_name
 from offsets_tool.columns.assembly.gather import gather
 from offsets_tool.columns.lane.chunks import Chunk
@@ -14,8 +15,6 @@ from offsets_tool.log.batches.header import CODECS, MAX_INT
 from offsets_tool.rows import TimestampType
 from offsets_tool.table_rows import LogRow
 from offsets_tool.wire.arrow import arrow_schema
-
-Array = np.ndarray[Any, Any]
 
 _TIMESTAMP_TYPES: Final = pa.array([str(TimestampType.CREATE_TIME), str(TimestampType.LOG_APPEND_TIME)])
 _CODECS: Final = pa.array([str(codec) for codec in CODECS[:5]])

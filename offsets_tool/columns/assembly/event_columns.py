@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.arrays import booleans, column, repeated, texts
 from offsets_tool.columns.assembly.gather import gather
 from offsets_tool.columns.assembly.keys import TEXTS, KeyColumns
@@ -25,8 +26,6 @@ from offsets_tool.columns.lane.layout import CAPACITY, Kind, R
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.table_rows import EventRow
 from offsets_tool.wire.arrow import arrow_schema
-
-Array = np.ndarray[Any, Any]
 
 COMMIT_LAYOUT: Final = RECORD_TYPES[1].layouts[0].since
 

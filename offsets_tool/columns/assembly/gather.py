@@ -1,10 +1,9 @@
 """Compiled: pieces of a buffer, each at its own place, copied together: the data of a column of texts or binaries."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.arrays import texts
 from offsets_tool.columns.jit.machine import (
     address,
@@ -17,8 +16,6 @@ from offsets_tool.columns.jit.machine import (
     store_i64,
     store_u8,
 )
-
-Array = np.ndarray[Any, Any]
 
 
 def gather(

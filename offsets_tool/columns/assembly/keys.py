@@ -1,10 +1,11 @@
 """Distinct keys, each read once, as a table to pick rows from; what compiled code does not read the reference decoder does."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.arrays import texts
 from offsets_tool.columns.assembly.names import NULL, Names
 from offsets_tool.columns.jit.machine import address
@@ -15,8 +16,6 @@ from offsets_tool.events import decode_key
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of
 from offsets_tool.wire.text import shown
-
-Array = np.ndarray[Any, Any]
 
 TEXTS: Final = {
     "record_name": K.RECORD_NAME,

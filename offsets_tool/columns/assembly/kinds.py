@@ -1,10 +1,9 @@
 """What each record of a chunk is, once its key is known: read by the lane, printed by a program, or the reference decoder's."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.gather import gather
 from offsets_tool.columns.assembly.keys import KeyColumns
 from offsets_tool.columns.jit.machine import address
@@ -12,8 +11,6 @@ from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.key_table import Flag, K, sort_out
 from offsets_tool.columns.lane.layout import B, Bit, Kind, R
-
-Array = np.ndarray[Any, Any]
 
 
 class Kinds:

@@ -1,15 +1,14 @@
 """Texts that repeat, as numbers into a dictionary that only grows: group and topic names, layouts, reasons."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.arrays import column, texts
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.lane.interned import FULL, Interned, number_of
-
-Array = np.ndarray[Any, Any]
 
 NULL: Final = -1
 

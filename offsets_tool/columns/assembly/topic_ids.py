@@ -1,15 +1,13 @@
 """Topic ids of the lane's tables as numbers of their texts; each text is made once."""
 
-from typing import Any
 from uuid import UUID
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.names import Names
 from offsets_tool.columns.lane.interned import Interned
 from offsets_tool.wire.json import uuid_text
-
-Array = np.ndarray[Any, Any]
 
 
 class TopicIds:

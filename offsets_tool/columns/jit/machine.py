@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import llvmlite.binding
-import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.native import Compiled
 
 HAS_CRC32: Final[bool] = bool(llvmlite.binding.get_host_cpu_features().get("sse4.2", False))
@@ -27,7 +27,7 @@ def step(function: _Function) -> _Function:
     return Compiled(function)  # type: ignore[return-value, arg-type]
 
 
-def address(array: "np.ndarray[Any, Any]") -> int:
+def address(array: Array) -> int:
     """Where an array's bytes are; the caller keeps the array alive and contiguous."""
     return int(array.ctypes.data)
 

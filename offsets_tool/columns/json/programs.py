@@ -6,15 +6,14 @@ each rule about fields stays in one place. A declaration whose tags do not come 
 
 from enum import IntEnum
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire.json import camel, render, to_json
 from offsets_tool.wire.schema import FieldSpec, Primitive, Schema, Shape, schema_of
-
-Array = np.ndarray[Any, Any]
 
 VERSIONS: Final = 5
 """Value versions 0 to 4: a program's place is type * VERSIONS + version."""

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address, big_i16, compiled, load_i64, store_i64
 from offsets_tool.columns.json.interpreter import DECLINED, NO_ROOM, STACK, run_program
 from offsets_tool.columns.json.programs import VERSIONS, programs
-
-Array = np.ndarray[Any, Any]
 
 
 class JsonTexts(NamedTuple):

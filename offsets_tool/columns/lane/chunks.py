@@ -5,10 +5,11 @@ next one, so a chunk is used up before the next is asked for.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.lane.headers import read_headers
 from offsets_tool.columns.lane.interned import Interned
@@ -31,8 +32,6 @@ from offsets_tool.log.batches.places import NONE_MISPLACED, Bounds
 from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.holes import Fetch, all_there
 from offsets_tool.rows import Batch, BatchRead, Unreadable
-
-Array = np.ndarray[Any, Any]
 
 _AHEAD: Final = CHUNK_BYTES + (1 << 20)
 """Bytes that are fetched at once: no chunk goes further, but for batches larger than brokers write."""

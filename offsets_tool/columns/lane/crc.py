@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import HAS_CRC32, compiled, crc32_u8, crc32_u64, load_u8, load_u64
 
 _POLYNOMIAL: Final = 0x82F63B78
@@ -11,7 +12,7 @@ _START: Final = np.uint64(0xFFFFFFFF)
 _BYTE: Final = np.uint64(0xFF)
 
 
-def _tables() -> "np.ndarray[Any, np.dtype[np.uint32]]":
+def _tables() -> Array:
     tables = np.zeros((8, 256), np.uint32)
     for byte in range(256):
         value = byte

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import (
     address,
     big_i64,
@@ -21,8 +22,6 @@ from offsets_tool.columns.jit.machine import (
     store_i64,
     store_u8,
 )
-
-Array = np.ndarray[Any, Any]
 
 FULL: Final = -1
 """What the look-ups give when there is no room: the caller enlarges the tables and asks again."""

@@ -5,13 +5,12 @@ are bytes of the buffer that the records were read from: the file, or the chunk'
 """
 
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import load_cell, store_cell
-
-Array = np.ndarray[Any, Any]
 
 CAPACITY: Final = 1 << 15
 """Batches or records of one chunk. A batch of more records is the reference's."""

@@ -1,15 +1,12 @@
 """What the ledger counts of a chunk: its batches, bytes, offsets and times, summed over the tables."""
 
-from typing import Any
-
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.layout import B, Bit, R
 from offsets_tool.log.batches.header import CODECS
 from offsets_tool.log.ledger import BatchRun
-
-Array = np.ndarray[Any, Any]
 
 
 def run_of(chunk: Chunk) -> BatchRun:

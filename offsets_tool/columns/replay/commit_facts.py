@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.row_subjects import RowSubjects
 from offsets_tool.history.owners import Owner
 from offsets_tool.history.rows import OffsetBegan, OffsetEnd, OffsetHistoryRow
@@ -13,8 +14,6 @@ from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.schema import ZERO_UUID
 from offsets_tool.wire.text import shown
-
-Array = np.ndarray[Any, Any]
 
 _TAKEN: Final = (
     "committed_offset",

@@ -5,12 +5,13 @@ offset and change of its group. Refuses to know any record but plain commits of 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.replay.commit_facts import FACTS, Surroundings, ended_rows
 from offsets_tool.columns.replay.commit_lifetimes import CommitLives
@@ -24,8 +25,6 @@ from offsets_tool.replay.changes import Change, ChangeKind, CommittedOffset, Off
 from offsets_tool.replay.state import State
 from offsets_tool.wire.longs import difference
 from offsets_tool.wire.text import from_shown
-
-Array = np.ndarray[Any, Any]
 
 _FIRST_ROOM: Final = 1 << 10
 

@@ -3,18 +3,17 @@
 Only a subject's first commit, and one of a topic with another id, are looked at by themselves.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.held_commits import uuid_of
 from offsets_tool.columns.replay.row_subjects import RowSubjects
 from offsets_tool.expiry.lifetimes import Lived, OffsetLives, time_of
 from offsets_tool.expiry.removals import may_be_one
 from offsets_tool.replay.changes import CommittedOffset, OffsetOf
 from offsets_tool.wire.json import uuid_text
-
-Array = np.ndarray[Any, Any]
 
 _UNKNOWN: Final = -1
 _NO_ID: Final[Array] = np.full((), None, object)

@@ -1,16 +1,15 @@
 """What plain commits say of their cluster, counted by column: as LogSigns counts events."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.plain_commits import numbers
 from offsets_tool.expiry.log_facts import LogSigns
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_TIMESTAMP
-
-Array = np.ndarray[Any, Any]
 
 _NONE: Final = -1
 _BITS: Final = 16

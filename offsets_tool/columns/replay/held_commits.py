@@ -6,13 +6,14 @@ Knows which commits came last, and nothing of what else a log holds.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.plain_commits import Subjects
 from offsets_tool.columns.replay.row_events import plain
 from offsets_tool.replay.changes import CommittedOffset
@@ -21,8 +22,6 @@ from offsets_tool.replay.state import State
 from offsets_tool.wire.json import parse_uuid
 from offsets_tool.wire.schema import ZERO_UUID
 from offsets_tool.wire.text import from_shown
-
-Array = np.ndarray[Any, Any]
 
 _NUMBERS: Final = ("committed_offset", "leader_epoch", "commit_timestamp", "expire_timestamp", "log_offset")
 _LOG_OFFSET: Final = _NUMBERS.index("log_offset")

@@ -5,11 +5,12 @@ between two of them was not written at once with them (history.history).
 """
 
 from collections.abc import Iterator, Sequence, Set
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.history_events import HistoryEvents
 from offsets_tool.columns.replay.plain_commits import numbers
 from offsets_tool.columns.replay.row_subjects import RowSubjects
@@ -19,8 +20,6 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.replay.state import State
 from offsets_tool.rows import NO_PRODUCER_ID
-
-Array = np.ndarray[Any, Any]
 
 _COMMITS: Final = (0, 1)
 

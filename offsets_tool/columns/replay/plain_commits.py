@@ -4,18 +4,18 @@ A plain commit is readable without a problem, of no producer and in no transacti
 put it in its place (replay.offsets). Everything else is somebody else's, whatever it is.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.row_events import encoded
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.text import from_shown
 
-Array = np.ndarray[Any, Any]
 Subject = tuple[str, TopicPartition]
 """A group, and where it committed."""
 

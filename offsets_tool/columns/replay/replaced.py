@@ -4,16 +4,15 @@ One record is the whole group (replay.classic), so that of several in a row only
 What replay would say on the way (a generation that goes back) is not said. Knows nothing of other kinds of groups.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.plain_commits import numbers
 from offsets_tool.columns.replay.row_events import encoded
-
-Array = np.ndarray[Any, Any]
 
 _GROUP_METADATA: Final = 2
 _NO_GROUP: Final = -1

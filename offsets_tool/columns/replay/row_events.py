@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.events import Event, decode, decode_key
 from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
-
-Array = np.ndarray[Any, Any]
 
 PLACE: Final = (
     "log_partition",

@@ -3,17 +3,16 @@
 As plain_commits.Subjects does from raw keys, where rows have none.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.plain_commits import numbers
 from offsets_tool.columns.replay.row_events import encoded
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.wire.text import from_shown, shown
-
-Array = np.ndarray[Any, Any]
 
 _PARTITION: Final = 0xFFFF_FFFF
 

@@ -5,12 +5,13 @@ not seen before, timestamps that come late, what is no plain commit. Decides not
 """
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.held_commits import uuid_of
@@ -21,8 +22,6 @@ from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_classic
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.text import from_shown
-
-Array = np.ndarray[Any, Any]
 
 _MAGIC: Final = 2
 _NO_TIME: Final = int(np.iinfo(np.int64).min)

@@ -5,12 +5,13 @@ see have been brought to the state. Only groups that something else happens to n
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.held_commits import Commits, HeldCommits
 from offsets_tool.columns.replay.plain_commits import Subjects, are_plain, numbers
 from offsets_tool.columns.replay.replaced import are_replaced
@@ -21,8 +22,6 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.text import from_shown
-
-Array = np.ndarray[Any, Any]
 
 _COMMITS: Final = (0, 1)
 

@@ -1,10 +1,10 @@
 """What compiled code is told of a chunk: where everything is that its lines are made of."""
 
-from typing import Any
 from uuid import UUID
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.layout import NO_KEY, Kind, R
@@ -14,8 +14,6 @@ from offsets_tool.columns.text.keys import KeyTable
 from offsets_tool.columns.text.lines import Lines
 from offsets_tool.columns.text.values import Values
 from offsets_tool.wire.json import uuid_text
-
-Array = np.ndarray[Any, Any]
 
 
 class Told:

@@ -1,10 +1,11 @@
 """Programs by class: learned from the printer when a class is first met, by probes made of its first batch or record."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.text.fields import TYPES_AT, KeyClass, absent, key_class, value_of_class
 from offsets_tool.columns.text.kernel import LONGEST_ESCAPE
 from offsets_tool.columns.text.keys import KeyTexts, probe_keys
@@ -15,8 +16,6 @@ from offsets_tool.columns.text.template import Escapes, Printed, Template, Text,
 from offsets_tool.events import decode, decode_key, decode_value
 from offsets_tool.rows import Batch, LogRecord
 from offsets_tool.wire.json import render, to_json
-
-Array = np.ndarray[Any, Any]
 
 _ASCII: Final = "".join(map(chr, range(128)))
 _MARK: Final = "Q"

@@ -5,16 +5,15 @@ a version, a flag) makes another class. What has a number that is negative other
 """
 
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.interned import NO_TOPIC_ID
 from offsets_tool.columns.lane.layout import B, Kind, R
 from offsets_tool.log.batches.header import MAX_INT
-
-Array = np.ndarray[Any, Any]
 
 BATCH_NUMBERS: Final = {
     "position": B.POSITION,

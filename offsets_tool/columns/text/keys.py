@@ -7,10 +7,11 @@ key's text stands. Keys that do not decode cleanly have no text here.
 import struct
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.lane.interned import Interned
 from offsets_tool.columns.text.fields import TYPES_AT, KeyClass
@@ -22,7 +23,6 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
 from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
 
-Array = np.ndarray[Any, Any]
 Show = Callable[[LogRecord], Output]
 
 _MARKER_KEYS: Final = (b"\0\0\0\0", b"\0\0\0\1")

@@ -1,14 +1,13 @@
 """The lines of a chunk in their order, with the program of each."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.layout import B, R
 from offsets_tool.columns.text.programs import REFUSED
-
-Array = np.ndarray[Any, Any]
 
 NO_RECORD: Final = -1
 

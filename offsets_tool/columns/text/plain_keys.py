@@ -5,16 +5,16 @@ Nearly all keys are plain (key_kernel.py); any other one has its text from the p
 
 import struct
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.text.kernel import NUMBER_SIZE
 from offsets_tool.columns.text.key_kernel import PLAIN, KeyOp
 from offsets_tool.columns.text.template import Number, Piece, Printed, Template, Text, learn
 
-Array = np.ndarray[Any, Any]
 TextOfKey = Callable[[bytes], bytes | None]
 
 _PARTITION: Final = "partition"

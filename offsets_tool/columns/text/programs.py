@@ -1,16 +1,15 @@
 """Templates as programs for compiled code, one for each class that was asked for; what a class has in it is learned once."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.text.fields import NUMBERS, PER_RECORD
 from offsets_tool.columns.text.kernel import NUMBER_SIZE, SLACK, Op
 from offsets_tool.columns.text.template import Number, Piece, Template, Text
-
-Array = np.ndarray[Any, Any]
 
 REFUSED: Final = -1
 """The number of a class's program that has none."""

@@ -1,10 +1,11 @@
 """A file, and the batches and records of its chunks as the reference reader has them."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.layout import B, R
 from offsets_tool.log.batches.batch import read_batch
@@ -13,7 +14,6 @@ from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import Segment
 from offsets_tool.rows import BatchRead, LogRecord
 
-Array = np.ndarray[Any, Any]
 Passed = Callable[[int, int], None]
 
 

@@ -1,17 +1,16 @@
 """Values of a chunk that compiled programs print as Kafka's JSON, row by row, for lines that hold them."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.layout import NO_KEY, B, Bit, Kind, R
 from offsets_tool.columns.text.fields import TYPES_AT, KeyClass
 from offsets_tool.columns.text.kernel import HAS_CODE, HAS_PART, SLACK, find_marks
-
-Array = np.ndarray[Any, Any]
 
 _LONGEST: Final = 1 << 20
 """Bytes of JSON that fit into what is written at once."""

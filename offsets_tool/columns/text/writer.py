@@ -4,10 +4,11 @@ The caller prints those as it would without the lane, one by one, so the whole i
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
@@ -28,8 +29,6 @@ from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger, Outcome
 from offsets_tool.log.names import Segment
 from offsets_tool.rows import BatchRead, LogRecord
-
-Array = np.ndarray[Any, Any]
 
 _ROOM: Final = 4 << 20
 """Bytes of text held at once: more than the longest line."""
