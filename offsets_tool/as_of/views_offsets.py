@@ -58,7 +58,7 @@ def _committed(p: PartitionMoment) -> set[OffsetOf]:
     return {
         OffsetOf(group, *at)
         for group, offsets in state.offsets.items()
-        if group in state.groups
+        if state.answers(group)
         for at in offsets
     }
 
@@ -79,7 +79,7 @@ def _pending(p: PartitionMoment) -> dict[OffsetOf, list[Row]]:
     found: dict[OffsetOf, list[Row]] = {}
     for producer_id, commits in p.state.pending.items():
         for offset, waiting in commits.items():
-            if offset.group in p.state.groups:
+            if p.state.answers(offset.group):
                 found.setdefault(offset, []).append(pending_row(producer_id, waiting))
     return found
 

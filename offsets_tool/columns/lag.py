@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.history.rows import OffsetBegan
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.rows import (
@@ -36,6 +37,7 @@ _COMMIT: Final = (
     "from_timestamp",
     "to_timestamp",
     "counted",
+    "began",
     "committed_offset",
     "commit_timestamp",
 )
@@ -44,6 +46,8 @@ COLUMNS: Final = (*_PLACE, "topic_id", *_COMMIT, *_SAMPLE)
 """What a row must have, of `offset_history` or of `ends`: null is what the other has. Only a sample has a `method`."""
 ORDER: Final = (*_PLACE, "log_partition", "from_offset")
 """How rows must come."""
+_SEEN_BEFORE: Final = (OffsetBegan.HIDDEN, OffsetBegan.REVEALED)
+"""Rows of a commit that an earlier row has: they say nothing new of the partition's end."""
 _ROWS_AT_ONCE: Final = 4_096
 
 
@@ -71,6 +75,7 @@ class _Row(NamedTuple):
     from_timestamp: int
     to_timestamp: int | None
     counted: bool
+    began: str
     committed_offset: int
     commit_timestamp: int
     at: int
@@ -146,7 +151,8 @@ class _Partition:
 
     def _see_commit(self, row: _Row) -> None:
         commit = commit_of(row)
-        self._bounds.add(row.log_partition, self._place, commit)
+        if row.began not in _SEEN_BEFORE:
+            self._bounds.add(row.log_partition, self._place, commit)
         if row.counted:
             self._held.setdefault(row.group, []).append(held(row, commit))
 

@@ -173,7 +173,7 @@ def topic_id_notes(names: TopicNames) -> Iterator[str]:
 def _orphans_of(p: PartitionMoment) -> int:
     if p.coordinator.rules is not Rules.NEW:
         return 0
-    return sum(len(offsets) for group, offsets in p.state.offsets.items() if group not in p.state.groups)
+    return sum(len(offsets) for group, offsets in p.state.offsets.items() if not p.state.answers(group))
 
 
 def listed(texts: Iterable[str]) -> str:

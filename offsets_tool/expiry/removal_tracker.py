@@ -15,6 +15,7 @@ from offsets_tool.expiry.noop_tombstones import bare_tombstone, is_bare
 from offsets_tool.expiry.removals import Ended, Gone, Kept, Removal, may_be_one
 from offsets_tool.expiry.rules import is_subscribed
 from offsets_tool.replay.changes import (
+    VISIBILITY,
     Change,
     ChangeKind,
     CommittedOffset,
@@ -102,6 +103,8 @@ class Removals:
     def take(self, change: Change, *, written_new: bool | None) -> list[Removal | Ended]:
         """What is complete now that this change came. `written_new`: whether the new coordinator wrote it, if it is a tombstone."""
         self._written_new = written_new
+        if change.kind in VISIBILITY:
+            return []
         done: list[Removal | Ended] = self.close() if self._open and not self._belongs(change) else []
         if change.kind is ChangeKind.ANOMALY:
             # About what the same record is going to put there.

@@ -34,6 +34,8 @@ def _is_member(row: LastingRow | None) -> bool:
 def offset_what(before: LastingRow | None, after: LastingRow | None) -> str | None:
     """What became of an offset; None where another row tells it."""
     if isinstance(after, OffsetHistoryRow):
+        if after.began in _VISIBILITY:
+            return _VISIBILITY[after.began]
         if not after.counted:
             return "pending commit" if after.unheeded_tombstone is None else OffsetEnd.UNHEEDED.value
         if after.delta is not None and after.delta < 0:
@@ -43,6 +45,10 @@ def offset_what(before: LastingRow | None, after: LastingRow | None) -> str | No
     return _OFFSET_ENDS[before.ended or ""]
 
 
+_VISIBILITY: dict[str, str] = {
+    OffsetBegan.HIDDEN: "hidden with its group",
+    OffsetBegan.REVEALED: "back with its group",
+}
 _OFFSET_ENDS: dict[str, str | None] = {
     OffsetEnd.DELETED: "tombstone",
     OffsetEnd.GROUP_DELETED: "deleted with the group",

@@ -6,7 +6,14 @@ member of the same instance id a replacement. Source: the batches that GroupMeta
 
 from collections.abc import Sequence
 
-from offsets_tool.history.rows import GroupEnd, MemberEnd, OffsetEnd
+from offsets_tool.history.rows import (
+    GroupEnd,
+    LastingRow,
+    MemberEnd,
+    OffsetBegan,
+    OffsetEnd,
+    OffsetHistoryRow,
+)
 from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
@@ -62,6 +69,12 @@ class BatchOutcome:
         after = self._groups.get(group)
         return group in self._groups and (after is None or after.kind is GroupKind.SIMPLE)
 
+    def is_idle(self, change: Change, row: LastingRow | None) -> bool:
+        """Return whether a change of visibility comes to nothing: the batch has the group back, or the row was never hidden."""
+        if change.kind is ChangeKind.HIDDEN:
+            return isinstance(change.subject, OffsetOf) and self._groups.get(change.subject.group) is not None
+        return isinstance(row, OffsetHistoryRow) and row.began != OffsetBegan.HIDDEN
+
     def group_after(self, group: str) -> Group | None:
         """The group as the batch left it, if it wrote it."""
         return self._groups.get(group)
@@ -102,8 +115,8 @@ def _offset_end(change: Change, group_deleted: Change | None) -> OffsetEnd:
             # To the classic coordinator a simple group goes with its last offset: that is no deletion of the group.
             by_record = group_deleted is not None and group_deleted.log_offset != change.log_offset
             return OffsetEnd.GROUP_DELETED if by_record else OffsetEnd.DELETED
-        case ChangeKind.ABORTED, _, _:
-            return OffsetEnd.ABORTED
+        case (ChangeKind.ABORTED | ChangeKind.HIDDEN | ChangeKind.REVEALED) as kind, _, _:
+            return OffsetEnd(kind.value)
         case ChangeKind.COMMITTED, PendingCommit(), _:
             return OffsetEnd.COMMITTED
         case _, PendingCommit() as before, PendingCommit() as after if before.commit == after.commit:

@@ -21,6 +21,7 @@ from offsets_tool.history.rows import (
     OffsetHistoryRow,
 )
 from offsets_tool.replay.changes import (
+    VISIBILITY,
     Change,
     ChangeKind,
     CommittedOffset,
@@ -152,7 +153,10 @@ class History:
         if change.kind is ChangeKind.ANOMALY:
             return Turn(change, anomaly=anomaly_row(change))
         self._owners.follow(change)
-        known = self._open.pop(change.subject, None)
+        known = self._open.get(change.subject)
+        if change.kind in VISIBILITY and outcome.is_idle(change, known):
+            return Turn(change)
+        self._open.pop(change.subject, None)
         before = None if known is None else _end(known, change, outcome)
         if isinstance(before, OffsetHistoryRow) and before.ended is OffsetEnd.COMMITTED:
             self._made[OffsetOf(before.group, before.topic, before.partition)] = before
@@ -163,6 +167,9 @@ class History:
 
     def _begin(self, change: Change, before: LastingRow | None, outcome: BatchOutcome) -> LastingRow | None:
         match change.subject, change.after:
+            case OffsetOf(), CommittedOffset() if change.kind in VISIBILITY:
+                assert isinstance(before, OffsetHistoryRow)
+                return _visible(before, change)
             case OffsetOf() as subject, CommittedOffset() as commit:
                 return self._offset(change, subject, commit)
             case PendingOf() as subject, PendingCommit() as pending:
@@ -225,7 +232,7 @@ def _is_one_write(last: Change, change: Change) -> bool:
     """
     if last.batch_offset == change.batch_offset:
         return True
-    tells = last.after is None or isinstance(last.subject, GroupOf | MemberOf)
+    tells = last.after is None or last.kind in VISIBILITY or isinstance(last.subject, GroupOf | MemberOf)
     return tells and last.timestamp == change.timestamp != NO_TIMESTAMP
 
 
@@ -238,6 +245,13 @@ def _from(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
         to_timestamp=None,
         ended=None,
     )
+
+
+def _visible(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
+    """The same commit, hidden or revealed by this change."""
+    is_hidden = change.kind is ChangeKind.HIDDEN
+    began = OffsetBegan.HIDDEN if is_hidden else OffsetBegan.REVEALED
+    return _from(row, change)._replace(counted=not is_hidden, began=began, delta=None)
 
 
 def _previous_kind(

@@ -27,6 +27,10 @@ class OffsetBegan(StrEnum):
 
     COMMIT = "commit"
     TRANSACTION = "transaction"
+    HIDDEN = "hidden"
+    """Its group was deleted and it was not: the coordinator keeps it and answers nobody with it."""
+    REVEALED = "revealed"
+    """Its group came back: a commit that was hidden is effective again."""
 
 
 class OffsetEnd(StrEnum):
@@ -42,6 +46,10 @@ class OffsetEnd(StrEnum):
     """Of a pending one: its transaction was committed, another row goes on."""
     ABORTED = "aborted"
     """Of a pending one: its transaction was aborted."""
+    HIDDEN = "hidden"
+    """Its group was deleted and it was not: another row goes on, not effective."""
+    REVEALED = "revealed"
+    """Of a hidden one: its group came back, another row goes on."""
     UNHEEDED = "tombstone unheeded"
     """Of a pending one: a tombstone that only the living classic coordinator heeds; another row goes on."""
 
@@ -55,7 +63,8 @@ class OffsetHistoryRow(NamedTuple):
     partition: Annotated[Int32, "Partition of that topic."]
     counted: Annotated[
         bool,
-        "Whether it is the group's offset; false while its transaction is open, also if it was aborted later.",
+        "Whether the group would be answered with it; false while its transaction is open (also if it was aborted later), and "
+        "while it is hidden.",
     ]
     committed_offset: Annotated[Int64, "The committed position."]
     delta: Annotated[
@@ -73,10 +82,14 @@ class OffsetHistoryRow(NamedTuple):
     from_timestamp: FromTimestamp
     to_offset: ToOffset
     to_timestamp: ToTimestamp
-    began: Annotated[String, "commit, or transaction: it waits, or waited, for a marker."]
+    began: Annotated[
+        String,
+        "commit, or transaction: it waits, or waited, for a marker; hidden: a 4.x coordinator keeps it though its group is gone; "
+        "revealed: the group came back.",
+    ]
     ended: Annotated[
         String | None,
-        "superseded, deleted, group deleted, committed, aborted or tombstone unheeded; null while it holds.",
+        "superseded, deleted, group deleted, committed, aborted, hidden, revealed or tombstone unheeded; null while it holds.",
     ]
     producer_id: Annotated[Int64 | None, "Producer id of the transaction; null for a plain commit."]
     unheeded_tombstone: Annotated[

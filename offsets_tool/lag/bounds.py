@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from offsets_tool.lag.samples import CommitAt, EndSample, committed_at, committed_ends
 from offsets_tool.replay.changes import (
+    VISIBILITY,
     Change,
     CommittedOffset,
     OffsetOf,
@@ -37,6 +38,8 @@ class Bounds:
     def see(self, log_partition: int | None, changes: Iterable[Change]) -> None:
         """All commits in some changes, also those whose transaction is open or was aborted: what they name was there."""
         for change in changes:
+            if change.kind in VISIBILITY:
+                continue
             match change.subject, change.after:
                 case (OffsetOf() | PendingOf()) as at, (CommittedOffset() | PendingCommit()) as after:
                     commit = after.commit if isinstance(after, PendingCommit) else after

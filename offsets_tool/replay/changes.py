@@ -5,7 +5,7 @@ about files, commands or tables; group records are kept as they were decoded (ev
 """
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.events import Value
@@ -191,8 +191,16 @@ class ChangeKind(StrEnum):
     """An ABORT marker dropped it."""
     SUPERSEDED = "superseded"
     """A COMMIT marker found a newer commit in its place and dropped the pending one."""
+    HIDDEN = "hidden"
+    """Its group is gone while the offset stays: the coordinator keeps it and answers nobody with it. The value is the same."""
+    REVEALED = "revealed"
+    """Its group is there again: the offset that was kept is answered again. The value is the same."""
     ANOMALY = "anomaly"
     """What cannot be, going by Kafka's code: `note` says why. Nothing is changed by this Change itself."""
+
+
+VISIBILITY: Final = (ChangeKind.HIDDEN, ChangeKind.REVEALED)
+"""Changes that leave the value as it is, and alter only whether the coordinator answers with it."""
 
 
 class Change(NamedTuple):

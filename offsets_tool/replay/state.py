@@ -64,6 +64,13 @@ class State:
             case TransactionOf(producer_id):
                 _put(self.transactions, producer_id, value)
 
+    def answers(self, group: str) -> bool:
+        """Return whether the coordinator answers for a group: only then are the offsets that it keeps of it effective.
+
+        The new coordinator keeps the offsets of a group that is gone (OffsetMetadataManager), and answers nobody with them.
+        """
+        return group in self.groups
+
     def subjects(self) -> Iterator[tuple[Subject, Subjected]]:
         """Every subject that has a value."""
         for group, offsets in self.offsets.items():

@@ -1,7 +1,7 @@
 """One event being replayed: where it stands, the state it meets, the changes it makes. Knows no record type."""
 
 from offsets_tool.events import Event
-from offsets_tool.replay.changes import Change, ChangeKind, GroupOf, LogOf, Subject, Subjected
+from offsets_tool.replay.changes import Change, ChangeKind, GroupOf, LogOf, OffsetOf, Subject, Subjected
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
 from offsets_tool.rows import LogRecord
@@ -36,6 +36,16 @@ class Step:
             return
         self.state.put(subject, after)
         self._add(kind, subject, before, after, note)
+        self._add_visibility(subject, before, after)
+
+    def _add_visibility(self, subject: Subject, before: Subjected | None, after: Subjected | None) -> None:
+        """Says which offsets are effective no longer, or again, now that a group is gone or there."""
+        if isinstance(subject, GroupOf) and (before is None or after is None):
+            kind = ChangeKind.HIDDEN if after is None else ChangeKind.REVEALED
+            for at, commit in self.state.offsets.get(subject.group, {}).items():
+                self._add(kind, OffsetOf(subject.group, *at), commit, commit, None)
+        elif isinstance(subject, OffsetOf) and after is not None and not self.state.answers(subject.group):
+            self._add(ChangeKind.HIDDEN, subject, after, after, None)
 
     def delete(self, subject: Subject) -> None:
         """Takes the subject's value away, by a tombstone."""

@@ -58,7 +58,7 @@ _OWNERSHIP: Final = View(
     SELECT cluster, `group`, topic, partition, committed_offset, delta, {at("commit_timestamp")} AS committed_at,
            group_kind, generation, group_epoch, member_epoch, owner_known, member_id, instance_id, client_id, client_host,
            log_partition, commit_log_offset
-    FROM offset_history WHERE counted
+    FROM offset_history WHERE counted AND began <> 'revealed'
     """,
     {"committed_at": "Time in the commit, UTC; null if it has none."},
     (OFFSETS,),

@@ -14,6 +14,7 @@ from offsets_tool.history.rows import (
     GroupHistoryRow,
     HistoryRow,
     MemberHistoryRow,
+    OffsetBegan,
     OffsetHistoryRow,
 )
 from offsets_tool.replay.changes import Change, CommittedOffset, Group, GroupKind, Member, PendingCommit
@@ -141,6 +142,22 @@ def facts_of_rows(rows: Sequence[HistoryRow], end: int) -> Facts:
     return facts
 
 
+def effective_by_state(state: State) -> set[tuple[str, str, int]]:
+    """The offsets that the coordinator would answer with."""
+    return {
+        (group, *at) for group, offsets in state.offsets.items() if state.answers(group) for at in offsets
+    }
+
+
+def effective_by_rows(rows: Iterable[HistoryRow]) -> set[tuple[str, str, int]]:
+    """The same by the rows that hold at the end of the log."""
+    return {
+        (row.group, row.topic, row.partition)
+        for row in rows
+        if isinstance(row, OffsetHistoryRow) and row.counted and row.to_offset is None
+    }
+
+
 def _fact(
     row: OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow,
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -149,7 +166,7 @@ def _fact(
             place = (row.group, row.topic, row.partition)
             said = (row.committed_offset, row.leader_epoch, row.metadata, row.commit_timestamp)
             rest = (row.expire_timestamp, None, row.commit_log_offset, row.topic_id, row.unheeded_tombstone)
-            if row.counted:
+            if row.counted or row.began is OffsetBegan.HIDDEN:
                 return ("offset", *place), (*said, *rest[:-1], None)
             return ("pending", row.producer_id, *place), (*said, *rest)
         case GroupHistoryRow():

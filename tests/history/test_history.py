@@ -136,6 +136,56 @@ def test_offsets_that_go_with_their_group_say_so(rules: Rules) -> None:
     assert offsets(one_by_one)[-1][-1] == "deleted"
 
 
+def test_an_offset_that_outlives_its_group_is_effective_while_the_group_is_there() -> None:
+    events = (
+        story.commit("g", "t", 0, 10),
+        story.commit("g", "t", 1, 20),
+        story.group_metadata("g", 1),
+        story.group_gone("g"),
+        story.commit("g", "t", 1, 21),
+    )
+    assert offsets(rows(*events, rules=Rules.NEW)) == [
+        (10, True, 0, 3, "commit", "hidden"),
+        (20, True, 1, 3, "commit", "hidden"),
+        (10, False, 3, 4, "hidden", "revealed"),
+        (20, False, 3, 4, "hidden", "revealed"),
+        (10, True, 4, None, "revealed", None),
+        (21, True, 4, None, "commit", None),
+    ]
+    assert offsets(rows(*events, rules=Rules.CLASSIC)) == [
+        (10, True, 0, None, "commit", None),
+        (20, True, 1, 4, "commit", "superseded"),
+        (21, True, 4, None, "commit", None),
+    ]
+
+
+def test_a_marker_may_commit_to_a_group_that_is_gone() -> None:
+    found = rows(
+        story.txn_commit(9, "g", "t", 0, 4),
+        story.group_metadata("g", 1),
+        story.group_gone("g"),
+        story.commit_marker(9),
+        rules=Rules.NEW,
+    )
+    assert offsets(found) == [
+        (4, False, 0, 3, "transaction", "committed"),
+        (4, False, 3, None, "hidden", None),
+    ]
+
+
+def test_a_group_that_is_converted_at_once_hides_nothing() -> None:
+    found = rows(
+        story.group_metadata("g", 1),
+        story.commit("g", "t", 0, 10),
+        (
+            story.group_gone("g"),
+            story.told(ConsumerGroupMetadataKey(group_id="g"), ConsumerGroupMetadataValue(epoch=3)),
+        ),
+        rules=Rules.NEW,
+    )
+    assert offsets(found) == [(10, True, 1, None, "commit", None)]
+
+
 def test_a_simple_group_that_ends_with_its_last_offset_was_not_deleted() -> None:
     found = rows(story.commit("g", "t", 0, 1), story.tombstone("g", "t", 0), rules=Rules.CLASSIC)
     assert offsets(found) == [(1, True, 0, 1, "commit", "deleted")]

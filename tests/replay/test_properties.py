@@ -27,6 +27,8 @@ from tests.dialects.hostile import Hostile
 from tests.history.state_from_rows import (
     PARTITIONS,
     changes_of,
+    effective_by_rows,
+    effective_by_state,
     events_of,
     facts_of_rows,
     facts_of_state,
@@ -77,6 +79,7 @@ def check_history(events: Sequence[Event], log_partition: int | None, rules: Rul
     for event in events:
         coordinator.replay(event)
         assert facts_of_rows(rows, event.record.log_offset + 1) == facts_of_state(coordinator.state)
+    assert effective_by_rows(rows) == effective_by_state(coordinator.state)
     assert {row.log_partition for row in rows} <= {log_partition}
 
 
