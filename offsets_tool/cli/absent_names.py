@@ -11,12 +11,12 @@ from typing import Final
 from offsets_tool.as_of.selection import Names, Wanted, is_pattern
 from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.as_of.views_describe import Deletion, appears_later, find_deletions
-from offsets_tool.cli.names_here import NamesHere
 from offsets_tool.cli.nothing_shown import nothing_then
-from offsets_tool.cli.replaying import Replaying
 from offsets_tool.cli.texts import quoted
 from offsets_tool.evidence.moment_notes import number_text, place
+from offsets_tool.evidence.names_here import NamesHere
 from offsets_tool.evidence.nearest import nearest
+from offsets_tool.evidence.replaying import Replay
 from offsets_tool.evidence.sources import Source
 from offsets_tool.evidence.times import shown_time
 from offsets_tool.placement import Homes, find_homes, partition_for
@@ -159,7 +159,7 @@ def passed_over(group: str, here: NamesHere) -> str:
     return f"group {quoted(group)} has records from {_stretch(group, here)}, and none of them is asked for; widen the other options"
 
 
-def why_not_then(replay: Replaying) -> Why:
+def why_not_then(replay: Replay) -> Why:
     """Of a command that shows a moment: what became of a group that it does not show."""
     moment = replay.moment
     where = then(moment)
@@ -186,10 +186,10 @@ def why_not_then(replay: Replaying) -> Why:
     return why
 
 
-def absent_then(replay: Replaying, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
+def absent_then(replay: Replay, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
     """All there is to say after a command for a moment has shown its rows: of names, or that there is no `what`."""
     where = then(replay.moment)
-    yield from AbsentNames(wanted, replay.reading.sources, where, why_not_then(replay)).notes(is_shown)
+    yield from AbsentNames(wanted, replay.evidence.sources, where, why_not_then(replay)).notes(is_shown)
     if not (is_shown or wanted.groups or wanted.topics):
         yield from nothing_then(replay.moment, what, where)
 

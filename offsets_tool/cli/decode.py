@@ -6,24 +6,23 @@ from typing import Any, BinaryIO
 import click
 
 from offsets_tool.cli.absent_names import AbsentNames, passed_over
-from offsets_tool.cli.clock_places import note_range, write_caption
 from offsets_tool.cli.dialect_output import DUMP_LOG, dump_log_writer, formatter_writer
-from offsets_tool.cli.filters import filter_options, parse_filters
+from offsets_tool.cli.filter_options import clock_of, filter_options, parse_filters
 from offsets_tool.cli.nothing_shown import nothing_of
-from offsets_tool.cli.opening import sources_of
+from offsets_tool.cli.opening import evidence_of, finish
 from offsets_tool.cli.options import output_options
-from offsets_tool.cli.reading import Reading
-from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
-from offsets_tool.cli.text_lane import TextLane
 from offsets_tool.cli.texts import json_line
 from offsets_tool.columns.text.printer import Printer
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
+from offsets_tool.evidence.clock_places import tell_range
 from offsets_tool.evidence.event_json import event_json, event_summary
-from offsets_tool.evidence.moment_texts import Clock
+from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.lanes import TextLane
 
 TABLE = Table.of(
     Column.number("partition", 1),
@@ -46,7 +45,7 @@ Examples:
   offsets-tool decode --bootstrap-server 127.0.0.1:9092 --type GroupMetadata
 """
 
-Write = Callable[[BinaryIO, Reading], None]
+Write = Callable[[BinaryIO, Evidence], None]
 
 
 @click.command("decode", epilog=_EPILOG)
@@ -70,31 +69,31 @@ def decode_command(*, output_path: str | None, strict: bool, **options: Any) -> 
     copy or tar of any, or a Parquet, Delta or JSON-lines archive. Times are UTC; --until is exclusive; naming places
     (LOG_PARTITION:LOG_OFFSET) reads only their partitions.
     """
-    clock = Clock.of(options)
+    clock = clock_of(options)
     filters = parse_filters(options, clock)
-    write = _writer(options, default_format(output_path))
+    write = _writer(options, default_format(output_path), strict=strict)
     to_terminal = default_format(output_path) == "table"
-    sources = sources_of(options, filters.log_partitions())
-    said = note_range(filters, sources, clock)
-    reading = Reading(sources, filters, strict=strict, progress=not to_terminal, hashes=False)
+    evidence = evidence_of(options, filters, has_bar=not to_terminal, has_hashes=False)
+    sources = evidence.sources
+    said = tell_range(evidence, filters, clock)
     shown_as = "" if options["formatter"] else options["format_"] or default_format(output_path)
-    with reading, output(output_path, reading.files) as out:
+    with evidence, output(output_path, evidence.files) as out:
         write_caption(out, shown_as, said)
-        write(out, reading)
+        write(out, evidence)
     absent = AbsentNames(filters.wanted, sources, "", passed_over)
-    empty = nothing_of(filters, reading, options["types"], "--type")
-    for text in (*absent.notes(reading.has_shown), *empty):
+    empty = nothing_of(filters, evidence, options["types"], "--type")
+    for text in (*absent.notes(evidence.has_shown), *empty):
         note(text)
-    reading.finish()
+    finish(evidence, strict=strict)
 
 
-def _writer(options: dict[str, Any], default: str) -> Write:
+def _writer(options: dict[str, Any], default: str, *, strict: bool) -> Write:
     _refuse_what_excludes_another(options)
     formatter, kafka_version = options["formatter"], options["kafka_version"]
     if formatter == DUMP_LOG:
-        return dump_log_writer(kafka_version, records=not options["no_records"])
+        return dump_log_writer(kafka_version, records=not options["no_records"], strict=strict)
     if formatter is not None:
-        return formatter_writer(formatter, kafka_version)
+        return formatter_writer(formatter, kafka_version, strict=strict)
     format_ = options["format_"] or default
     table = TABLE.chosen(format_, options)
     return _json_writer(options["raw"]) if format_ == "jsonl" else _table_writer(format_, table)
@@ -120,8 +119,8 @@ def _refuse_what_excludes_another(options: dict[str, Any]) -> None:
 
 
 def _table_writer(format_: str, table: Table) -> Write:
-    def write(out: BinaryIO, reading: Reading) -> None:
-        rows = (event_summary(event) for event in reading.events())
+    def write(out: BinaryIO, evidence: Evidence) -> None:
+        rows = (event_summary(event) for event in evidence.events())
         write_rows(out, rows, format_, table)
 
     return write
@@ -133,14 +132,14 @@ def _json_writer(raw: bool) -> Write:
 
     printer = None if raw else Printer(lambda record: Output(line(decode(record))))
 
-    def write(out: BinaryIO, reading: Reading) -> None:
-        lane = TextLane(reading, printer)
-        for source in reading.sources:
+    def write(out: BinaryIO, evidence: Evidence) -> None:
+        lane = TextLane(evidence, printer)
+        for source in evidence.sources:
             for piece in lane.pieces(source):
                 if isinstance(piece, memoryview):
                     out.write(piece)
                     continue
-                for event in reading.shown(piece):
+                for event in evidence.shown(piece):
                     out.write(line(event))
 
     return write

@@ -12,16 +12,17 @@ from offsets_tool.as_of.views_groups import Row, group_rows
 from offsets_tool.as_of.views_members import member_rows
 from offsets_tool.cli.absent_names import AbsentNames, then, why_not_then
 from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE
-from offsets_tool.cli.ends import KnownEnds, ends_options
-from offsets_tool.cli.filters import A_NAME, parse_wanted
-from offsets_tool.cli.lagging import add_lag
+from offsets_tool.cli.filter_options import A_NAME, parse_wanted
+from offsets_tool.cli.moment_options import ends_options, moment_options
+from offsets_tool.cli.opening import ends_of, open_replay
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
-from offsets_tool.cli.replaying import Replaying, moment_options, open_replay
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Table
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.evidence.lagging import add_lag
+from offsets_tool.evidence.replaying import Replay
 from offsets_tool.replay.changes import GroupKind
 
 _NAMED = 3
@@ -88,13 +89,13 @@ def describe_command(
     if bool(options["groups"]) == options.pop("all_groups"):
         raise UsageError("say which groups to describe: --group GROUP (repeatable), or --all-groups")
     wanted = parse_wanted(options)
-    ends = KnownEnds(options)
+    ends = ends_of(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay.run()
         rows = _VIEWS[view].rows(moment, wanted)
         if view == "offsets":
             add_lag(moment, ends, rows)
-        with output(output_path, replay.reading.files) as out:
+        with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
         _say_what_is_not_shown(moment, wanted, view, rows)
@@ -128,9 +129,9 @@ def _say_some(reason: str, texts: list[str], most: int) -> None:
         note(f"{len(texts) - most:,} more group(s) likewise: {reason}")
 
 
-def _refuse_missing(replay: Replaying, wanted: Wanted, partitions: int | None) -> None:
+def _refuse_missing(replay: Replay, wanted: Wanted, partitions: int | None) -> None:
     absent = AbsentNames(
-        wanted, replay.reading.sources, then(replay.moment), why_not_then(replay), partitions
+        wanted, replay.evidence.sources, then(replay.moment), why_not_then(replay), partitions
     )
     for text in absent.others():
         note(text)

@@ -4,65 +4,66 @@ import os
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final
 
-from offsets_tool.cli.reading import Reading
+from offsets_tool.cli.opening import STRICT_EXIT
 from offsets_tool.cli.render import note
-from offsets_tool.cli.text_lane import TextLane
 from offsets_tool.columns.text.printer import Printer
 from offsets_tool.dialects import formatter
 from offsets_tool.dialects.dump_log.segment import DumpLog
 from offsets_tool.dialects.output import NOTHING, Output
 from offsets_tool.dialects.versions import NEWEST, name_of
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.lanes import TextLane
 from offsets_tool.evidence.sources import Source
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
-Write = Callable[[BinaryIO, Reading], None]
+Write = Callable[[BinaryIO, Evidence], None]
 DUMP_LOG: Final = "dump-log"
 """The name of kafka-dump-log among the formatters."""
 
 
-def formatter_writer(name: str, kafka_version: str | None) -> Write:
+def formatter_writer(name: str, kafka_version: str | None, *, strict: bool) -> Write:
     """The console consumer with one of Kafka's formatters: data records only, source after source."""
     dialect = formatter(name, kafka_version, besides=(DUMP_LOG,))
 
     def show(record: LogRecord) -> Output:
         return NOTHING if record.is_control else dialect.format(record)
 
-    def write(out: BinaryIO, reading: Reading) -> None:
-        _leave_out_set_aside(reading)
-        lane = TextLane(reading, Printer(show))
-        for source in reading.sources:
+    def write(out: BinaryIO, evidence: Evidence) -> None:
+        _leave_out_set_aside(evidence)
+        console, lane = _Console(out, evidence, strict=strict), TextLane(evidence, Printer(show))
+        for source in evidence.sources:
             for piece in lane.pieces(source):
                 if isinstance(piece, memoryview):
                     out.write(piece)
                     continue
-                for event in reading.shown(piece):
-                    _print(out, reading, show(event.record), counted=event.problem is not None)
+                for event in evidence.shown(piece):
+                    console.print(show(event.record), is_counted=event.problem is not None)
 
     return write
 
 
-def dump_log_writer(kafka_version: str | None, *, records: bool) -> Write:
+def dump_log_writer(kafka_version: str | None, *, records: bool, strict: bool) -> Write:
     """kafka-dump-log over each segment, with or without its record lines."""
     release = kafka_version or name_of(NEWEST)
     any_file = DumpLog("", release, base_offset=0, records=records)
     # Without records, those that the lane leaves to the reference would not be counted.
     printer = Printer(any_file.record, any_file.batch) if any_file.has_batches and records else None
 
-    def write(out: BinaryIO, reading: Reading) -> None:
-        _leave_out_set_aside(reading)
-        lane = TextLane(reading, printer)
-        for source in reading.sources:
+    def write(out: BinaryIO, evidence: Evidence) -> None:
+        _leave_out_set_aside(evidence)
+        console, lane = _Console(out, evidence, strict=strict), TextLane(evidence, printer)
+        for source in evidence.sources:
             dump = DumpLog(_file_name(source), release, base_offset=_base_offset(source), records=records)
-            for line in _dumped(out, reading, source, dump, lane):
+            for line in _dumped(out, evidence, source, dump, lane):
                 # What is wrong with a record or with bytes was counted when they were read.
-                _print(out, reading, line, counted=True)
+                console.print(line, is_counted=True)
 
     return write
 
 
 def _dumped(
-    out: BinaryIO, reading: Reading, source: Source, dump: DumpLog, lane: TextLane
+    out: BinaryIO, evidence: Evidence, source: Source, dump: DumpLog, lane: TextLane
 ) -> Iterator[Output]:
     """What is to be printed one by one; text from the lane is written in between."""
     yield dump.begin()
@@ -71,27 +72,36 @@ def _dumped(
             out.write(piece)
         elif isinstance(piece, LogRecord):
             _demand_batches(source)
-            for event in reading.decoded(piece):
+            for event in evidence.decoded(piece):
                 yield dump.record(event.record)
-        elif (item := _filtered(reading, piece)) is not None:
+        elif (item := _filtered(evidence, piece)) is not None:
             yield from dump.show(item)
     yield from dump.end()
 
 
-def _print(out: BinaryIO, reading: Reading, said: Output, *, counted: bool) -> None:
-    out.write(said.text)
-    if said.harmless and said.error is not None:
+class _Console:
+    """Where Kafka's tool writes to: its text to stdout, its exceptions' words to stderr."""
+
+    def __init__(self, out: BinaryIO, evidence: Evidence, *, strict: bool) -> None:
+        """`strict` ends the program where Kafka's tool would have ended; else it goes on with the next record."""
+        self._out, self._evidence, self._is_strict = out, evidence, strict
+
+    def print(self, said: Output, *, is_counted: bool) -> None:
+        """Write what the tool says; `is_counted` if the record is among the evidence's problems already."""
+        self._out.write(said.text)
+        if said.error is None:
+            return
+        if not said.harmless:
+            self._out.flush()
+            self._evidence.problems += not is_counted
         note(said.error)
-    elif said.error is not None:
-        out.flush()
-        reading.refused(said.error, counted=counted)
+        if self._is_strict and not said.harmless:
+            raise SystemExit(STRICT_EXIT)
 
 
-def _leave_out_set_aside(reading: Reading) -> None:
+def _leave_out_set_aside(evidence: Evidence) -> None:
     """Kafka's tools read the log as the broker does; what it has set aside is left out, and said."""
-    aside = [source for source in reading.sources if source.is_set_aside]
-    if aside:
-        reading.sources = [source for source in reading.sources if not source.is_set_aside]
+    if aside := evidence.leave_out_set_aside():
         note(
             f"{len(aside)} file(s) that Kafka had set aside are not part of its log; name them to see them: {aside[0].name}"
         )
@@ -116,9 +126,9 @@ def _demand_batches(source: Source) -> None:
         )
 
 
-def _filtered(reading: Reading, item: BatchRead | Unreadable) -> BatchRead | Unreadable | None:
+def _filtered(evidence: Evidence, item: BatchRead | Unreadable) -> BatchRead | Unreadable | None:
     """A batch with the records that the filters let through; None for one without any, if there are filters."""
-    shown = tuple(event.record for event in reading.shown(item))
-    if not isinstance(item, BatchRead) or not reading.filters.active:
+    shown = tuple(event.record for event in evidence.shown(item))
+    if not isinstance(item, BatchRead) or not evidence.filters.is_active:
         return item
     return item._replace(records=shown) if shown else None

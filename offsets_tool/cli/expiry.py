@@ -7,10 +7,11 @@ import click
 
 from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.filters import offset_options, parse_wanted
+from offsets_tool.cli.filter_options import offset_options, parse_wanted
+from offsets_tool.cli.moment_options import moment_options
+from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
-from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.dialects.versions import name_of, parse_release
@@ -147,7 +148,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
         rows = [row for basis in bases for row in live_rows(moment, basis.policy, _now(moment), wanted)]
         rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
         rows += gone_rows(found, bases[0].policy, wanted)
-        with output(output_path, replay.reading.files) as out:
+        with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
     for text in (*orphans(moment), *absent_then(replay, wanted, "committed offset", is_shown=bool(rows))):

@@ -6,10 +6,11 @@ import click
 
 from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.filters import group_option, parse_wanted
+from offsets_tool.cli.filter_options import group_option, parse_wanted
+from offsets_tool.cli.moment_options import moment_options
+from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
-from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 
@@ -65,7 +66,7 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
     wanted = parse_wanted(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         rows = group_rows(replay.run(), wanted)
-        with output(output_path, replay.reading.files) as out:
+        with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
     for text in absent_then(replay, wanted, "group", is_shown=bool(rows)):

@@ -8,18 +8,21 @@ import click
 
 from offsets_tool.as_of.selection import Names, Wanted
 from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
-from offsets_tool.cli.clock_places import note_range, write_caption
-from offsets_tool.cli.filters import Filters, offset_options, parse_wanted, range_options
+from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
+from offsets_tool.cli.moment_options import coordinator_option
 from offsets_tool.cli.nothing_shown import nothing_of
+from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import output_options
-from offsets_tool.cli.render import default_format, note, output, write_rows
-from offsets_tool.cli.replaying import Replaying, coordinator_option, open_replay
+from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
+from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.moment_notes import gaps, place
 from offsets_tool.evidence.moment_texts import Clock, parse_bound
+from offsets_tool.evidence.replaying import Replay
 from offsets_tool.evidence.times import shown_time, time_text
 from offsets_tool.history.change_log import Happening, HappeningKind, tell
 from offsets_tool.history.history import History
@@ -130,16 +133,16 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     an offset in which generation or epoch, by the assignments in force when it was committed (who committed is not in the
     log). The whole log is replayed, whatever is shown of it.
     """
-    clock = Clock.of(options)
+    clock = clock_of(options)
     asked = _parse_asked(options, clock)
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        said = note_range(asked.range, replay.reading.sources, clock)
+        said = tell_range(replay.evidence, asked.range, clock)
         moment = replay.run()
         for text in gaps(moment):
             note(text)
-        with output(output_path, replay.reading.files) as out:
+        with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, said)
             shown = _shown(replay, asked)
             write_rows(out, map(_json_row if chosen == "jsonl" else _table_row, shown), chosen, table)
@@ -148,19 +151,19 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     replay.finish()
 
 
-def _shown(replay: Replaying, asked: Asked) -> Iterator[Happening]:
+def _shown(replay: Replay, asked: Asked) -> Iterator[Happening]:
     for told in filter(asked.holds, happenings(replay)):
-        replay.reading.has_shown = True
+        replay.evidence.has_shown = True
         yield told
 
 
-def _absent(replay: Replaying, asked: Asked) -> Iterator[str]:
-    reading = replay.reading
-    yield from AbsentNames(asked.wanted, reading.sources, "", passed_over).notes(reading.has_shown)
-    if any(entry.records for entry in reading.ledgers):
+def _absent(replay: Replay, asked: Asked) -> Iterator[str]:
+    evidence = replay.evidence
+    yield from AbsentNames(asked.wanted, evidence.sources, "", passed_over).notes(evidence.has_shown)
+    if any(entry.records for entry in evidence.ledgers):
         # Without a record, the moment's own notes say so.
         filters = replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)
-        yield from nothing_of(filters, reading, sorted(asked.kinds), "--kind")
+        yield from nothing_of(filters, evidence, sorted(asked.kinds), "--kind")
     yield from nobody("--member", asked.members)
     yield from nobody("--instance", asked.instances)
 
@@ -175,7 +178,7 @@ def _parse_asked(options: Row, clock: Clock) -> Asked:
     return Asked(wanted, Filters(since=since, until=until), kinds, members, instances)
 
 
-def happenings(replay: Replaying) -> Iterator[Happening]:
+def happenings(replay: Replay) -> Iterator[Happening]:
     """Everything that happened, partition by partition."""
     for _, replayed in replay.once_more():
         yield from _told(replayed, replay.moment.names.name)

@@ -3,31 +3,25 @@
 import os
 import posixpath
 from collections.abc import Iterable, Iterator
-from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import click
 
-from offsets_tool.cli.filters import Filters
 from offsets_tool.cli.inspect_notes import Reached, overlap_note, problem_count, problem_notes, total
-from offsets_tool.cli.opening import sources_of
+from offsets_tool.cli.opening import evidence_of, finish
 from offsets_tool.cli.options import output_options
-from offsets_tool.cli.reading import FAST_FROM, Reading
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.columns.jit.kept import why_not_kept
-from offsets_tool.columns.lane.availability import why_not
-from offsets_tool.evidence.sources import Item, Source
+from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.lanes import SurveyLane
+from offsets_tool.evidence.sources import Source
 from offsets_tool.evidence.times import shown_time
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.left_out import find_left_out
-from offsets_tool.rows import BatchRead
 from offsets_tool.survey import Survey
-
-if TYPE_CHECKING:
-    from offsets_tool.columns.survey import Surveyor
 
 TABLE = Table.of(
     Column.name("source", 1),
@@ -74,51 +68,47 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
     """
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
-    reading = Reading(sources_of(options), Filters(), strict=strict, progress=True)
-    with reading, output(output_path, reading.files) as out:
-        rows = chain(_rows(reading), _left_out(options["logs"], reading))
+    evidence = evidence_of(options, has_bar=True)
+    with evidence, output(output_path, evidence.files) as out:
+        rows = chain(_rows(evidence), _left_out(options["logs"], evidence))
         if chosen == "jsonl":
             write_rows(out, rows, chosen, table)
         else:
-            _write_when_read(out, list(rows), chosen, table, reading)
-    note(total(reading.ledgers))
+            _write_when_read(out, list(rows), chosen, table, evidence)
+    note(total(evidence.ledgers))
     if (reason := why_not_kept()) is not None:
         note(reason)
-    reading.finish("`unreadable` and `problems` of the rows name them" if chosen == "jsonl" else "see above")
+    where = "`unreadable` and `problems` of the rows name them" if chosen == "jsonl" else "see above"
+    finish(evidence, strict=strict, where=where)
 
 
 def _write_when_read(
-    out: BinaryIO, rows: list[dict[str, Any]], format_: str, table: Table, reading: Reading
+    out: BinaryIO, rows: list[dict[str, Any]], format_: str, table: Table, evidence: Evidence
 ) -> None:
     """A table is shown when all is read: the bar does not run through it. What its cells cannot say follows it."""
-    reading.stop_progress()
-    write_rows(out, _in_folder(rows, _folder(reading, format_)), format_, table)
+    evidence.all_is_read()
+    write_rows(out, _in_folder(rows, _folder(evidence, format_)), format_, table)
     out.flush()
     for text in problem_notes(rows):
         note(text)
 
 
-def _rows(reading: Reading) -> Iterator[dict[str, Any]]:
-    by_lane, reached = _ByLane(), Reached()
-    for source in reading.sources:
-        survey = Survey()
-        for item in by_lane.items(reading, source, survey):
-            if isinstance(item, BatchRead):
-                survey.see_batch(item)
-            for event in reading.decoded(item):
-                survey.see_event(event)
-        overlap = reached.overlap(source, reading.ledgers[-1])
+def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
+    lane, reached = SurveyLane(evidence), Reached()
+    for source in evidence.sources:
+        survey = lane.survey(source)
+        overlap = reached.overlap(source, evidence.ledgers[-1])
         if overlap is not None:
-            reading.overlaps += 1
+            evidence.overlaps += 1
             note(overlap_note(source.name, overlap))
-        yield _row(source, reading.ledgers[-1], survey) | {"overlap": overlap}
+        yield _row(source, evidence.ledgers[-1], survey) | {"overlap": overlap}
 
 
-def _left_out(paths: tuple[str, ...], reading: Reading) -> Iterator[dict[str, Any]]:
+def _left_out(paths: tuple[str, ...], evidence: Evidence) -> Iterator[dict[str, Any]]:
     """Rows of what is not read, and notes of what is only counted."""
     read = {
         (os.path.realpath(source.path), source.segment.member if source.segment else "")
-        for source in reading.sources
+        for source in evidence.sources
         if source.path
     }
     for number, each in enumerate(find_left_out(paths, read), 1):
@@ -129,30 +119,6 @@ def _left_out(paths: tuple[str, ...], reading: Reading) -> Iterator[dict[str, An
         entry = Ledger(each.source).entry()
         row = _row(Source(each.source, None, 0, lambda *_: iter(())), entry, Survey())
         yield row | {"overlap": None, "bytes": each.size, "adds_up": None, "not_read": each.reason}
-
-
-class _ByLane:
-    """Surveys segments through the fast lane, where it can be had and pays."""
-
-    def __init__(self) -> None:
-        self._surveyor: Surveyor | None = None
-
-    def items(self, reading: Reading, source: Source, survey: Survey) -> Iterator[Item]:
-        """What of a source is left to be decoded and surveyed."""
-        if source.segment is None or source.size < FAST_FROM:
-            return reading.items(source)
-        if (reason := why_not()) is not None:
-            reading.note_once(reason)
-            return reading.items(source)
-        return self._through(reading, source, survey)
-
-    def _through(self, reading: Reading, source: Source, survey: Survey) -> Iterator[Item]:
-        from offsets_tool.columns.survey import Surveyor  # noqa: PLC0415 - NumPy, where it pays
-
-        self._surveyor = self._surveyor or Surveyor()
-        for piece in reading.through(source, partial(self._surveyor.read, survey=survey)):
-            assert not isinstance(piece, memoryview)
-            yield piece
 
 
 def _row(source: Source, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
@@ -187,9 +153,9 @@ def _row(source: Source, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
     return row | survey.json()
 
 
-def _folder(reading: Reading, format_: str) -> str:
+def _folder(evidence: Evidence, format_: str) -> str:
     """What a table does not repeat in every line: the folder that all files are in."""
-    folders = [posixpath.dirname(source.name) for source in reading.sources if source.path]
+    folders = [posixpath.dirname(source.name) for source in evidence.sources if source.path]
     # Absolute and relative paths have none in common, and a live topic has none at all.
     if format_ != "table" or len(folders) < 2 or len({folder.startswith("/") for folder in folders}) > 1:
         return ""

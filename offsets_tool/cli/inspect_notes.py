@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from offsets_tool.cli.reading import UNREADABLE_SHOWN
+from offsets_tool.evidence.evidence import UNREADABLE_NAMED
 from offsets_tool.evidence.moment_notes import place
 from offsets_tool.evidence.sources import Source
 from offsets_tool.log.ledger import LedgerEntry
@@ -29,8 +29,8 @@ def problem_notes(rows: Sequence[Row]) -> Iterator[str]:
     Unreadable ranges are named while they are read; of those, only how many more there are.
     """
     ranges = sum(len(row["unreadable"]) for row in rows)
-    if ranges > UNREADABLE_SHOWN:
-        yield f"{ranges - UNREADABLE_SHOWN:,} more unreadable range(s): `unreadable` of --format jsonl names all"
+    if ranges > UNREADABLE_NAMED:
+        yield f"{ranges - UNREADABLE_NAMED:,} more unreadable range(s): `unreadable` of --format jsonl names all"
     found = [(row, problem) for row in rows for problem in row["problems"]]
     for row, problem in found[:SHOWN]:
         yield f"{row['source']}: {_where(problem)}{_fate(problem)}: {problem['problem']}"

@@ -6,14 +6,14 @@ from typing import Any
 import click
 
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.ends import KnownEnds, ends_options
-from offsets_tool.cli.filters import offset_options, parse_wanted
-from offsets_tool.cli.lagging import lag_rows, replay_for_lag
+from offsets_tool.cli.filter_options import offset_options, parse_wanted
+from offsets_tool.cli.moment_options import ends_options, moment_options
+from offsets_tool.cli.opening import ends_of, open_replay
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
-from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
+from offsets_tool.evidence.lagging import lag_rows, replay_for_lag
 from offsets_tool.evidence.moment_notes import orphans
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.time_lag import TimeMethod
@@ -58,10 +58,10 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     wanted = parse_wanted(options)
-    ends = KnownEnds(options)
+    ends = ends_of(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay_for_lag(replay, ends, wanted)
-        with output(output_path, replay.reading.files) as out:
+        with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             rows = lag_rows(moment, ends, wanted)
             write_rows(out, map(_with_signs, rows) if chosen == "table" else rows, chosen, table)

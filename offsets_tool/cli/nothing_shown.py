@@ -6,24 +6,24 @@ Goes by what was asked for and by the ledgers of what was read. Which names are 
 from collections.abc import Iterable, Iterator
 
 from offsets_tool.as_of.snapshot import Moment
-from offsets_tool.cli.filters import Filters
-from offsets_tool.cli.reading import Reading
+from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.times import shown_time
 
 
-def nothing_of(filters: Filters, reading: Reading, kinds: Iterable[str], option: str) -> Iterator[str]:
+def nothing_of(filters: Filters, evidence: Evidence, kinds: Iterable[str], option: str) -> Iterator[str]:
     """Of a command that shows records or changes: why none was let through.
 
     `filters` have the range; `kinds` are the texts of `option`, by which records or changes are chosen too.
     """
-    if reading.has_shown:
+    if evidence.has_shown:
         return
-    if not any(entry.records for entry in reading.ledgers):
+    if not any(entry.records for entry in evidence.ledgers):
         # Of a partition that is not here at all it was said before.
-        yield from ["this evidence has no record at all"] if reading.ledgers else []
+        yield from ["this evidence has no record at all"] if evidence.ledgers else []
         return
     backwards = list(_backwards(filters))
-    yield from backwards or (*_times(filters, reading), *_places(filters, reading))
+    yield from backwards or (*_times(filters, evidence), *_places(filters, evidence))
     if asked := ", ".join(kinds):
         is_more = any((*filters.wanted, filters.since.is_given, filters.until.is_given))
         of = "of what the other options leave, none" if is_more else "none here"
@@ -40,18 +40,18 @@ def _backwards(filters: Filters) -> Iterator[str]:
         yield "nothing is shown: --since is not before --until"
 
 
-def _times(filters: Filters, reading: Reading) -> Iterator[str]:
+def _times(filters: Filters, evidence: Evidence) -> Iterator[str]:
     if filters.since.time is filters.until.time is None:
         return
-    first = [entry.min_timestamp for entry in reading.ledgers if entry.min_timestamp is not None]
-    last = [entry.max_timestamp for entry in reading.ledgers if entry.max_timestamp is not None]
+    first = [entry.min_timestamp for entry in evidence.ledgers if entry.min_timestamp is not None]
+    last = [entry.max_timestamp for entry in evidence.ledgers if entry.max_timestamp is not None]
     if first and last:
         yield f"nothing is shown: the records here are from {shown_time(min(first))} to {shown_time(max(last))}"
 
 
-def _places(filters: Filters, reading: Reading) -> Iterator[str]:
+def _places(filters: Filters, evidence: Evidence) -> Iterator[str]:
     for number in sorted(filters.log_partitions()):
-        of = [entry for entry in reading.ledgers if entry.log_partition == number]
+        of = [entry for entry in evidence.ledgers if entry.log_partition == number]
         first = [entry.first_offset for entry in of if entry.first_offset is not None]
         last = [entry.last_offset for entry in of if entry.last_offset is not None]
         if first and last:

@@ -6,10 +6,11 @@ import click
 
 from offsets_tool.as_of.views_offsets import Row, offset_rows
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.filters import offset_options, parse_wanted
+from offsets_tool.cli.filter_options import offset_options, parse_wanted
+from offsets_tool.cli.moment_options import moment_options
+from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_cells, write_rows
-from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.reset_gaps import left_out, refuse_partial
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
@@ -71,8 +72,8 @@ def offsets_command(
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay.run()
         if chosen == "csv" and not partial:
-            refuse_partial(moment, wanted, replay.reading)
-        with output(output_path, replay.reading.files) as out:
+            refuse_partial(moment, wanted, replay.evidence)
+        with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             rows = offset_rows(moment, wanted)
             if chosen == "csv":
@@ -80,7 +81,7 @@ def offsets_command(
                 write_cells(out, ([row[name] for name in RESET_COLUMNS] for row in kept))
             else:
                 write_rows(out, rows, chosen, table)
-    lacking = left_out(rows, moment, wanted, replay.reading) if chosen == "csv" else ()
+    lacking = left_out(rows, moment, wanted, replay.evidence) if chosen == "csv" else ()
     for text in (
         *orphans(moment),
         *lacking,

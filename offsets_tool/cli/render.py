@@ -103,6 +103,12 @@ def _write_jsonl(out: BinaryIO, rows: Iterable[Row], texts: ShowText) -> None:
         out.write(json_line(row, texts))
 
 
+def write_caption(out: BinaryIO, format_: str, texts: Iterable[str]) -> None:
+    """Write above a table what its moments were taken for: who looks at the table alone is to see it too."""
+    if format_ == "table":
+        out.writelines(f"{text}\n".encode() for text in texts)
+
+
 def write_cells(out: BinaryIO, rows: Iterable[Iterable[Any]]) -> None:
     """CSV with nothing but these cells, which are written as they are: for a program that reads names byte for byte."""
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)

@@ -8,16 +8,21 @@ from collections.abc import Iterator, Mapping
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment, PartitionMoment
 from offsets_tool.as_of.views_offsets import Row
-from offsets_tool.cli.reading import Reading
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.moment_notes import number_text
 from offsets_tool.placement import infer_partitions, likely_counts
 from offsets_tool.replay.changes import OffsetOf
 
 
-def refuse_partial(moment: Moment, wanted: Wanted, reading: Reading) -> None:
+def refuse_partial(moment: Moment, wanted: Wanted, evidence: Evidence) -> None:
     """UsageError where the file would lack what a whole partition of the log holds, or may hold, of what is wanted."""
-    lacking = [*_counted_as_empty(moment, wanted), *_not_here(moment), *_not_reached(moment), *_lost(reading)]
+    lacking = [
+        *_counted_as_empty(moment, wanted),
+        *_not_here(moment),
+        *_not_reached(moment),
+        *_lost(evidence),
+    ]
     if lacking:
         raise UsageError(
             f"the reset file would be incomplete: {'; '.join(lacking)}; complete what is asked for, or add --partial to have "
@@ -69,15 +74,15 @@ def _not_reached(moment: Moment) -> Iterator[str]:
         yield f"of partition(s) {', '.join(late)} only segments from after that moment are here"
 
 
-def _lost(reading: Reading) -> Iterator[str]:
+def _lost(evidence: Evidence) -> Iterator[str]:
     """Files of which nothing could be read."""
-    lost = [entry for entry in reading.ledgers if entry.unreadable and not entry.records]
+    lost = [entry for entry in evidence.ledgers if entry.unreadable and not entry.records]
     if lost:
         numbers = sorted({number_text(entry.log_partition) for entry in lost})
         yield f"{len(lost)} file(s) of partition(s) {', '.join(numbers)} cannot be read"
 
 
-def left_out(rows: list[Row], moment: Moment, wanted: Wanted, reading: Reading) -> Iterator[str]:
+def left_out(rows: list[Row], moment: Moment, wanted: Wanted, evidence: Evidence) -> Iterator[str]:
     """What is not in the file though it may be expected there."""
     yield from _elsewhere(moment, wanted)
     unknown = sum(not row["known"] for row in rows)
@@ -87,7 +92,7 @@ def left_out(rows: list[Row], moment: Moment, wanted: Wanted, reading: Reading) 
     if pending:
         yield f"{pending} commit(s) of transactions that are open at this moment are not in the file"
     damaged = sum(
-        entry.bytes_unreadable > 0 or entry.kept_raw > 0 or entry.misplaced > 0 for entry in reading.ledgers
+        entry.bytes_unreadable > 0 or entry.kept_raw > 0 or entry.misplaced > 0 for entry in evidence.ledgers
     )
     if damaged:
         yield (

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from offsets_tool.cli.filters import letters
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, output, write_rows
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.filters import letters
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.records import RECORD_TYPES, RecordType, embedded
 from offsets_tool.wire.json import camel

@@ -10,10 +10,11 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.as_of.transactions import Row, blocked, ended_rows, open_rows
 from offsets_tool.cli.absent_names import absent_then
-from offsets_tool.cli.filters import group_option, parse_wanted
+from offsets_tool.cli.filter_options import group_option, parse_wanted
+from offsets_tool.cli.moment_options import moment_options
+from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
-from offsets_tool.cli.replaying import moment_options, open_replay
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
 from offsets_tool.evidence.moment_notes import number_text
@@ -64,7 +65,7 @@ def transactions_command(
         moment = replay.run()
         shown: set[int | None] = set()
         rows = _seen(chain(open_rows(moment, wanted), ended_rows(replay.once_more(), wanted)), shown)
-        with output(output_path, replay.reading.files) as out:
+        with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
     for text in (*absent_then(replay, wanted, "transaction", is_shown=bool(shown)), *_ages(moment, wanted)):

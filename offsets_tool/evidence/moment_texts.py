@@ -2,15 +2,14 @@
 
 A time is ISO 8601 (with T or a blank), epoch milliseconds, `now`, a span back from now (-2h), or a time of today or yesterday.
 Without a zone of its own it is read in that of --tz, else as UTC; `now` is this machine's clock. What has two readings is refused,
-and both are spelled out: nobody notices an answer of another moment. Knows no evidence.
+and both are spelled out: nobody notices an answer of another moment. Knows no source.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from difflib import get_close_matches
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 from offsets_tool.errors import UsageError
@@ -57,9 +56,8 @@ class Clock:
     zone: tzinfo = UTC
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> "Clock":
-        """This machine's clock, and the zone of --tz; UsageError where there is no such zone."""
-        text = options.get("tz")
+    def in_zone(cls, text: str | None = None) -> "Clock":
+        """Return this machine's clock, for times of the named zone, else UTC; UsageError where there is no such zone."""
         return cls(datetime.now(UTC), UTC if text is None else parse_zone(text))
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from offsets_tool.cli.ends import ends_options
 from offsets_tool.cli.expiry import parse_family, parse_interval, policy_options
-from offsets_tool.cli.filters import A_TIME, tz_option
+from offsets_tool.cli.filter_options import A_TIME, clock_of, tz_option
+from offsets_tool.cli.moment_options import ends_options
 from offsets_tool.cli.options import format_option
-from offsets_tool.evidence.moment_texts import Clock, parse_optional_time
+from offsets_tool.evidence.moment_texts import parse_optional_time
 from offsets_tool.evidence.times import parse_duration
 from offsets_tool.expiry.rules import MAX_RETENTION_MS
 from spark.cli.job import LakeCommand
@@ -53,7 +53,7 @@ def lag_command(*, lake: str, **options: Any) -> None:
     from spark.run import run_lag  # noqa: PLC0415
     from spark.runtime.session import session  # noqa: PLC0415
 
-    clock = Clock.of(options)
+    clock = clock_of(options)
     ends = EndsRequest(
         files=options["ends"],
         log_starts=options["log_starts"],

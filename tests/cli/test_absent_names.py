@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from offsets_tool.cli import main, row_route
-from offsets_tool.cli.names_here import NamesHere
+from offsets_tool.cli import main
+from offsets_tool.evidence import lanes
+from offsets_tool.evidence.names_here import NamesHere
 from offsets_tool.evidence.nearest import nearest
 from offsets_tool.evidence.sources import open_sources
 from offsets_tool.placement import partition_for
@@ -156,7 +157,7 @@ def test_members_and_instances_have_patterns_and_nearest_names() -> None:
 def test_names_are_the_same_by_rows_and_event_by_event(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = open_sources((str(CORPORA / name / "segments"),))
     plainly = NamesHere(sources)
-    monkeypatch.setattr(row_route, "ROWS_FROM", 0)
+    monkeypatch.setattr(lanes, "ROWS_FROM", 0)
     by_rows = NamesHere(sources)
     assert vars(plainly) == vars(by_rows) and plainly.groups
     assert plainly.partition_counts() == by_rows.partition_counts() == (5,)
@@ -167,7 +168,7 @@ def test_so_they_are_where_names_are_not_utf8(tmp_path: Path, monkeypatch: pytes
     write_log(tmp_path, in_order(*(commit(name, name[::-1], 0, 1) for name in odd)))
     sources = open_sources((str(tmp_path),))
     plainly = NamesHere(sources)
-    monkeypatch.setattr(row_route, "ROWS_FROM", 0)
+    monkeypatch.setattr(lanes, "ROWS_FROM", 0)
     assert vars(plainly) == vars(NamesHere(sources)) and set(plainly.groups) == set(odd)
     result = invoke("groups", tmp_path, "--group", r"\xff\xff", "--format", "jsonl")
     assert r"nearest: '\xff'; of" in result.stderr

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from offsets_tool.cli import main, text_lane
+from offsets_tool.cli import main
+from offsets_tool.evidence import lanes
 from tests.cases import FIXTURES
 from tests.dialects.hostile import Hostile
 from tests.dialects.samples import COMMIT_KEY, commit
@@ -43,7 +44,7 @@ def both(monkeypatch: pytest.MonkeyPatch, *args: object) -> tuple[Result, Result
     """What is said with the lane and without it."""
     said = []
     for least in (0, sys.maxsize):
-        monkeypatch.setattr(text_lane, "TEXT_FAST_FROM", least)
+        monkeypatch.setattr(lanes, "TEXT_FROM", least)
         said.append(CliRunner().invoke(main, ["decode", *map(str, args)]))
     return said[0], said[1]
 
@@ -101,7 +102,7 @@ def test_the_lane_is_loaded_where_it_pays_and_nowhere_else(tmp_path: Path) -> No
     small, large = tmp_path / "1.log", tmp_path / "2.log"
     one = v2(0, [record(place, COMMIT_KEY, commit(3)) for place in range(100)])
     small.write_bytes(one)
-    large.write_bytes(one * (text_lane.TEXT_FAST_FROM // len(one) + 1))
+    large.write_bytes(one * (lanes.TEXT_FROM // len(one) + 1))
     for path, options, loads in (
         (small, "", False),
         (large, "", True),

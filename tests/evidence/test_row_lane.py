@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from offsets_tool.cli import main, row_route
+from offsets_tool.cli import main
 from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.evidence import lanes
 from offsets_tool.evidence.sources import open_sources
 from tests.cases import FIXTURES
 
@@ -37,7 +38,7 @@ def run(*arguments: str) -> Result:
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: path.parent.name)
 def test_same_answer(log: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     plainly = run(*asked, str(log))
-    monkeypatch.setattr(row_route, "ROWS_FROM", 0)
+    monkeypatch.setattr(lanes, "ROWS_FROM", 0)
     by_rows = run(*asked, str(log))
     assert (by_rows.stdout, by_rows.stderr, by_rows.exit_code) == (
         plainly.stdout,
@@ -55,7 +56,7 @@ def test_segments_that_reach_into_each_other_are_read_alike(
         folder.mkdir(exist_ok=True)
         (folder / name).write_bytes(log.read_bytes())
     plainly = run("offsets", str(tmp_path))
-    monkeypatch.setattr(row_route, "ROWS_FROM", 0)
+    monkeypatch.setattr(lanes, "ROWS_FROM", 0)
     by_rows = run("offsets", str(tmp_path))
     assert plainly.exit_code == 0 and "at which the next segment begins" in plainly.stderr
     assert (by_rows.stdout, by_rows.stderr, by_rows.exit_code) == (plainly.stdout, plainly.stderr, 0)
@@ -70,6 +71,6 @@ def test_segments_that_reach_into_each_other_are_read_alike(
 
 def test_rows_are_for_many_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     sources = open_sources((str(LOGS[0]),))
-    assert not row_route.rows_pay(sources)
-    monkeypatch.setattr(row_route, "ROWS_FROM", sum(source.size for source in sources))
-    assert row_route.rows_pay(sources) == (why_not() is None)
+    assert not lanes.rows_pay(sources)
+    monkeypatch.setattr(lanes, "ROWS_FROM", sum(source.size for source in sources))
+    assert lanes.rows_pay(sources) == (why_not() is None)

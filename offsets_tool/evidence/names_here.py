@@ -6,8 +6,8 @@ Through the fast lane where it pays. Replays nothing: what holds at a moment, an
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from offsets_tool.cli.row_route import rows_pay
 from offsets_tool.events import Event
+from offsets_tool.evidence.lanes import rows_pay
 from offsets_tool.evidence.partition_logs import uncounted
 from offsets_tool.evidence.sources import Source
 from offsets_tool.placement import infer_partitions

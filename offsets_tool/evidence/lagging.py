@@ -1,4 +1,7 @@
-"""Lag of committed offsets at a moment, for commands: replays what is needed for the ends, and puts lag beside each offset."""
+"""Lag of committed offsets at a moment: replays what is needed to know the ends, and puts lag beside each offset.
+
+Rules of lag are in offsets_tool.lag; which files and directories tell ends is known by `KnownEnds`.
+"""
 
 from functools import partial
 from operator import itemgetter
@@ -7,8 +10,8 @@ from typing import Any, Final
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment, Watch
 from offsets_tool.as_of.views_describe import described_offsets
-from offsets_tool.cli.ends import KnownEnds
-from offsets_tool.cli.replaying import Replaying
+from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.replaying import Replay
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.rows import LagRow, lag_row
 from offsets_tool.lag.samples import CommitAt
@@ -30,14 +33,17 @@ _KEPT: Final = (
 _SEEN: Final = frozenset({LagMethod.SAMPLED, LagMethod.INDEX, LagMethod.INTERPOLATED})
 
 
-def replay_for_lag(replay: Replaying, ends: KnownEnds, wanted: Wanted) -> Moment:
-    """The moment; where commits are all that tells of an end, with all commits of the log, else with those that stand then."""
+def replay_for_lag(replay: Replay, ends: KnownEnds, wanted: Wanted) -> Moment:
+    """Run the replay, and learn from commits what they tell of ends; return the moment.
+
+    All commits of the log where nothing else tells of an end, else those that stand at the moment.
+    """
 
     def watch(log_partition: int | None) -> Watch:
         return lambda _event, changes: ends.bounds.see(log_partition, changes)
 
-    moment = replay.run(None if ends.any else watch)
-    if ends.any and not all(ends.knows(_place(row)) for row in described_offsets(moment, wanted)):
+    moment = replay.run(None if ends.has_any else watch)
+    if ends.has_any and not all(ends.knows(_place(row)) for row in described_offsets(moment, wanted)):
         for p, events in replay.once_more():
             for _, changes in events:
                 ends.bounds.see(p.log_partition, changes)
@@ -45,17 +51,20 @@ def replay_for_lag(replay: Replaying, ends: KnownEnds, wanted: Wanted) -> Moment
 
 
 def lag_rows(moment: Moment, ends: KnownEnds, wanted: Wanted) -> list[Row]:
-    """LagRow of each committed offset and each partition owned without one; `known` False where the log does not prove it."""
+    """Return a LagRow, as a dict, of each committed offset and of each partition that is owned without one.
+
+    `known` is False where the log does not prove the committed offset.
+    """
     rows = described_offsets(moment, wanted)
-    settle(moment, ends, rows)
+    find_ends(moment, ends, rows)
     return [_row(row, ends) for row in rows]
 
 
 def add_lag(moment: Moment, ends: KnownEnds, rows: list[Row]) -> None:
-    """Fills `log_end_offset` and `lag` of described offsets where the end is known, and not only bounds of it."""
-    if not ends.any:
+    """Fill in `log_end_offset` and `lag` of described offsets where the end is known, and not only bounds of it."""
+    if not ends.has_any:
         return
-    settle(moment, ends, rows)
+    find_ends(moment, ends, rows)
     for row in rows:
         found = lag_of(row, ends)
         if found.method in _SEEN:
@@ -63,17 +72,17 @@ def add_lag(moment: Moment, ends: KnownEnds, rows: list[Row]) -> None:
             row["lag"] = None if row["committed_offset"] is None else found.lag
 
 
-def settle(moment: Moment, ends: KnownEnds, rows: list[Row]) -> None:
-    """Finds out about the ends of the rows' partitions."""
+def find_ends(moment: Moment, ends: KnownEnds, rows: list[Row]) -> None:
+    """Read what tells of the ends of the rows' partitions at the moment."""
     # Of several log partitions together, in the order of time: apart from what one partition's log says.
     committed = [row for row in described_offsets(moment, Wanted()) if row["committed_offset"] is not None]
     for row in sorted(committed, key=itemgetter("commit_timestamp")):
         ends.bounds.add(None, _place(row), _commit(row))
-    ends.settle(moment, {_place(row) for row in rows})
+    ends.find(moment, {_place(row) for row in rows})
 
 
 def lag_of(row: Row, ends: KnownEnds) -> LagRow:
-    """Lag of a row of offsets, after `settle`."""
+    """Return the lag of a row of offsets, after `find_ends`."""
     place = _place(row)
     commit = None if row["committed_offset"] is None else _commit(row)
     of = OffsetOf(row["group"], *place)

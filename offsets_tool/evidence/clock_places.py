@@ -1,46 +1,48 @@
-"""A place such as 12:31 that people also write for a time of day: refused where the evidence has no such place, else it is said.
+"""What the text of a moment was taken for, told where that is not plain: a place such as 12:31 looks like a time of day too.
 
-Looks at the partition's records only until one stands as far: no place that looks like a time is beyond offset 59. Which texts look
-so is told by moment_texts.
+It is refused where the evidence has no such place. Reads the partition's records only until one stands as far: no place that looks
+like a time is beyond offset 59. Which texts look so is known by moment_texts.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from collections.abc import Iterator
 
-from offsets_tool.cli.filters import Filters
-from offsets_tool.cli.render import note
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.moment_texts import Bound, Clock, Position, with_day
 from offsets_tool.evidence.partition_logs import uncounted
 from offsets_tool.evidence.sources import Source
 
 
-def note_moment(bound: Bound, option: str, sources: list[Source], clock: Clock) -> str | None:
-    """Says on stderr what the text of a moment was taken for, where that is not plain; returns it where it is a place.
+def tell_moment(evidence: Evidence, bound: Bound, option: str, clock: Clock) -> str | None:
+    """Note what the text of an option was taken for, where that is not plain; return it too where it is a place.
 
     UsageError for a place that looks like a time of day, if the evidence has no such place.
     """
     if bound.told is not None:
-        note(bound.told)
+        evidence.note(bound.told)
     if bound.clock_text is None:
         return None
     place = bound.places[0]
-    lacking = _lacking(place, sources)
+    lacking = _lacking(place, evidence.sources)
     as_time = f"as a time of day it lacks the day; write {with_day(bound.clock_text, clock)}"
     where = f"offset {place.log_offset} of partition {place.log_partition}"
     if lacking is not None:
         raise UsageError(f"{option} {bound.clock_text}: as a place it is {where}, {lacking}; {as_time}")
     said = f"{option} {bound.clock_text} is {where}, not a time of day"
-    note(f"{said}; for a time write {with_day(bound.clock_text, clock)}")
+    evidence.note(f"{said}; for a time write {with_day(bound.clock_text, clock)}")
     return said
 
 
-def note_range(filters: Filters, sources: list[Source], clock: Clock) -> list[str]:
-    """As note_moment, of --since and --until."""
+def tell_range(evidence: Evidence, filters: Filters, clock: Clock) -> list[str]:
+    """Note what --since and --until were taken for, and which places are not here; return those that look like times of day.
+
+    UsageError as of `tell_moment`.
+    """
     bounds = (("--since", filters.since), ("--until", filters.until))
-    said = [note_moment(bound, option, sources, clock) for option, bound in bounds]
-    for text in _elsewhere(filters, sources):
-        note(text)
+    said = [tell_moment(evidence, bound, option, clock) for option, bound in bounds]
+    for text in _elsewhere(filters, evidence.sources):
+        evidence.note(text)
     return [text for text in said if text is not None]
 
 
@@ -78,9 +80,3 @@ def _end(place: Position, sources: list[Source]) -> int | None:
             if end is not None and end >= place.log_offset:
                 return end
     return end
-
-
-def write_caption(out: BinaryIO, format_: str, said: Iterable[str]) -> None:
-    """Above a table, what its moments were taken for: who looks at the table alone is to see it too."""
-    if format_ == "table":
-        out.writelines(f"{text}\n".encode() for text in said)

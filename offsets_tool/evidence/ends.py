@@ -1,17 +1,12 @@
-"""Where a command takes end offsets from: files that are named, data topics' directories in the evidence, commits of all groups.
+"""Where the end offsets of data partitions come from: files of them, data topics' directories, commits of all groups.
 
 Files are read at once, directories only for partitions that are asked for.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
-
-import click
+from collections.abc import Callable, Iterable, Sequence
 
 from offsets_tool.as_of.snapshot import Moment
-from offsets_tool.cli.render import note
 from offsets_tool.errors import SourceError
-from offsets_tool.evidence.moment_texts import Clock, parse_optional_time
 from offsets_tool.evidence.times import shown_time
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.data_log import DataLog, data_logs
@@ -21,67 +16,41 @@ from offsets_tool.lag.samples import EndSample
 from offsets_tool.lag.time_lag import Written
 from offsets_tool.replay.changes import TopicPartition
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def ends_options(command: F) -> F:
-    """--ends --log-starts --ends-at --read-committed"""
-    file = click.Path(exists=True, dir_okay=False)
-    for option in reversed(
-        (
-            click.option(
-                "--ends",
-                multiple=True,
-                metavar="FILE",
-                type=file,
-                help="End offsets: kafka-get-offsets, CSV, JSON or Prometheus (repeatable).",
-            ),
-            click.option(
-                "--log-starts",
-                multiple=True,
-                metavar="FILE",
-                type=file,
-                help="Likewise, of kafka-get-offsets --time earliest.",
-            ),
-            click.option(
-                "--ends-at",
-                metavar="TIME",
-                help="When those files were made that do not say it (a time, as for --as-of). Default: when they were written.",
-            ),
-            click.option(
-                "--read-committed",
-                is_flag=True,
-                help="Count to the last stable offset, as consumers with isolation.level=read_committed.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
 
 class KnownEnds:
     """Everything that says where partitions end."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
-        """From the options that `source_options` and `ends_options` declare."""
-        self._last_stable: bool = options["read_committed"]
-        at = parse_optional_time(options["ends_at"], "--ends-at", Clock.of(options))
+    def __init__(
+        self,
+        paths: Sequence[str] = (),
+        *,
+        files: Sequence[str] = (),
+        log_starts: Sequence[str] = (),
+        files_at: int | None = None,
+        is_last_stable: bool = False,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Read the end offsets in `files`, and where logs start in `log_starts`; find data topics' directories below `paths`.
+
+        `files_at` is when files were made that do not say it, in epoch milliseconds; by default when they were written.
+        `is_last_stable` takes ends as consumers with isolation.level=read_committed see them. `note` is told what was found odd.
+        """
+        self._is_last_stable = is_last_stable
+        self._note = note
         self._sampled: dict[TopicPartition, list[EndSample]] = {}
-        for name in ("ends", "log_starts"):
-            for path in options[name]:
-                for sample in read_ends(path, at, log_starts=name == "log_starts"):
-                    self._sampled.setdefault(TopicPartition(sample.topic, sample.partition), []).append(
-                        sample
-                    )
-        self._logs = data_logs(options["logs"])
+        for path, is_start in [*((path, False) for path in files), *((path, True) for path in log_starts)]:
+            for sample in read_ends(path, files_at, log_starts=is_start):
+                place = TopicPartition(sample.topic, sample.partition)
+                self._sampled.setdefault(place, []).append(sample)
+        self._logs = data_logs(paths)
         self._samples: dict[TopicPartition, list[EndSample]] = {}
         self._ends: dict[TopicPartition, Ends] = {}
         self.at = 0
-        """The moment in epoch milliseconds; after `settle`."""
+        """The moment in epoch milliseconds; after `find`."""
         self.bounds = Bounds()
 
     @property
-    def any(self) -> bool:
+    def has_any(self) -> bool:
         """Whether anything but commits tells of ends."""
         return bool(self._sampled or self._logs)
 
@@ -89,8 +58,8 @@ class KnownEnds:
         """Whether anything but commits tells of this partition's end."""
         return place in self._sampled or place in self._logs
 
-    def settle(self, moment: Moment, places: Iterable[TopicPartition]) -> None:
-        """Reads what there is of the places, and finds `at`, the moment in time: that of --as-of, else the newest of all."""
+    def find(self, moment: Moment, places: Iterable[TopicPartition]) -> None:
+        """Read what the logs of these places tell, and set `at`: the time of the moment, else the newest of all."""
         newest = moment.newest_timestamp or 0
         asked = moment.as_of.time
         reaches = asked is not None and any(p.cut.end is not None for p in moment)
@@ -101,7 +70,7 @@ class KnownEnds:
             sampled = [s.at for place in places for s in self._sampled.get(place, ())]
             self.at = max([newest, *sampled, *(s.at for samples in found.values() for s in samples)])
             if self.at > newest and sampled:
-                note(
+                self._note(
                     f"lag is of {shown_time(self.at)}, the newest end offset: offsets committed up to "
                     f"{shown_time(newest)}, the newest record, are taken to stand then"
                 )
@@ -113,28 +82,28 @@ class KnownEnds:
     def _read(self, place: TopicPartition, log: DataLog, until: int) -> list[EndSample]:
         try:
             samples = log.samples(until)
-            _say_watermark(log)
+            self._note_watermark(log)
         except SourceError as error:
             self._leave_out(place, log, error)
             return []
         return samples
 
     def _leave_out(self, place: TopicPartition, log: DataLog, error: SourceError) -> None:
-        note(f"{error}: nothing more of {place.topic}-{place.partition} is taken from there")
+        self._note(f"{error}: nothing more of {place.topic}-{place.partition} is taken from there")
         self._logs[place].remove(log)
 
     def of(self, place: TopicPartition) -> Ends:
-        """The ends of a partition; after `settle`."""
+        """Return the ends of a partition; after `find`."""
         if place not in self._ends:
             self._ends[place] = self._put_together(place)
         return self._ends[place]
 
     def _put_together(self, place: TopicPartition) -> Ends:
         seen = [*self._sampled.get(place, ()), *self._samples.get(place, ()), *self.bounds.samples(place)]
-        return Ends.of(seen, last_stable=self._last_stable)
+        return Ends.of(seen, last_stable=self._is_last_stable)
 
     def written(self, place: TopicPartition, offset: int) -> Written | None:
-        """When a record was written, by the log of its partition that reaches farthest."""
+        """Return when a record was written, by the log of its partition that reaches farthest; None where none tells."""
         log = max(self._logs.get(place, ()), key=lambda log: log.end, default=None)
         if log is None:
             return None
@@ -144,11 +113,10 @@ class KnownEnds:
             self._leave_out(place, log, error)
             return None
 
-
-def _say_watermark(log: DataLog) -> None:
-    watermark = log.high_watermark
-    if watermark is not None and watermark < log.end:
-        note(
-            f"{log.directory.path}: the high watermark was checkpointed at {watermark}, the log ends at {log.end}: "
-            "consumers may not have been able to read all of it"
-        )
+    def _note_watermark(self, log: DataLog) -> None:
+        watermark = log.high_watermark
+        if watermark is not None and watermark < log.end:
+            self._note(
+                f"{log.directory.path}: the high watermark was checkpointed at {watermark}, the log ends at {log.end}: "
+                "consumers may not have been able to read all of it"
+            )

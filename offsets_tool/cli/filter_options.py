@@ -1,0 +1,102 @@
+"""Options that choose what is shown, and how times are read: groups, topics and partitions, record types, ranges.
+
+What their texts mean is known by evidence.filters and evidence.moment_texts.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.evidence.filters import Filters, parse_type, wanted_of
+from offsets_tool.evidence.moment_texts import Clock, parse_bound
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+A_TIME = "2026-11-21T14:05Z, 'yesterday 14:05', -2h, now, epoch milliseconds; UTC unless it says otherwise"
+"""What an option for a time takes, as its help says it."""
+A_NAME = "a name, or a pattern such as 'orders-*', 'app-?' or 'v[12]'"
+"""What an option for a name takes, as its help says it."""
+WHEN = f"a time ({A_TIME}), or LOG_PARTITION:LOG_OFFSET"
+"""What an option for a moment takes, as its help says it."""
+
+
+def group_option(command: F) -> F:
+    """--group"""
+    return click.option(
+        "--group", "groups", multiple=True, metavar="GROUP", help=f"Only this group: {A_NAME}."
+    )(command)
+
+
+def offset_options(command: F) -> F:
+    """--group --topic --partition"""
+    topic = click.option(
+        "--topic",
+        "topics",
+        multiple=True,
+        metavar="TOPIC",
+        help="Only commits for this topic, or such a pattern.",
+    )
+    partition = click.option(
+        "--partition", type=int, metavar="P", help="Only commits for this partition of --topic."
+    )
+    return group_option(topic(partition(command)))
+
+
+def tz_option(command: F) -> F:
+    """--tz"""
+    return click.option(
+        "--tz",
+        metavar="ZONE",
+        help="Read times that do not say their zone as of this one: Europe/Berlin, +02:00. Default: UTC. What is shown is UTC.",
+    )(command)
+
+
+def range_options(command: F) -> F:
+    """--since --until --tz"""
+    since = click.option("--since", multiple=True, metavar="WHEN", help=f"From a moment on: {WHEN}.")
+    until = click.option("--until", multiple=True, metavar="WHEN", help="Up to a moment, without it.")
+    return since(until(tz_option(command)))
+
+
+def filter_options(command: F) -> F:
+    """--group --topic --partition --type --since --until --tz, gathered into `filters`."""
+    for option in reversed(
+        (
+            offset_options,
+            click.option(
+                "--type",
+                "types",
+                multiple=True,
+                metavar="TYPE",
+                help="Only this record type: number, name, `control`.",
+            ),
+            range_options,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def clock_of(options: Mapping[str, Any]) -> Clock:
+    """Return this machine's clock with the zone of --tz; UsageError where there is no such zone."""
+    return Clock.in_zone(options.get("tz"))
+
+
+def parse_wanted(options: Mapping[str, Any]) -> Wanted:
+    """Return the names that the texts of `group_option` or `offset_options` mean."""
+    return wanted_of(options["groups"], options.get("topics", ()), options.get("partition"))
+
+
+def parse_filters(options: Mapping[str, Any], clock: Clock) -> Filters:
+    """Return what the texts of `filter_options` mean."""
+    wanted = parse_wanted(options)
+    return Filters(
+        groups=wanted.groups,
+        topics=wanted.topics,
+        partition=wanted.partition,
+        types=frozenset(map(parse_type, options["types"])),
+        since=parse_bound(options["since"], "--since", clock),
+        until=parse_bound(options["until"], "--until", clock),
+    )

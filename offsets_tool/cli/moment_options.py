@@ -1,0 +1,102 @@
+"""Options of commands that replay: the moment, the coordinator's rules, names of topic ids, and where end offsets come from."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import click
+
+from offsets_tool.cli.filter_options import WHEN, tz_option
+from offsets_tool.errors import UsageError
+from offsets_tool.replay.rules import Rules
+from offsets_tool.wire.json import parse_uuid
+
+F = TypeVar("F", bound=Callable[..., Any])
+_RULES: Final = {"classic": Rules.CLASSIC, "new": Rules.NEW}
+
+
+def coordinator_option(command: F) -> F:
+    """--coordinator --topic-id"""
+    topic_id = click.option(
+        "--topic-id",
+        "topic_ids",
+        multiple=True,
+        metavar="ID=NAME",
+        help="The name of a topic id that no record here names (repeatable).",
+    )
+    coordinator = click.option(
+        "--coordinator",
+        type=click.Choice(["auto", "classic", "new"]),
+        default="auto",
+        show_default=True,
+        help="By whose rules the log was written: to 3.9, or 4.x and KIP-848.",
+    )
+    return coordinator(topic_id(command))
+
+
+def moment_options(command: F) -> F:
+    """--as-of --tz --coordinator --topic-id"""
+    as_of = click.option(
+        "--as-of",
+        multiple=True,
+        metavar="WHEN",
+        help=f"At {WHEN} where the log ends (repeatable; partitions not named count as empty). Default: the end.",
+    )
+    return as_of(tz_option(coordinator_option(command)))
+
+
+def ends_options(command: F) -> F:
+    """--ends --log-starts --ends-at --read-committed"""
+    file = click.Path(exists=True, dir_okay=False)
+    for option in reversed(
+        (
+            click.option(
+                "--ends",
+                multiple=True,
+                metavar="FILE",
+                type=file,
+                help="End offsets: kafka-get-offsets, CSV, JSON or Prometheus (repeatable).",
+            ),
+            click.option(
+                "--log-starts",
+                multiple=True,
+                metavar="FILE",
+                type=file,
+                help="Likewise, of kafka-get-offsets --time earliest.",
+            ),
+            click.option(
+                "--ends-at",
+                metavar="TIME",
+                help="When those files were made that do not say it (a time, as for --as-of). Default: when they were written.",
+            ),
+            click.option(
+                "--read-committed",
+                is_flag=True,
+                help="Count to the last stable offset, as consumers with isolation.level=read_committed.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def parse_rules(options: Mapping[str, Any]) -> Rules | None:
+    """Return the rules that --coordinator names; None for auto: those that the log proves."""
+    return _RULES.get(options["coordinator"])
+
+
+def parse_topic_ids(texts: tuple[str, ...]) -> dict[str, str]:
+    """Return names by topic id, both as text, of the texts of --topic-id; UsageError for what is no ID=NAME."""
+    pairs = [text.partition("=") for text in texts]
+    for id_, _, name in pairs:
+        if parse_uuid(id_) is None or not name:
+            raise UsageError(
+                f"--topic-id: {id_ + '=' + name!r} is not ID=NAME; write the id's 22 characters as kafka-topics --describe "
+                "shows them, as in oHkKSdyAQACNgMdq4zrp6Q=orders"
+            )
+    names = {id_: name for id_, _, name in pairs}
+    for id_, _, name in pairs:
+        if names[id_] != name:
+            raise UsageError(
+                f"--topic-id: {id_} cannot be both {name} and {names[id_]}; give each id one name"
+            )
+    return names

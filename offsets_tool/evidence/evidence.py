@@ -1,0 +1,240 @@
+"""All sources of one question, read in one pass: decoded, filtered and counted. The ledger of every source is kept.
+
+What there is to say while reading goes to the caller's listener, and stays in `Evidence.notes`. Shows and replays nothing.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from offsets_tool.events import Event, decode
+from offsets_tool.evidence.filters import EVERYTHING, Filters
+from offsets_tool.evidence.listener import Listener, Silent
+from offsets_tool.evidence.sources import Item, Source, open_sources, records_of
+from offsets_tool.log.batches.limits import LIMITS, Limits
+from offsets_tool.log.ledger import Ledger, LedgerEntry
+from offsets_tool.rows import BatchRead, Unreadable
+from offsets_tool.wire.text import shown
+
+if TYPE_CHECKING:
+    from offsets_tool.columns.reading import RowReader, RowsRead
+    from offsets_tool.columns.survey import ChunkSurveyed
+    from offsets_tool.columns.text.reading import ChunkText
+
+    Read = ChunkText | ChunkSurveyed | BatchRead | Unreadable
+
+UNREADABLE_NAMED = 10
+"""How many unreadable ranges are named before the rest is only counted; `inspect` names them all."""
+
+
+def open_evidence(
+    *paths: str | os.PathLike[str],
+    filters: Filters = EVERYTHING,
+    bootstrap_server: str | None = None,
+    command_config: str | None = None,
+    log_partition: int | None = None,
+    columns: Mapping[str, str] | None = None,
+    limits: Limits = LIMITS,
+    listener: Listener | None = None,
+    has_hashes: bool = True,
+) -> "Evidence":
+    """Open log segments, folders of them, tars and archives, or a live topic, as one evidence.
+
+    `filters` choose what `events` gives; all is read and counted. `bootstrap_server` reads the live topic instead of paths, with
+    the client properties of the file `command_config`. `log_partition` is the only partition of `__consumer_offsets` to read, and
+    the number of files that do not say theirs. `columns` names an archive's columns: {"offset": "kafka_offset"}. `limits` are
+    what one batch may hold. `has_hashes` False leaves out the SHA-256 of files.
+    UsageError where nothing, or two things at once, are named; SourceError where a path cannot be read.
+    """
+    names = [os.fspath(path) for path in paths]
+    sources = open_sources(
+        names,
+        bootstrap_server=bootstrap_server,
+        command_config=command_config,
+        log_partition=log_partition,
+        columns=columns,
+        limits=limits,
+        only=filters.log_partitions(),
+    )
+    return Evidence(sources, filters, listener, paths=names, has_hashes=has_hashes)
+
+
+class Evidence:
+    """All sources of one question, and one pass over them; closes them at the end of a `with` block."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        filters: Filters = EVERYTHING,
+        listener: Listener | None = None,
+        *,
+        paths: Sequence[str] = (),
+        has_hashes: bool = True,
+    ) -> None:
+        """`paths` are those that the sources were found below; `has_hashes` False where nobody is told the files' SHA-256."""
+        self.paths = tuple(paths)
+        self.sources = list(sources)
+        self.filters = filters
+        self.ledgers: list[LedgerEntry] = []
+        self.notes: list[str] = []
+        """Everything that the listener was told."""
+        self.problems = 0
+        self.overlaps = 0
+        """Segments that have offsets which another of their folder has."""
+        self.has_shown = False
+        """Whether the filters let anything through yet."""
+        self._listener: Listener = listener or Silent()
+        self._has_hashes = has_hashes
+        self._unreadable = 0
+        self._misplaced = 0
+
+    def __enter__(self) -> "Evidence":
+        self._listener.begin(sum(source.size for source in self.sources))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all sources; what was read stays."""
+        self._listener.end()
+        for source in self.sources:
+            source.close()
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of what is read from disk, source by source: files, tars, Delta tables."""
+        return [path for source in self.sources if (path := source.path)]
+
+    def note(self, text: str) -> None:
+        """Tell the listener one sentence, and keep it."""
+        self.notes.append(text)
+        self._listener.note(text)
+
+    def note_once(self, text: str) -> None:
+        """Tell the listener a sentence that many files would repeat."""
+        if text not in self.notes:
+            self.note(text)
+
+    def all_is_read(self) -> None:
+        """Tell the listener that nothing more will be read."""
+        self._listener.end()
+
+    def leave_out_set_aside(self) -> list[Source]:
+        """Drop the files that Kafka has set aside (.deleted, .cleaned, .swap ...), as it would not read them; return these."""
+        aside = [source for source in self.sources if source.is_set_aside]
+        self.sources = [source for source in self.sources if not source.is_set_aside]
+        return aside
+
+    def events(self) -> Iterator[Event]:
+        """Yield every event that the filters let through, source by source."""
+        for source in self.sources:
+            for item in self.items(source):
+                yield from self.shown(item)
+
+    def items(self, source: Source, *, verify: bool = True) -> Iterator[Item]:
+        """Yield what a source holds, counted. Decode each item with `decoded`, or the ledger does not add up.
+
+        `verify` False also reads batches whose CRC is wrong.
+        """
+        self._ledger = self._ledger_of(source)
+        for item in source.read(self._ledger, verify):
+            self._count(item)
+            yield item
+        self._close(self._ledger)
+
+    def through(self, source: Source, read: "Callable[..., Iterator[Read]]") -> Iterator[memoryview | Item]:
+        """Yield what a segment holds by the fast lane, counted: text, and items, as `items` has them, in place of the rest."""
+        assert source.segment is not None
+        self._ledger = self._ledger_of(source)
+        for item in source.or_lost(read(source.segment, self._ledger, limits=source.limits), self._ledger):
+            if isinstance(item, (BatchRead, Unreadable)):
+                self._count(item)
+                yield item
+            else:
+                for piece in item.pieces:
+                    self.has_shown = self.has_shown or (isinstance(piece, memoryview) and len(piece) > 0)
+                    yield piece
+                self._listener.advance(item.size)
+        self._close(self._ledger)
+
+    def rows(self, source: Source, reader: "RowReader", *, is_counted: bool = True) -> "Iterator[RowsRead]":
+        """Yield what a segment holds as rows of Arrow; not counted where it is read once more."""
+        from offsets_tool.columns.origin import Origin  # noqa: PLC0415 - with Arrow, where it pays
+        from offsets_tool.columns.reading import RowsRead  # noqa: PLC0415
+
+        assert source.segment is not None
+        ledger = self._ledger_of(source)
+        origin = Origin("", shown(source.name), source.log_partition, 0)
+        for item in source.or_lost(
+            reader.read(source.segment, origin, limits=source.limits, ledger=ledger), ledger
+        ):
+            if isinstance(item, RowsRead):
+                if is_counted:
+                    self._count_rows(item)
+                yield item
+        if is_counted:
+            self._close(ledger)
+            for unreadable in self.ledgers[-1].unreadable:
+                self._unread(unreadable)
+
+    def decoded(self, item: Item) -> Iterator[Event]:
+        """Yield the events of an item, counted."""
+        for record in records_of(item):
+            event = decode(record)
+            self._ledger.count(event.outcome, event.kept_raw or "")
+            self.problems += event.problem is not None
+            yield event
+
+    def shown(self, item: Item) -> Iterator[Event]:
+        """Yield those events of an item that the filters let through; all are counted."""
+        for event in filter(self.filters.matches, self.decoded(item)):
+            self.has_shown = True
+            yield event
+
+    def lacks(self) -> str:
+        """Return what could not be read, or is in doubt, as words and numbers; empty where all is as it should be."""
+        if not (self._unreadable or self._misplaced or self.problems or self.overlaps):
+            return ""
+        misplaced = f"{self._misplaced} range(s) of misplaced batches, " if self._misplaced else ""
+        overlaps = f"{self.overlaps} segment(s) that reach into others, " if self.overlaps else ""
+        return f"{self.problems} record(s) with a problem, {misplaced}{overlaps}{self._unreadable} unreadable range(s)"
+
+    def _ledger_of(self, source: Source) -> Ledger:
+        ledger = source.ledger()
+        ledger.hashes = self._has_hashes
+        return ledger
+
+    def _close(self, ledger: Ledger) -> None:
+        """Keep the ledger of a source that was read; name batches that cannot stand where they say: they belong to no state."""
+        self.ledgers.append(entry := ledger.entry())
+        for found in entry.misplaced_ranges:
+            self._misplaced += 1
+            if self._misplaced <= UNREADABLE_NAMED:
+                self.note(
+                    f"{entry.source}: {found.records} record(s) in {found.batches} batch(es) at byte {found.position} are "
+                    f"misplaced: {found.reason}"
+                )
+
+    def _count_rows(self, read: "RowsRead") -> None:
+        self._listener.advance(read.end - read.start)
+        if read.events is not None:
+            self.problems += read.events.num_rows - read.events.column("problem").null_count
+
+    def _count(self, item: Item) -> None:
+        if isinstance(item, BatchRead):
+            self._listener.advance(item.batch.size)
+            if item.unreadable is not None:
+                self._unread(item.unreadable)
+        elif isinstance(item, Unreadable):
+            self._listener.advance(item.size)
+            self._unread(item)
+
+    def _unread(self, found: Unreadable) -> None:
+        self._unreadable += 1
+        if self._unreadable <= UNREADABLE_NAMED:
+            place = f"{found.size} byte(s) at {found.position} unreadable" if found.size else "unreadable"
+            self.note(f"{found.source}: {place}: {found.reason}")

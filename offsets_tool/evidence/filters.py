@@ -1,0 +1,105 @@
+"""Which events are asked for, as one typed value: names, kinds, and a range of times or places.
+
+What the text of a time or place means is known by moment_texts.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offsets_tool.as_of.selection import ANY, Names, Wanted
+from offsets_tool.columns.text.selection import Range
+from offsets_tool.errors import UsageError
+from offsets_tool.events import Event
+from offsets_tool.evidence.moment_texts import NO_BOUND, Bound
+from offsets_tool.evidence.nearest import did_you_mean
+from offsets_tool.records import RECORD_TYPES
+
+CONTROL: Final = -1
+"""The filter value for control records, which have no record type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which events are asked for. `since` is inclusive, `until` exclusive; a place leaves only the partitions it names."""
+
+    groups: Names = ANY
+    topics: Names = ANY
+    partition: int | None = None
+    types: frozenset[int] = frozenset()
+    since: Bound = NO_BOUND
+    until: Bound = NO_BOUND
+
+    @property
+    def is_active(self) -> bool:
+        """Whether anything may be left out."""
+        return self != EVERYTHING
+
+    @property
+    def wanted(self) -> Wanted:
+        """The names that are asked for."""
+        return Wanted(self.groups, self.topics, self.partition)
+
+    def log_partitions(self) -> frozenset[int]:
+        """The log partitions that places name; empty when no place was given."""
+        return frozenset(place.log_partition for place in (*self.since.places, *self.until.places))
+
+    def matches(self, event: Event) -> bool:
+        """Whether the event is to be shown. Its names are looked at wherever it stands: a name may be missing from a range only."""
+        found = self.range_of(event.record.log_partition)
+        return self.about(event) and found is not None and found.holds(event.record)
+
+    def range_of(self, log_partition: int | None) -> Range | None:
+        """What of a log partition is to be shown; None for nothing."""
+        named = self.log_partitions()
+        if named and log_partition not in named:
+            return None
+        since, until = (
+            [place.log_offset for place in bound.places if place.log_partition == log_partition]
+            for bound in (self.since, self.until)
+        )
+        return Range((self.since.time, self.until.time), (max(since, default=None), min(until, default=None)))
+
+    def about(self, event: Event) -> bool:
+        """Whether key and kind of the event are what is to be shown."""
+        data = event.key.data if event.key else None
+        if self.groups and event.group not in self.groups:
+            return False
+        if self.topics and getattr(data, "topic", None) not in self.topics:
+            return False
+        if self.types and (CONTROL if event.record.is_control else event.type_id) not in self.types:
+            return False
+        return self.partition is None or getattr(data, "partition", None) == self.partition
+
+
+EVERYTHING: Final = Filters()
+"""Filters that leave nothing out."""
+
+
+def letters(name: str) -> str:
+    """Return the name of a record type in the one form that all ways of writing it have: offset-commit and OffsetCommit."""
+    return re.sub(r"[-_ ]", "", name).lower()
+
+
+def parse_type(text: str) -> int:
+    """Return the record type that a number, Kafka's name or `control` means; UsageError for any other text."""
+    wanted = letters(text)
+    if wanted == "control":
+        return CONTROL
+    names = {letters(record_type.name): number for number, record_type in RECORD_TYPES.items()}
+    if wanted in names:
+        return names[wanted]
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    raise UsageError(
+        f"--type: no record type {text!r}; give a number, `control`, or a name from `offsets-tool schema`."
+        f"{did_you_mean(text, [known.name for known in RECORD_TYPES.values()])}"
+    )
+
+
+def wanted_of(groups: Sequence[str] = (), topics: Sequence[str] = (), partition: int | None = None) -> Wanted:
+    """Return the names that texts and patterns mean; UsageError for a partition without its topic."""
+    if partition is not None and not topics:
+        raise UsageError("--partition is a topic's partition: name the topic with --topic")
+    return Wanted(Names(groups), Names(topics), partition)

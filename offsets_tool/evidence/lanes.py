@@ -1,0 +1,137 @@
+"""Which evidence is read through the fast lane: where it can be had and pays. What comes of it is the same, only sooner.
+
+One lane gives text that is ready to be printed, one surveys, one replays rows. Nobody can watch the events of a replay of rows:
+what shows a state takes that lane, what tells a history does not.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.columns.text.printer import Printer
+from offsets_tool.columns.text.selection import Selection
+from offsets_tool.events import decode
+from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.sources import Item, Source
+from offsets_tool.rows import BatchRead
+
+if TYPE_CHECKING:
+    from offsets_tool.columns.reading import RowsRead
+    from offsets_tool.columns.survey import Surveyor
+    from offsets_tool.columns.text.reading import TextReader
+    from offsets_tool.survey import Survey
+
+TEXT_FROM: Final = 2 << 20
+"""Bytes of all segments from which loading the lane pays for text."""
+SURVEY_FROM: Final = 1 << 20
+"""Bytes of one segment from which it pays for a survey."""
+ROWS_FROM: Final = 4 << 20
+"""Bytes of all segments from which it pays for rows."""
+
+
+class TextLane:
+    """What `printer` prints of the sources of an evidence."""
+
+    def __init__(self, evidence: Evidence, printer: Printer | None) -> None:
+        """Without a printer, all is left to the caller; so are batches' own lines where there are filters."""
+        self._evidence = evidence
+        self._text = _text_reader(evidence, printer) if printer is not None else None
+
+    def pieces(
+        self, source: Source, *, verify: bool = True, passed: Callable[[int, int], None] | None = None
+    ) -> Iterator[memoryview | Item]:
+        """Yield text, which the next piece overwrites, and items that the caller decodes and prints.
+
+        Text is what the filters let through; items are not filtered. A single record of a segment stands among text that was
+        printed before it: its batch's line is. `passed` is told the offsets of all records that were printed so, or are to
+        be, as first and last of some that follow each other.
+        """
+        if self._text is None or source.segment is None:
+            return self._evidence.items(source, verify=verify)
+        return self._evidence.through(source, partial(self._text.read, verify=verify, passed=passed))
+
+
+def _text_reader(evidence: Evidence, printer: Printer) -> "TextReader | None":
+    filters = evidence.filters
+    size = sum(source.size for source in evidence.sources if source.segment)
+    # A batch has its line if any of its records is shown.
+    if size < TEXT_FROM or (filters.is_active and printer.batch is not None) or why_not() is not None:
+        return None
+    from offsets_tool.columns.text.reading import TextReader  # noqa: PLC0415 - Numba
+
+    if not filters.is_active:
+        return TextReader(printer)
+    return TextReader(printer, Selection(lambda record: filters.about(decode(record)), filters.range_of))
+
+
+class SurveyLane:
+    """Surveys of the sources of an evidence."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._surveyor: Surveyor | None = None
+
+    def survey(self, source: Source) -> "Survey":
+        """Read a source to its end, counted, and return what was found in it."""
+        from offsets_tool.survey import Survey  # noqa: PLC0415 - for one command only
+
+        survey = Survey()
+        for item in self._items(source, survey):
+            if isinstance(item, BatchRead):
+                survey.see_batch(item)
+            for event in self._evidence.decoded(item):
+                survey.see_event(event)
+        return survey
+
+    def _items(self, source: Source, survey: "Survey") -> Iterator[Item]:
+        """Survey what the lane reads of a source, and yield what is left to be decoded and surveyed."""
+        if source.segment is None or source.size < SURVEY_FROM:
+            return self._evidence.items(source)
+        if (reason := why_not()) is not None:
+            self._evidence.note_once(reason)
+            return self._evidence.items(source)
+        return self._through(source, survey)
+
+    def _through(self, source: Source, survey: "Survey") -> Iterator[Item]:
+        from offsets_tool.columns.survey import Surveyor  # noqa: PLC0415 - NumPy, where it pays
+
+        self._surveyor = self._surveyor or Surveyor()
+        for piece in self._evidence.through(source, partial(self._surveyor.read, survey=survey)):
+            assert not isinstance(piece, memoryview)
+            yield piece
+
+
+def rows_pay(sources: list[Source]) -> bool:
+    """Whether all sources are segments, and the lane can be had and is worth loading."""
+    segments = all(source.segment is not None for source in sources)
+    return segments and sum(source.size for source in sources) >= ROWS_FROM and why_not() is None
+
+
+class RowLane:
+    """One pass by rows over the sources of an evidence, replayed."""
+
+    def __init__(self, evidence: Evidence, *, is_counted: bool = True) -> None:
+        """`is_counted` False when the ledgers have the records already."""
+        from offsets_tool.columns.reading import RowReader  # noqa: PLC0415 - with Arrow, where it pays
+
+        self._evidence = evidence
+        self._is_counted = is_counted
+        self._reader = RowReader()
+
+    def again(self) -> "RowLane":
+        """Return a lane for the same sources once more."""
+        return RowLane(self._evidence, is_counted=False)
+
+    def rows(self, source: Source) -> "Iterator[RowsRead]":
+        """Yield the rows of a segment."""
+        return self._evidence.rows(source, self._reader, is_counted=self._is_counted)
+
+    def replay(
+        self, moment: Moment, log_partition: int | None, begins: int, reads: "Iterator[RowsRead]"
+    ) -> None:
+        """Replay one partition's rows into the moment."""
+        from offsets_tool.columns.replay.snapshot import replay_read  # noqa: PLC0415 - with Arrow, where it pays
+
+        replay_read(moment, log_partition, reads, begins=begins)

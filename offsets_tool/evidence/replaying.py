@@ -1,0 +1,199 @@
+"""Evidence replayed to a moment: every partition's events in order, and what is to be said about the snapshot that this gives.
+
+Reads what Kafka would read: files that it has set aside are left out. partition_logs knows which sources make one log.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Self
+
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.snapshot import Moment, PartitionMoment, Watch
+from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.events import Event
+from offsets_tool.evidence.clock_places import tell_moment
+from offsets_tool.evidence.evidence import Evidence, open_evidence
+from offsets_tool.evidence.lanes import RowLane, rows_pay
+from offsets_tool.evidence.listener import Listener
+from offsets_tool.evidence.moment_notes import moment_notes, number_text, topic_id_notes
+from offsets_tool.evidence.moment_texts import Bound, Clock, parse_bound
+from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
+from offsets_tool.evidence.sources import Source
+from offsets_tool.log.topics import find_topics
+from offsets_tool.replay.changes import Change
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.topic_names import TopicNames
+
+WatchOf = Callable[[int | None], Watch]
+"""Gives whoever watches a partition's changes; asked anew, and the one before forgotten, when it is replayed again."""
+END: Final = AsOf()
+"""The end of the log."""
+
+
+def snapshot_of(
+    *paths: str | os.PathLike[str],
+    as_of: str | AsOf = END,
+    zone: str | None = None,
+    rules: Rules | None = None,
+    topic_ids: Mapping[str, str] | None = None,
+    bootstrap_server: str | None = None,
+    listener: Listener | None = None,
+) -> Moment:
+    """Replay the log below the paths, or of a live topic, and return what the coordinators held at its end or at a moment.
+
+    `as_of` is a text such as "yesterday 14:05", "-2h" or "2026-11-21T14:05Z", in the time zone `zone` (else UTC), or an AsOf.
+    `rules` are those of the coordinator that wrote the log, by default what the log proves. `topic_ids` names topics by id where
+    no record does. UsageError for texts with no or two meanings and for two copies of a partition; SourceError for paths that
+    cannot be read.
+    """
+    evidence = open_evidence(*paths, bootstrap_server=bootstrap_server, listener=listener)
+    if isinstance(as_of, str):
+        clock = Clock.in_zone(zone)
+        bound = parse_bound((as_of,), "as_of", clock)
+        tell_moment(evidence, bound, "as_of", clock)
+        as_of = as_of_bound(bound)
+    with Replay(evidence, as_of, rules=rules, topic_ids=topic_ids) as replay:
+        return replay.run()
+
+
+def as_of_bound(bound: Bound) -> AsOf:
+    """Return the moment that a text of --as-of means; UsageError where it names a partition twice."""
+    ends = dict(bound.places)
+    if len(ends) < len(bound.places):
+        raise UsageError("--as-of names a log partition twice: give each one END_OFFSET")
+    return AsOf(bound.time, ends or None)
+
+
+class Replay:
+    """One replay of the evidence: after `run`, the Moment says what was. Closes the sources at the end of a `with` block."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        as_of: AsOf = END,
+        *,
+        rules: Rules | None = None,
+        topic_ids: Mapping[str, str] | None = None,
+    ) -> None:
+        """`rules` None: those that the log proves. `topic_ids` are names by id that no record says.
+
+        UsageError where Kafka has set aside everything that is here.
+        """
+        self.evidence = evidence
+        self.moment = Moment(
+            as_of, TopicNames(lambda: _topic_names(evidence.paths), dict(topic_ids or {})), rules
+        )
+        _leave_out_set_aside(evidence)
+
+    def __enter__(self) -> Self:
+        self.evidence.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.evidence.__exit__(*error)
+
+    def run(self, watch_of: WatchOf | None = None) -> Moment:
+        """Replay everything, where needed a second time, note what is to be known about the moment, and return it.
+
+        UsageError when a partition is there twice.
+        """
+        evidence, moment = self.evidence, self.moment
+        _replay_all(evidence, moment, watch_of)
+        evidence.all_is_read()
+        for damaged in {ledger.log_partition for ledger in evidence.ledgers if ledger.lacks_records}:
+            moment.names.candidates.distrust(damaged)
+            for partition in moment:
+                partition.is_damaged |= partition.log_partition == damaged
+        for text in moment_notes(moment):
+            evidence.note(text)
+        return moment
+
+    def closing_notes(self) -> Iterator[str]:
+        """Yield which names were derived and which are missing: known only when all rows are made."""
+        return topic_id_notes(self.moment.names)
+
+    def once_more(self) -> Iterator[tuple[PartitionMoment, Iterator[tuple[Event, tuple[Change, ...]]]]]:
+        """After `run`: yield the same events again, partition by partition, with their changes by the rules found to hold."""
+        logs = partition_logs(self.evidence.sources, uncounted)
+        for partition in self.moment:
+            yield partition, _changes(partition, logs[partition.log_partition].events())
+
+
+def _leave_out_set_aside(evidence: Evidence) -> None:
+    aside = evidence.leave_out_set_aside()
+    if not evidence.sources:
+        raise UsageError(
+            "all that is here Kafka has set aside (.deleted, -delete ...): name the files to read"
+        )
+    if aside:
+        evidence.note(
+            f"{len(aside)} file(s) that Kafka has set aside (.deleted, .cleaned, .swap, -delete ...) are not replayed, "
+            "as Kafka would not read them"
+        )
+
+
+def _topic_names(paths: tuple[str, ...]) -> dict[str, str]:
+    """Return topic names by id, from the partition.metadata of data directories below the paths."""
+    found: dict[str, str] = {}
+    for path in paths:
+        try:
+            directories = find_topics([path])
+        except SourceError:
+            # A folder that cannot be listed was named when the segments were looked for; names are only a help.
+            continue
+        found |= {directory.topic_id: directory.topic for directory in directories if directory.topic_id}
+    return found
+
+
+def _changes(
+    partition: PartitionMoment, events: Iterator[Event]
+) -> Iterator[tuple[Event, tuple[Change, ...]]]:
+    found = partition.coordinator
+    coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
+    for event in events:
+        # Not by the cut, which would count once more; and a live log has grown since.
+        if event.record.log_offset < partition.end:
+            yield event, coordinator.replay(event)
+
+
+def _replay_all(evidence: Evidence, moment: Moment, watch_of: WatchOf | None) -> None:
+    """Give the moment all events of the evidence, each partition's in the order of their offsets."""
+    by_rows = RowLane(evidence) if watch_of is None and rows_pay(evidence.sources) else None
+    logs = partition_logs(evidence.sources, _counted(evidence))
+    for log in logs.values():
+        _replay(moment, log, watch_of, by_rows)
+        _note_left_out(evidence, moment, log)
+    if again := moment.to_replay_again():
+        by_rows = by_rows and by_rows.again()
+        logs = partition_logs(evidence.sources, uncounted)
+        for number in again:
+            _replay(moment, logs[number], watch_of, by_rows)
+
+
+def _note_left_out(evidence: Evidence, moment: Moment, log: PartitionLog) -> None:
+    """Note records of segments that reach into each other: no file's own ledger can tell."""
+    if log.left_out.records:
+        evidence.overlaps += len(log.left_out.sources)
+        moment.names.candidates.distrust(log.log_partition)
+        evidence.note(
+            f"partition {number_text(log.log_partition)}: {log.left_out.records} record(s) of segments that reach into each other "
+            f"are left out, the first as {log.left_out.first}"
+        )
+
+
+def _replay(moment: Moment, log: PartitionLog, watch_of: WatchOf | None, by_rows: RowLane | None) -> None:
+    """Replay one log: the one place where events, or rows where nobody watches, meet the coordinator."""
+    if by_rows is not None:
+        by_rows.replay(moment, log.log_partition, log.begins, log.rows(by_rows.rows))
+        return
+    watch = watch_of(log.log_partition) if watch_of else None
+    moment.replay(log.log_partition, log.events(), begins=log.begins, watch=watch)
+
+
+def _counted(evidence: Evidence) -> EventsOf:
+    def events(source: Source) -> Iterator[Event]:
+        for item in evidence.items(source):
+            yield from evidence.decoded(item)
+
+    return events
