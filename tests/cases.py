@@ -6,14 +6,12 @@ tests/records/test_against_kafka.py; the golden records in fixtures/vectors are 
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from offsets_tool.records import classic, consumer, offsets, share, streams
+from tests.corpora import VECTORS
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-VECTORS = FIXTURES / "vectors"
 TOPIC_ID = UUID(bytes=bytes(range(16)))
 GROUP, MEMBER, TOPIC = "orders", "consumer-1-7c9e", "pagamenti-è"
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.depth import DEEP
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -26,8 +28,6 @@ SMALL = {
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 """Tasks enough for tables of a few thousand rows: a tenth less CPU time."""
-
-DEEP = bool(os.environ.get("OFFSETS_TOOL_DEEP"))
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("deep", max_examples=500, deadline=None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from offsets_tool.blobs import Blob, blobs_json, blobs_of
 from offsets_tool.records import classic, consumer, embedded
 from offsets_tool.wire import walk
-from tests.cases import VECTORS
+from tests.corpora import VECTORS
 
 
 def lines(name: str) -> list[dict[str, Any]]:

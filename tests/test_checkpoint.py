@@ -18,10 +18,10 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
-from tests.cases import FIXTURES
+from tests.corpora import partitions
 from tests.replay.hostile_sequences import logs
 
-PARTITIONS = sorted((FIXTURES / "corpora").glob("*/segments/__consumer_offsets-*"))
+PARTITIONS = partitions()
 RULES = (Rules.CLASSIC, Rules.NEW, None)
 
 

@@ -3,11 +3,15 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cases import FIXTURES
+from offsets_tool.events import decode
+from offsets_tool.log.segment import read_segment
+from offsets_tool.rows import BatchRead
+from tests.corpora import CORPORA, FIXTURES, SAMPLE
 
 MANIFESTS = sorted(FIXTURES.glob("corpora*/*/manifest.json"))
 BUDGET = 12 << 20
@@ -46,3 +50,23 @@ def test_no_paths_of_a_machine_and_small() -> None:
     files = [path for path in FIXTURES.rglob("*") if path.is_file()]
     assert [path for path in files if HOME_OF_A_MACHINE.search(path.read_bytes())] == []
     assert sum(path.stat().st_size for path in files) < BUDGET
+
+
+def test_the_sample_has_everything_that_any_corpus_has() -> None:
+    """What tests see that take a sample: each line of releases, format of batches, codec, and layout of a value."""
+    of_each = {path.name: set(_facets(path)) for path in CORPORA.iterdir() if (path / "segments").is_dir()}
+    assert set(SAMPLE) <= of_each.keys()
+    sampled = set().union(*(of_each[name] for name in SAMPLE))
+    assert {name: facets - sampled for name, facets in of_each.items() if facets - sampled} == {}
+
+
+def _facets(corpus: Path) -> Iterator[tuple[object, ...]]:
+    first, second, *_ = corpus.name.split(".")
+    yield (first, second) if first == "0" else (first,)
+    for log in corpus.glob("segments/*/*.log"):
+        for read in read_segment(log):
+            assert isinstance(read, BatchRead)
+            yield read.batch.magic, read.batch.codec, read.batch.timestamp_type
+            for event in map(decode, read.records):
+                if event.key is not None:
+                    yield event.key.type.id, event.value and event.value[:2]

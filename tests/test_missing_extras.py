@@ -10,7 +10,7 @@ import pytest
 
 from offsets_tool.cli import main as tool
 from spark.cli import main as spark
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 
 LOG = FIXTURES / "corpora" / "3.9.2-txn" / "segments"
 ARGUMENTS = {"describe": ["--all-groups"], "partition": ["g"], "schema": []}
@@ -22,6 +22,7 @@ sys.modules.update(dict.fromkeys(blocked))
 from click.testing import CliRunner
 from offsets_tool.cli import main as tool
 from spark.cli import main as spark
+from tests.corpora import FIXTURES
 told = []
 for program, arguments in asked:
     done = CliRunner().invoke({"tool": tool, "spark": spark}[program], arguments)

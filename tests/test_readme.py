@@ -12,7 +12,7 @@ import pytest
 
 from offsets_tool.cli import main as tool
 from spark.cli import main as spark
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 
 ROOT = FIXTURES.parent
 TEXT = (ROOT / "README.md").read_text()

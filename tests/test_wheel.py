@@ -8,7 +8,7 @@ from shutil import copy, copytree, ignore_patterns
 
 import pytest
 
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 from tests.test_readme import check, examples
 
 ROOT = FIXTURES.parent

@@ -25,7 +25,7 @@ from offsets_tool.log.segment import read_segment
 from offsets_tool.placement import partition_for
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import BatchRead
-from tests.cases import FIXTURES
+from tests.corpora import corpora
 
 REBALANCING = {"PreparingRebalance", "CompletingRebalance", "AwaitingSync"}
 """States of the coordinator's memory."""
@@ -65,15 +65,15 @@ def manifest(corpus: Path) -> dict[str, Any]:
 
 
 def snapshots() -> Iterator[Snapshot]:
-    for path in sorted((FIXTURES / "corpora").glob("*/manifest.json")):
-        checks = manifest(path.parent)["checks"]
+    for corpus in (path for path in corpora() if (path / "manifest.json").exists()):
+        checks = manifest(corpus)["checks"]
         taken = [s for s in checks.get("snapshots", ()) if s["consistent"]]
         taken += [*checks.get("asof", ()), checks["final"]]
         for number, snapshot in enumerate(taken):
             # The cleaner has taken what earlier snapshots of a compacted log saw.
-            if "compaction" not in path.parent.name or snapshot["label"] == "final":
+            if "compaction" not in corpus.name or snapshot["label"] == "final":
                 ends = {int(partition): end for partition, end in snapshot["end_offsets"].items()}
-                yield Snapshot(path.parent, number, snapshot["label"], ends, snapshot)
+                yield Snapshot(corpus, number, snapshot["label"], ends, snapshot)
 
 
 SNAPSHOTS = list(snapshots())

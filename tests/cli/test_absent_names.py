@@ -12,11 +12,10 @@ from offsets_tool.evidence.names_here import NamesHere
 from offsets_tool.evidence.nearest import nearest
 from offsets_tool.evidence.sources import open_sources
 from offsets_tool.placement import partition_for
-from tests.cases import FIXTURES
+from tests.corpora import CORPORA
 from tests.replay.story import commit, group_gone, group_metadata, txn_commit
 from tests.replay.story_segments import in_order, write_log
 
-CORPORA = FIXTURES / "corpora"
 MOMENTS = ("groups", "offsets", "lag", "expiry", "transactions", "describe")
 COMMANDS = (*MOMENTS, "decode", "history")
 OFFSETS = ("offsets", "lag", "expiry", "decode", "history")

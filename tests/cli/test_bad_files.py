@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 
 LOG = FIXTURES / "corpora" / "4.3.1-txn" / "segments" / "__consumer_offsets-1" / f"{0:020}.log"
 ROW = {"partition": 0, "offset": 1, "timestamp": 5, "key": "AAIAAWc=", "value": None}

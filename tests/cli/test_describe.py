@@ -9,11 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from tests.cases import FIXTURES
+from tests.corpora import CORPORA
 from tests.replay.story import commit, group_gone, group_metadata, member
 from tests.replay.story_segments import Placed, in_order, write_log
 
-CORPORA = FIXTURES / "corpora"
 NEWGROUPS = CORPORA / "4.3.1-newgroups/segments"
 KIP848 = CORPORA / "4.3.1-kip848"
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from offsets_tool.cli import main
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.times import duration_text, parse_duration
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 from tests.expiry.corpus_truth import Truth, corpora
 from tests.replay.story import abort_marker, commit, tombstone, txn_commit
 from tests.replay.story_segments import in_order, without_timestamps, write_log

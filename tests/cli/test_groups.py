@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from tests.broker import KRaftBroker
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 from tests.log.live.activity import GROUPS
 from tests.replay.story import commit, group_gone, group_metadata, member
 from tests.replay.story_segments import Placed, in_order, write_log

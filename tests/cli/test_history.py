@@ -11,13 +11,12 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from offsets_tool.history.change_log import Happening, HappeningKind
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES, corpora
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order, segment, write_log
 
 MIGRATED = FIXTURES / "corpora/4.3.1-kip848/segments"
 TRANSACTIONS = FIXTURES / "corpora/3.7.2-txn/segments"
-CORPORA = sorted(path.parent for path in FIXTURES.glob("corpora/*/segments"))
 Row = dict[str, Any]
 
 
@@ -31,7 +30,7 @@ def rows(*args: object) -> list[Row]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("corpus", CORPORA, ids=lambda path: path.name)
+@pytest.mark.parametrize("corpus", corpora(), ids=lambda path: path.name)
 def test_every_fixture_has_its_history(corpus: Path) -> None:
     shown = rows(corpus / "segments", "--strict")
     assert all(list(row) == ["at", *Happening._fields] for row in shown)

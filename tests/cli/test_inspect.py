@@ -12,9 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from tests.cases import FIXTURES
-
-CORPORA = sorted(path.parent for path in FIXTURES.glob("corpora/*/segments"))
+from tests.corpora import FIXTURES, corpora
 
 
 def invoke(*args: object) -> Result:
@@ -27,7 +25,7 @@ def rows(*args: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("corpus", CORPORA, ids=lambda path: path.name)
+@pytest.mark.parametrize("corpus", corpora(), ids=lambda path: path.name)
 def test_the_ledger_of_every_corpus_adds_up(corpus: Path) -> None:
     files = rows("inspect", corpus / "segments", "--strict")
     shown = rows("decode", corpus / "segments")
@@ -125,7 +123,7 @@ def test_of_many_problems_the_first_are_named_and_the_others_counted(tmp_path: P
 
 @pytest.mark.parametrize("name", ["nothing", "offset", ""])
 def test_a_formatter_that_is_not_there_is_told_with_all_that_are(name: str) -> None:
-    result = invoke("decode", CORPORA[0] / "segments", "--formatter", name)
+    result = invoke("decode", corpora()[0] / "segments", "--formatter", name)
     assert result.exit_code == 2
     for known in (
         "offsets",

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 from tests.lag.story import CREATED, STABLE
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order, write_log

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from offsets_tool.cli import main
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 from tests.replay.story import commit, group_metadata
 from tests.replay.story_segments import in_order, write_log
 

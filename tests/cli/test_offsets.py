@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from tests.broker import KRaftBroker
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 from tests.log.live.activity import GROUPS
 from tests.replay.story import commit, commit_marker, group_gone, group_metadata, tombstone, txn_commit
 from tests.replay.story_segments import Placed, in_order, without_timestamps, write_log

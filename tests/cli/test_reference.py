@@ -13,7 +13,7 @@ from offsets_tool.errors import UsageError
 from offsets_tool.placement import java_hash, partition_for
 from offsets_tool.records import RECORD_TYPES
 from spark.cli import main as spark
-from tests.cases import VECTORS
+from tests.corpora import VECTORS
 
 PLACES = [json.loads(line) for line in (VECTORS / "partition_for.jsonl").read_text().splitlines()]
 

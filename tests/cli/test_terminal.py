@@ -20,11 +20,10 @@ from click.testing import CliRunner
 from offsets_tool.cli import main as tool
 from offsets_tool.cli.layout import cell_width
 from spark.cli import main as spark
-from tests.cases import FIXTURES
+from tests.corpora import CORPORA, FIXTURES
 from tests.replay.story import commit, group_metadata, member
 from tests.replay.story_segments import in_order, write_log
 
-CORPORA = FIXTURES / "corpora"
 NAMES = ["", "-", "g" * 249, "注文" * 60, "🦊🦊", "two\nlines", "e\u0301" * 40]
 WIDTHS = (40, 80, 120, 200)
 VIEWS = ("--offsets", "--members", "--state")

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 from tests.replay.story import abort_marker, commit, commit_marker, txn_commit
 from tests.replay.story_segments import in_order, write_log
 

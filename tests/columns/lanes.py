@@ -1,8 +1,7 @@
 """Both lanes over the same bytes, as tables that can be compared: what the fast lane gives must be what the reference gives."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -17,12 +16,15 @@ from offsets_tool.log.ledger import Ledger
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
 from offsets_tool.table_rows import EventRow, LogRow
 from offsets_tool.wire.arrow import arrow_schema
-from tests.cases import FIXTURES
+from tests.corpora import REPLICATED, corpora
 
 LOG, EVENTS = arrow_schema(LogRow), arrow_schema(EventRow)
 ORIGIN = Origin(cluster="c", source="s", log_partition=3, run=1)
 SEGMENTS = sorted(
-    p for p in FIXTURES.rglob("*.log*") if ".log" in p.name and p.suffix != ".gz" and p.stat().st_size
+    path
+    for folder in (*corpora(), *REPLICATED.iterdir())
+    for path in folder.rglob("*.log*")
+    if path.suffix != ".gz" and path.stat().st_size
 )
 
 
@@ -118,7 +120,3 @@ def assert_same(data: bytes) -> Tables:
         else:
             assert ours == theirs
     return lane
-
-
-def segments() -> Iterator[Path]:
-    yield from SEGMENTS

@@ -16,9 +16,8 @@ from offsets_tool.rows import Header, LogRecord
 from offsets_tool.table_rows import EventRow, LogRow
 from offsets_tool.wire.arrow import arrow_schema
 from tests import plain_rows
-from tests.cases import CASES, COMMIT_KEY, FIXTURES, Case, commit
-
-CORPORA = sorted((FIXTURES / "corpora").glob("*/segments"))
+from tests.cases import CASES, COMMIT_KEY, Case, commit
+from tests.corpora import corpora
 
 
 def record(key: bytes | None, value: bytes | None, **facts: object) -> LogRecord:
@@ -36,7 +35,7 @@ def one(key: bytes | None, value: bytes | None, **facts: object) -> dict[str, ob
     return row
 
 
-@pytest.mark.parametrize("corpus", CORPORA, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("corpus", corpora(), ids=lambda path: path.name)
 def test_a_real_log(corpus: Path) -> None:
     records = list(plain_rows.records([corpus]))
     log = list(log_batches(records, cluster="c", source="s", run=7))

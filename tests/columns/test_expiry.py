@@ -34,8 +34,8 @@ from offsets_tool.wire.text import shown
 from tests import plain_rows
 from tests.absurd_times import write_absurd_times
 from tests.columns.replay.test_history import parts, records_of, rows_of
+from tests.corpora import partitions
 from tests.expiry.replayed_corpora import Logs, moment_of, once_more
-from tests.history.state_from_rows import PARTITIONS
 from tests.replay.random_logs import READERS, RandomLog, segment
 
 Records = dict[int, list[LogRecord]]
@@ -46,7 +46,7 @@ ASKED = [
     ((Policy((1, 1), DAY),), Known(True, False)),
 ]
 BY_CORPUS = {
-    name: list(some) for name, some in groupby(sorted(PARTITIONS), key=lambda partition: partition.parts[-3])
+    name: list(some) for name, some in groupby(partitions(), key=lambda partition: partition.parts[-3])
 }
 
 

@@ -17,7 +17,7 @@ from offsets_tool.dialects.versions import parse_release
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.segment import read_segment
 from oracle.client import Consumed, Oracle, Thrown
-from tests.conftest import DEEP
+from tests.depth import DEEP
 from tests.dialects.hostile import Hostile, Record, batches
 from tests.dialects.hostile_segments import end, segment
 from tests.dialects.samples import record

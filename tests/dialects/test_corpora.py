@@ -17,9 +17,8 @@ from offsets_tool.dialects.dump_log.segment import dump_log
 from offsets_tool.dialects.versions import parse_release
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead
-from tests.cases import FIXTURES
+from tests.corpora import corpora
 
-CORPORA = sorted(path for path in (FIXTURES / "corpora").iterdir() if path.is_dir())
 SCALA = {
     "offsets": "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter",
     "group-metadata": "kafka.coordinator.group.GroupMetadataManager$GroupMetadataMessageFormatter",
@@ -54,7 +53,7 @@ def version_of(corpus: Path) -> str:
 def printed(pattern: str) -> list[Printed]:
     files = (
         (corpus, file)
-        for corpus in CORPORA
+        for corpus in corpora()
         for file in sorted((corpus / "oracle").glob(pattern))
         if ".stderr" not in file.name
     )

@@ -7,7 +7,7 @@ import pytest
 
 from offsets_tool.dialects import Output, formatter
 from offsets_tool.rows import LogRecord
-from tests.cases import VECTORS
+from tests.corpora import VECTORS
 
 GOLDEN = [json.loads(line) for line in (VECTORS / "coordinator_records.jsonl").read_text().splitlines()]
 KINDS = {

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from offsets_tool.cli import main
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead
-from tests.cases import FIXTURES
 from tests.cli.test_offsets import commits, committed, invoke, rows
+from tests.corpora import FIXTURES
 from tests.log.displaced_batches import KEYS, VALUE
 from tests.log.encoded_batches import record, v2
 from tests.replay.story import commit

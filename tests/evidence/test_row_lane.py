@@ -10,7 +10,7 @@ from offsets_tool.cli import main
 from offsets_tool.columns.lane.availability import why_not
 from offsets_tool.evidence import lanes
 from offsets_tool.evidence.sources import open_sources
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 
 LOGS = sorted(
     folder

@@ -9,13 +9,12 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from offsets_tool.evidence import lanes
-from tests.cases import FIXTURES
+from tests.corpora import CORPORA
 from tests.dialects.hostile import Hostile
 from tests.dialects.samples import COMMIT_KEY, commit
 from tests.log import encoded_batches
 from tests.log.encoded_batches import record, v2
 
-CORPORA = FIXTURES / "corpora"
 CLASSIC, TXN = CORPORA / "4.3.1-classic" / "segments", CORPORA / "4.3.1-txn" / "segments"
 ASKED = (
     (),

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.cases import FIXTURES
+from tests.corpora import CORPORA
 
-CORPORA: Final = FIXTURES / "corpora"
 KINDS: Final = ("expiry", "classic", "mix", "txn", "kip848", "newgroups")
 
 RETENTION, EXPIRE_TIMESTAMP, UNSUBSCRIBED = "retention", "expire_timestamp", "unsubscribed_topic"

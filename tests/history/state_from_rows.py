@@ -26,21 +26,19 @@ from offsets_tool.replay.state import State
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.wire.json import uuid_text
 from tests import plain_rows
-from tests.cases import FIXTURES
+from tests.corpora import folder_of, partitions
 
-PARTITIONS = sorted((FIXTURES / "corpora").glob("*/segments/__consumer_offsets-*"))
 Facts = dict[tuple[Any, ...], tuple[Any, ...]]
 
 
 @cache
 def events_of(corpus: str) -> dict[int, list[Event]]:
     """The events of a fixture, by log partition."""
-    found = (path for path in PARTITIONS if path.parts[-3] == corpus)
     return {
         int(path.name.rpartition("-")[2]): [
             decode(record) for record in plain_rows.records(path.glob("*.log"))
         ]
-        for path in found
+        for path in partitions([folder_of(corpus)])
     }
 
 

@@ -9,7 +9,8 @@ from offsets_tool.history.change_log import Happening, HappeningKind, tell
 from offsets_tool.history.history import History
 from offsets_tool.replay.changes import Transaction
 from offsets_tool.replay.rules import Rules
-from tests.history.state_from_rows import PARTITIONS, changes_of, events_of
+from tests.corpora import corpora
+from tests.history.state_from_rows import changes_of, events_of
 from tests.replay import story
 from tests.replay.story import LOG_PARTITION, Telling, believed
 
@@ -150,7 +151,7 @@ def test_conversions_are_one_event(tmp_path: Path) -> None:
     assert {"away", "replaced", "left", "leaving, assignment", "target assignment"} <= words
 
 
-@pytest.mark.parametrize("corpus", sorted({path.parts[-3] for path in PARTITIONS}))
+@pytest.mark.parametrize("corpus", [path.name for path in corpora()])
 def test_nothing_is_untold(corpus: str) -> None:
     """Every record that changed an offset, a group or a member has a line, in the order of the log."""
     for log_partition, events in events_of(corpus).items():

@@ -18,7 +18,8 @@ from offsets_tool.history.rows import (
 from offsets_tool.records.consumer import ConsumerGroupMetadataKey, ConsumerGroupMetadataValue
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch
-from tests.history.state_from_rows import PARTITIONS, changes_of, events_of, folded, rows_of
+from tests.corpora import corpora
+from tests.history.state_from_rows import changes_of, events_of, folded, rows_of
 from tests.replay import story
 from tests.replay.story import LOG_PARTITION, Telling, Told, believed
 
@@ -335,7 +336,7 @@ def test_every_column_has_its_sentence_and_a_type_for_the_lake(row: type) -> Non
     assert nullable <= said
 
 
-@pytest.mark.parametrize("corpus", sorted({path.parts[-3] for path in PARTITIONS}))
+@pytest.mark.parametrize("corpus", [path.name for path in corpora()])
 def test_rows_of_every_fixture_fit_their_columns(corpus: str) -> None:
     """And are told apart by the lake's keys."""
     for row_type in ROWS:

@@ -15,8 +15,8 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.walk import encode
-from tests.cases import FIXTURES
-from tests.history.state_from_rows import PARTITIONS, changes_of, folded, rows_of
+from tests.corpora import FIXTURES, corpora
+from tests.history.state_from_rows import changes_of, folded, rows_of
 from tests.replay import story
 from tests.replay.story import Telling
 
@@ -39,9 +39,7 @@ def commits(corpus: str) -> list[dict[str, Any]]:
     return [told for told in story if told["what"] == "commitSync" and told.get("member_id")]
 
 
-TOLD = {
-    corpus: told for corpus in sorted({path.parts[-3] for path in PARTITIONS}) if (told := commits(corpus))
-}
+TOLD = {corpus: told for corpus in [path.name for path in corpora()] if (told := commits(corpus))}
 
 
 def owners(

@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.cases import FIXTURES
+from tests.corpora import CORPORA, FIXTURES, corpora, segments
 
-CORPORA = FIXTURES / "corpora"
 VECTORS = FIXTURES / "vectors" / "record_batches.jsonl"
-SEGMENTS = sorted(CORPORA.glob("*/segments/__consumer_offsets-*/*.log"))
+SEGMENTS = segments()
 SMALL = [path for path in SEGMENTS if 0 < path.stat().st_size < 5000]
 TOOL_DIED = {CORPORA / "0.9.0.1-mix" / "oracle" / "dump-log-offsets-decoder-0.txt"}
 """Kafka 0.9's decoder met a value it could not print, and ended."""
@@ -22,10 +21,8 @@ Line = dict[str, str]
 
 def dumps() -> Iterator[tuple[Path, list[Line], list[Line]]]:
     """Segment, batch lines and record lines of every dump-log output."""
-    found = {
-        *CORPORA.glob("*/oracle/dump-log-plain-?.txt"),
-        *CORPORA.glob("*/oracle/dump-log-offsets-decoder-?.txt"),
-    }
+    names = ("dump-log-plain-?.txt", "dump-log-offsets-decoder-?.txt")
+    found = {path for corpus in corpora() for name in names for path in (corpus / "oracle").glob(name)}
     for dump in sorted(found - TOOL_DIED):
         parts = re.split(r"^Dumping (.*)$", dump.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
         for name, text in zip(parts[::2], parts[1::2], strict=True):

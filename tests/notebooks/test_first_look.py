@@ -8,11 +8,10 @@ from typing import Any
 import nbformat
 import pytest
 
+from tests.corpora import CORPORA, FIXTURES
 from tests.notebooks.execute import NOTEBOOKS, execute, outputs
-from tests.cases import FIXTURES
 
 NAME = "01_first_look.ipynb"
-CORPORA = FIXTURES / "corpora"
 REPLICAS = CORPORA.parent / "corpora-replicated" / "4.1.2-replicas"
 FACTS = """{
     "summary": {k: v for k, v in _["evidence"].items() if isinstance(v, (int, str)) and not isinstance(v, bool)},

@@ -14,7 +14,7 @@ from offsets_tool.events import Key, Value, encode_key, encode_value
 from offsets_tool.records import RECORD_TYPES, consumer, offsets
 from oracle.client import Batch, Marker, Oracle, Record
 from oracle.loaded import Assigned, LoadedGroup, LoadedState
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 
 pytestmark = pytest.mark.java
 

@@ -9,7 +9,7 @@ import pytest
 from oracle.client import Batch, Consumed, Marker, Oracle, Record
 from oracle.declarations import declarations
 from oracle.jvm import OracleError
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 
 pytestmark = pytest.mark.java
 

@@ -15,7 +15,7 @@ from offsets_tool.rows import LogRecord
 from offsets_tool.wire import walk
 from offsets_tool.wire.json import render, to_json
 from tests.cases import CASES
-from tests.conftest import DEEP
+from tests.depth import DEEP
 from tests.dialects.hostile import Hostile
 from tests.records.test_cases import key_bytes
 

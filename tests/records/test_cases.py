@@ -11,7 +11,8 @@ from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire import walk
 from offsets_tool.wire.json import to_json
-from tests.cases import CASES, VECTORS, Case
+from tests.cases import CASES, Case
+from tests.corpora import VECTORS
 
 VALUES = [case for case in CASES if case.value is not None]
 GOLDEN = [json.loads(line) for line in (VECTORS / "coordinator_records.jsonl").read_text().splitlines()]

@@ -19,7 +19,7 @@ from offsets_tool.rows import BatchRead
 from oracle.client import Oracle
 from oracle.jars import DEEP_ALONE
 from oracle.loaded import LoadedState
-from tests.conftest import DEEP
+from tests.depth import DEEP
 from tests.expiry.log_cleaner import cleaned
 from tests.replay.comparable_states import Sight, common, of_kafka, of_ours
 from tests.replay.random_logs import (

@@ -23,9 +23,9 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
 from tests.cases import CASES
+from tests.corpora import corpora
 from tests.dialects.hostile import Hostile
 from tests.history.state_from_rows import (
-    PARTITIONS,
     changes_of,
     effective_by_rows,
     effective_by_state,
@@ -39,7 +39,7 @@ from tests.replay.random_logs import PRODUCERS as EVERY_PRODUCER
 from tests.replay.random_logs import READERS, RandomLog, segment
 
 RULES = st.sampled_from((Rules.CLASSIC, Rules.NEW, None))
-CORPORA = sorted({path.parts[-3] for path in PARTITIONS})
+CORPORA = [path.name for path in corpora()]
 
 
 def replayed(events: Iterable[Event], rules: Rules | None, state: Coordinator | None = None) -> Coordinator:

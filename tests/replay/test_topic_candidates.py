@@ -15,7 +15,8 @@ from offsets_tool.replay.topic_candidates import TopicCandidates, derive_names
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.json import parse_uuid, uuid_text
-from tests.history.state_from_rows import PARTITIONS, events_of
+from tests.corpora import corpora
+from tests.history.state_from_rows import events_of
 from tests.replay.story import Told, commit, gone, told
 from tests.replay.story_segments import in_order, segment, write_log
 from tests.replay.test_topic_names import owning_orders
@@ -139,7 +140,7 @@ def test_a_damaged_partition_tells_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "corpus", sorted({path.parts[-3] for path in PARTITIONS if "4." in str(path) or "kip848" in str(path)})
+    "corpus", [path.name for path in corpora() if path.name.startswith("4.") or "kip848" in path.name]
 )
 def test_of_real_logs_every_name_that_is_derived_is_the_one_that_records_say(corpus: str) -> None:
     names, candidates = TopicNames(), TopicCandidates()

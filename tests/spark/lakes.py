@@ -10,9 +10,8 @@ from offsets_tool.log.archive.delta import delta_rows
 from offsets_tool.log.discover import find_segments
 from spark.ingest.ingest import Ingested, Request, Writer, ingest
 from tests import plain_rows
-from tests.cases import FIXTURES
+from tests.corpora import CORPORA
 
-CORPORA = FIXTURES / "corpora"
 SEGMENT = CORPORA / "3.9.2-txn" / "segments" / "__consumer_offsets-4" / f"{0:020d}.log"
 TABLES = ("log", "events", "sources")
 PASSING = ("run", "ingested_at")

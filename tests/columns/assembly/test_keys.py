@@ -19,7 +19,7 @@ from tests.cases import CASES
 from tests.columns.jit.test_utf8 import SEQUENCES
 from tests.columns.lane.test_chunks import batch
 from tests.columns.lanes import assert_same
-from tests.conftest import DEEP
+from tests.depth import DEEP
 from tests.dialects.hostile import Hostile
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from offsets_tool.cli import main
 from offsets_tool.columns.jit import kept
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 
 SOMEBODY = 12345
 NAME = "sample.native"

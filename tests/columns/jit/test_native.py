@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 
 _MODULE = """
 from offsets_tool.columns.jit.machine import compiled, load_u8, step
@@ -32,6 +32,7 @@ import sys
 import numpy as np
 from offsets_tool.columns.jit.machine import address
 import sample
+from tests.corpora import FIXTURES
 bytes_ = np.array([200], np.uint8)
 print(sample.pair(address(bytes_), -2**40), sample.is_even(3), sample.is_even(4), sample.nothing(1), "numba" in sys.modules)
 """

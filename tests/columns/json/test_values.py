@@ -10,7 +10,7 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.events import Key, decode_key, encode_key
 from offsets_tool.records import RECORD_TYPES
 from tests.cases import CASES
-from tests.conftest import DEEP
+from tests.depth import DEEP
 from tests.dialects.hostile import Hostile
 
 

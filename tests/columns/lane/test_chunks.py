@@ -18,7 +18,7 @@ from offsets_tool.rows import BatchRead
 from offsets_tool.wire import walk
 from tests.cases import CASES, commit
 from tests.columns.lanes import SEGMENTS, assert_same, by_lane, by_reference
-from tests.conftest import DEEP
+from tests.depth import DEEP
 from tests.dialects.hostile import Hostile
 from tests.log.encoded_batches import record, v2
 

@@ -33,8 +33,8 @@ from offsets_tool.rows import LogRecord
 from offsets_tool.wire.text import shown
 from tests import plain_rows
 from tests.cases import COMMIT_KEY, commit
-from tests.columns.replay.test_state import live_segments
-from tests.history.state_from_rows import PARTITIONS
+from tests.columns.replay.test_state import PARTITIONS, live_segments
+from tests.corpora import folder_of, partitions
 from tests.replay.hostile_sequences import Writing, logs, written
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.test_checkpoint import RULES
@@ -212,7 +212,7 @@ def test_real_logs(partition: Path) -> None:
 
 
 def test_ids_without_a_name_are_told() -> None:
-    found = [path for path in PARTITIONS if path.parts[-3] == "4.3.1-newgroups"]
+    found = partitions([folder_of("4.3.1-newgroups")])
     unnamed: set[str] = set()
     for partition in found:
         replay = HistoryReplay(Start(0))

@@ -22,12 +22,13 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
-from tests.cases import CASES, FIXTURES
+from tests.cases import CASES
+from tests.corpora import partitions
 from tests.replay.hostile_sequences import Writing, logs, written
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.test_checkpoint import RULES, facts
 
-PARTITIONS = sorted((FIXTURES / "corpora").glob("*/segments/__consumer_offsets-*"))
+PARTITIONS = partitions()
 
 
 def rows_of(records: Iterable[LogRecord]) -> list[pa.RecordBatch]:

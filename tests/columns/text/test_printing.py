@@ -17,7 +17,7 @@ from tests.cases import CASES, commit
 from tests.columns.lane.test_chunks import CODECS, EDGES, MARKERS, batch
 from tests.columns.lanes import SEGMENTS
 from tests.columns.text.printing import LanePrinter, assert_same, by_reference, json_lines
-from tests.conftest import DEEP
+from tests.depth import DEEP
 from tests.dialects.hostile import Hostile
 from tests.dialects.hostile_segments import end, segment
 from tests.dialects.samples import COMMIT_KEY, LEGACY_KEY, label

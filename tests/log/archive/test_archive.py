@@ -23,7 +23,7 @@ from offsets_tool.log.archive.read import read_archive
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, Header, LogRecord, TimestampType, Unreadable, UnreadableKind
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 
 CORPUS = FIXTURES / "corpora" / "4.3.1-txn" / "segments"
 TOPIC = "__consumer_offsets"

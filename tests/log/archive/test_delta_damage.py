@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from deltalake import write_deltalake
 
 from offsets_tool.cli import main
-from tests.conftest import DEEP
+from tests.depth import DEEP
 
 ROWS = 200
 

@@ -12,9 +12,8 @@ from offsets_tool.log.live import partition as subject
 from offsets_tool.log.live.partition import EMPTY_REPLIES, Fetched, OffsetRange, PartitionReader
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, Unreadable, UnreadableKind
-from tests.cases import FIXTURES
+from tests.corpora import CORPORA
 
-CORPORA = FIXTURES / "corpora"
 SEGMENT = f"{0:020}.log"
 LOGS = {
     "markers": CORPORA / "4.3.1-txn" / "segments" / "__consumer_offsets-1" / SEGMENT,

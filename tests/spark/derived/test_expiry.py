@@ -19,7 +19,7 @@ from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from spark.derived.derive import Derived
 from spark.derived.expiry import ExpiryRequest, expiry
 from spark.lake.compact import compact
-from tests.conftest import DEEP
+from tests.depth import DEEP
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
 from tests.spark.histories import rows, tell
 from tests.spark.lakes import CORPORA, bring, files

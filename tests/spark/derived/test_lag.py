@@ -32,7 +32,7 @@ from offsets_tool.wire.text import shown
 from spark.derived.derive import Derived
 from spark.derived.ends import EndsRequest
 from spark.derived.lag import LagRequest, lag
-from tests.conftest import DEEP
+from tests.depth import DEEP
 from tests.lag.one_by_one import effective_commits
 from tests.lag.test_data_log import LAG, SAID, STABLE
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together

@@ -10,18 +10,8 @@ from offsets_tool.errors import SourceError, UsageError
 from spark.ingest.ingest import Request, Writer, ingest
 from spark.lake.folder import locked
 from spark.lake.tables import EVENTS
-from tests.spark.lakes import (
-    CORPORA,
-    FIXTURES,
-    SEGMENT,
-    bring,
-    comparable,
-    content,
-    files,
-    place,
-    plain,
-    rows,
-)
+from tests.corpora import FIXTURES
+from tests.spark.lakes import CORPORA, SEGMENT, bring, comparable, content, files, place, plain, rows
 
 pytestmark = pytest.mark.spark
 

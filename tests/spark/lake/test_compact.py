@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from offsets_tool.errors import UsageError
 from spark.cli import main
 from spark.lake.compact import compact
-from tests.cases import FIXTURES
+from tests.corpora import FIXTURES
 from tests.spark.lakes import TABLES, bring, content, files
 
 pytestmark = pytest.mark.spark

@@ -19,11 +19,12 @@ from offsets_tool.rows import BatchRead
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.compact import compact
 from tests.as_of.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_told
-from tests.conftest import DEEP
+from tests.corpora import FIXTURES
+from tests.depth import DEEP
 from tests.replay.story import commit
 from tests.replay.story_segments import Placed, write_log
 from tests.spark.histories import copy, grown, histories, plain_histories, rows, tell
-from tests.spark.lakes import CORPORA, FIXTURES, bring, files
+from tests.spark.lakes import CORPORA, bring, files
 
 pytestmark = pytest.mark.spark
 deep = pytest.mark.deep

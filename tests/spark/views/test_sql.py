@@ -18,7 +18,8 @@ from spark.derived.lag import LagRequest, lag
 from spark.replay.replay import replay
 from spark.views.sql import ask, statements
 from spark.views.views import CONTENTS, OF_KINDS, VIEWS, open_lake
-from tests.spark.lakes import CORPORA, FIXTURES, SEGMENT, bring, rows
+from tests.corpora import FIXTURES
+from tests.spark.lakes import CORPORA, SEGMENT, bring, rows
 
 pytestmark = pytest.mark.spark
 

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire.schema import Primitive, Shape, schema_of
 from spark.views.views import VIEWS, Shown, open_lake
-from tests.spark.lakes import CORPORA, FIXTURES, Row, bring, rows
+from tests.corpora import FIXTURES
+from tests.spark.lakes import CORPORA, Row, bring, rows
 
 pytestmark = pytest.mark.spark
 
