@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
+from offsets_tool.evidence.expiring import PolicyGiven
 from offsets_tool.log.files.folders import Kind, look_at
 from offsets_tool.log.topics import find_topics
 from spark.derived.derive import Derived, asked_before, finished
 from spark.derived.ends import EndsRequest
-from spark.derived.expiry import OF_EXPIRY, ExpiryRequest, as_before, expiry
+from spark.derived.expiry import OF_EXPIRY, as_before, expiry
 from spark.derived.lag import OF_LAG, LagRequest, lag
 from spark.ingest.ingest import Ingested, Progress, Request, ingest
 from spark.lake.tables import LAG
@@ -75,7 +76,7 @@ def run_lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -
     return _timed(lambda: _derived("lag", lag(lake, start, request)))
 
 
-def run_expiry(lake: str, start: Callable[[], SparkSession], request: ExpiryRequest) -> Step:
+def run_expiry(lake: str, start: Callable[[], SparkSession], request: PolicyGiven) -> Step:
     """Only that."""
     return _timed(lambda: _derived("expiry", expiry(lake, start, request)))
 

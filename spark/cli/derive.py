@@ -4,13 +4,11 @@ from typing import Any
 
 import click
 
-from offsets_tool.cli.expiry import parse_family, parse_interval, policy_options
 from offsets_tool.cli.filter_options import A_TIME, clock_of, tz_option
 from offsets_tool.cli.moment_options import ends_options
 from offsets_tool.cli.options import format_option
+from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.evidence.moment_texts import parse_optional_time
-from offsets_tool.evidence.times import parse_duration
-from offsets_tool.expiry.rules import MAX_RETENTION_MS
 from spark.cli.job import LakeCommand
 from spark.cli.run import show, take_shown
 
@@ -82,15 +80,10 @@ def expiry_command(*, lake: str, **options: Any) -> None:
 
     The rows are those of `offsets-tool expiry`, of every cluster. Clusters of which nothing is new are left as they are.
     """
-    from spark.derived.expiry import ExpiryRequest  # noqa: PLC0415 - Spark
-    from spark.run import run_expiry  # noqa: PLC0415
+    from spark.run import run_expiry  # noqa: PLC0415 - Spark
     from spark.runtime.session import session  # noqa: PLC0415
 
-    request = ExpiryRequest(
-        release=parse_family(options["kafka_version"]),
-        retentions=[parse_duration(text, "--retention", MAX_RETENTION_MS) for text in options["retentions"]],
-        check_interval_ms=parse_interval(options["check_interval"]),
-    )
+    request = parse_policy(options)
     shown = take_shown(options)
     step = run_expiry(lake, lambda: session("offsets-spark expiry"), request)
     show([step], shown)

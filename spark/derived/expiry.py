@@ -6,20 +6,18 @@ was replayed, or is asked about otherwise.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from offsets_tool.cli.expiry import basis_note
 from offsets_tool.columns.expiry import ExpiryAsked
 from offsets_tool.errors import OffsetsToolError, SourceError
+from offsets_tool.evidence.expiring import PolicyGiven, basis_note
 from offsets_tool.expiry.ages import Ages
 from offsets_tool.expiry.log_facts import LogSigns
 from offsets_tool.expiry.policy import Basis, Signs, by_removals
-from offsets_tool.expiry.rules import Release
 from offsets_tool.expiry.topic_removals import Ending, ending_of
 from offsets_tool.replay.rules import Rules
 from spark.derived.derive import Derived, Made, asked_before, derive, replayed
@@ -35,27 +33,14 @@ from spark.replay.plan import Place, latest
 OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpiryRequest:
-    """By whose rules (None: what the log proves), after how long and how often looked for (none: what it says, else what removals
-    speak for, else Kafka's default), milliseconds.
-
-    What is gone is explained by the first retention.
-    """
-
-    release: Release | None = None
-    retentions: Sequence[int] = ()
-    check_interval_ms: int | None = None
-
-
-def as_before(lake: str) -> ExpiryRequest:
-    """As it was last asked of the lake."""
+def as_before(lake: str) -> PolicyGiven:
+    """Return the policy for which the lake was last asked."""
     asked = asked_before(Path(lake).absolute(), EXPIRY)
     release = asked.pop("release", None)
-    return ExpiryRequest(release=release and tuple(release), **asked)
+    return PolicyGiven(release=release and tuple(release), **asked)
 
 
-def expiry(lake: str, start: Callable[[], SparkSession], request: ExpiryRequest) -> Derived:
+def expiry(lake: str, start: Callable[[], SparkSession], request: PolicyGiven) -> Derived:
     """Makes the rows of clusters where something is new; errors as `replayed` has them; OffsetsToolError for lost checkpoints."""
     root = Path(lake).absolute()
     asked = {
@@ -73,7 +58,7 @@ def expiry(lake: str, start: Callable[[], SparkSession], request: ExpiryRequest)
 class _Expiry:
     """Has tasks write what is there, and what is gone."""
 
-    def __init__(self, root: Path, start: Callable[[], SparkSession], request: ExpiryRequest) -> None:
+    def __init__(self, root: Path, start: Callable[[], SparkSession], request: PolicyGiven) -> None:
         self._root, self._start, self._request = root, start, request
         self.notes: list[str] = []
 

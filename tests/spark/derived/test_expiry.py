@@ -15,9 +15,10 @@ from pyspark.sql import SparkSession
 from offsets_tool.checkpoint import VERSION
 from offsets_tool.cli import main
 from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.evidence.expiring import PolicyGiven
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from spark.derived.derive import Derived
-from spark.derived.expiry import ExpiryRequest, expiry
+from spark.derived.expiry import expiry
 from spark.lake.compact import compact
 from tests.depth import DEEP
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
@@ -41,7 +42,7 @@ _TIMES = ("expires_at", "gone_at", "expected_at")
 
 
 def derive(session: SparkSession, lake: Path, **asked: Any) -> Derived:
-    return expiry(str(lake), lambda: session, ExpiryRequest(**asked))
+    return expiry(str(lake), lambda: session, PolicyGiven(**asked))
 
 
 def found(lake: Path) -> list[ExpiryRow]:

@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.cli.render import write_rows
 from offsets_tool.cli.table import Table
+from offsets_tool.evidence.expiring import PolicyGiven
 from spark.cli import main
 from spark.derived.ends import EndsRequest
-from spark.derived.expiry import ExpiryRequest, expiry
+from spark.derived.expiry import expiry
 from spark.derived.lag import LagRequest, lag
 from spark.replay.replay import replay
 from spark.views.sql import ask, statements
@@ -124,7 +125,7 @@ def test_the_questions_of_the_lake_page(session: SparkSession, tmp_path: Path) -
     bring(session, tmp_path / "lake", BROKER, cluster="lag")
     replay(lake, lambda: session)
     lag(lake, lambda: session, LagRequest(ends=EndsRequest(paths=[str(BROKER)])))
-    expiry(lake, lambda: session, ExpiryRequest(retentions=[7 * 24 * 3_600_000]))
+    expiry(lake, lambda: session, PolicyGiven(retentions=[7 * 24 * 3_600_000]))
     own = session.newSession()
     shown = open_lake(own, lake)
     assert len(QUESTIONS) == 10

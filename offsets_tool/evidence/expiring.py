@@ -1,0 +1,89 @@
+"""When the offsets of an evidence expire, and why those that are gone went, at the moment of a replay.
+
+Rules, policies and causes are in offsets_tool.expiry; here the evidence is replayed for them, and what had to be supposed is noted.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.evidence.moment_notes import gaps
+from offsets_tool.evidence.replaying import Replay
+from offsets_tool.evidence.times import duration_text
+from offsets_tool.expiry.ages import Ages
+from offsets_tool.expiry.forecast import (
+    Losses,
+    Row,
+    ages,
+    ages_left,
+    all_losses,
+    explained,
+    gone_rows,
+    live_rows,
+)
+from offsets_tool.expiry.policy import Basis, Signs, by_removals
+from offsets_tool.expiry.rules import Release
+
+
+class PolicyGiven(NamedTuple):
+    """What a person says about the brokers. What is not given is what the log proves or supports, else Kafka's default."""
+
+    release: Release | None = None
+    retentions: Sequence[int] = ()
+    """Milliseconds; several are compared, and what is gone is explained by the first."""
+    check_interval_ms: int | None = None
+
+
+def expiry_rows(replay: Replay, given: PolicyGiven, wanted: Wanted) -> list[Row]:
+    """Run the replay; return a row for each offset that is there, one a retention, then one for each that is gone.
+
+    Notes what of the policy is supposed, and what the log cannot tell.
+    """
+    moment, told = replay.run(), Signs()
+    lost = all_losses(replay.once_more(), told)
+    bases = [
+        _searched(told.basis(given.release, each, given.check_interval_ms), lost, moment, given)
+        for each in given.retentions or (None,)
+    ]
+    first = bases[0]
+    for text in (basis_note(first), *gaps(moment)):
+        if text:
+            replay.evidence.note(text)
+    found = explained(lost, moment.newest_timestamp, first.policy, first.known)
+    rows = [row for basis in bases for row in live_rows(moment, basis.policy, _now(moment), wanted)]
+    rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
+    return rows + gone_rows(found, first.policy, wanted)
+
+
+def _searched(basis: Basis, lost: list[Losses], moment: Moment, given: PolicyGiven) -> Basis:
+    """Return the basis with what removals speak for, where that was not given."""
+
+    def left() -> Ages:
+        return ages_left(lost, moment.newest_timestamp, basis.policy)
+
+    is_given = given.check_interval_ms is not None
+    return by_removals(basis, ages(lost, basis.policy), left, interval_given=is_given)
+
+
+def _now(moment: Moment) -> int | None:
+    return moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
+
+
+def basis_note(basis: Basis) -> str | None:
+    """Return what of the policy is supposed, and which options would say it better; None if all was given."""
+    release = ".".join(map(str, basis.policy.release))
+    supposed = [f"by the rules of {release} ({basis.release_by})"] if basis.release_by else []
+    if basis.retention_by:
+        supposed.append(f"retention {duration_text(basis.policy.retention_ms)} ({basis.retention_by})")
+    if basis.interval_by:
+        by = "" if basis.retention_by else f" ({basis.interval_by})"
+        supposed.append(f"checks every {duration_text(basis.policy.check_interval_ms)} or sooner{by}")
+    given = (
+        ("--kafka-version", basis.release_by),
+        ("--retention", basis.retention_by),
+        ("--check-interval", basis.interval_by),
+    )
+    *first, last = [option for option, by in given if by] or [""]
+    better = " and ".join([", ".join(first), last] if first else [last])
+    return f"supposed: {', '.join(supposed)}; {better} say it better" if supposed else None
