@@ -1,7 +1,11 @@
-"""Numba at work: a compiled function, with all that it calls, as one object file. Loaded only when something is to be compiled."""
+"""Numba at work: a compiled function, with all that it calls, as one object file. Loaded only when something is to be compiled.
 
+Numba's own objects are called by their classes here; which of them are typed differs from one release of it to the next.
+"""
+
+from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import llvmlite.binding as llvm
 import numba
@@ -12,11 +16,17 @@ from numba.extending import intrinsic
 from offsets_tool.columns.jit.machine import Instruction
 from offsets_tool.columns.jit.native import Code, Compiled, target_machine
 
-_NO_DOOR: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+Numba: TypeAlias = Any
+"""An object of Numba's: a dispatcher, an intrinsic, the context that code is made in."""
+Generator: TypeAlias = Callable[[Numba, ir.IRBuilder, Numba, list[ir.Value]], ir.Value]
+"""Writes one instruction in LLVM's language: of context, builder, signature and arguments."""
+
+_NO_DOOR: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Without the entries for Python that Numba makes: jit.native has its own."""
 
 
 def compile_function(entry: Compiled) -> Code:
-    """TypeError if it gives what a compiled function cannot give."""
+    """Return a function's machine code; TypeError if it returns what a compiled function cannot return."""
     dispatcher = _dispatcher(entry)
     (made,) = dispatcher.overloads.values()
     symbol = made.fndesc.llvm_func_name
@@ -24,47 +34,52 @@ def compile_function(entry: Compiled) -> Code:
     for function in module.functions:
         if not function.is_declaration and function.name != symbol:
             function.linkage = "internal"
-    return Code(symbol, _results(made.signature.return_type), target_machine().emit_object(module))
+    return Code(symbol, _result_code(made.signature.return_type), target_machine().emit_object(module))
 
 
-def _results(given: Any) -> int:
-    if isinstance(given, types.UniTuple) and isinstance(given.dtype, types.Integer):
-        return -len(given)
-    if given == types.none:
+def _result_code(type_: types.Type) -> int:
+    """Return the number that stands for a function's type of result in Code."""
+    if isinstance(type_, types.UniTuple) and isinstance(type_.dtype, types.Integer):
+        return -len(type_)
+    if type_ == types.none:
         return 0
-    if given == types.boolean:
+    if type_ == types.boolean:
         return -1
-    if isinstance(given, types.Integer):
+    if isinstance(type_, types.Integer):
         return 1
-    raise TypeError(f"a compiled function cannot give {given}")
+    raise TypeError(f"a compiled function cannot return {type_}")
 
 
-_known: Final[dict[Compiled | Instruction, Any]] = {}
-"""What has been given to Numba: a step that several functions call is compiled once."""
+_compiled: Final[dict[Compiled | Instruction, Numba]] = {}
+"""What Numba has compiled so far: a step that several functions call is compiled once."""
 
 
-def _dispatcher(of: Compiled) -> Any:
-    """The function as Numba's, and so all that it calls."""
-    if of not in _known:
+def _dispatcher(of: Compiled) -> Numba:
+    """Return Numba's dispatcher of a function, after those of all functions that it calls."""
+    if of not in _compiled:
         names = of.function.__globals__.copy()
         for name, value in of.used().items():
             if isinstance(value, Compiled):
                 names[name] = _dispatcher(value)
             elif isinstance(value, Instruction):
-                names[name] = _known.setdefault(value, _intrinsic(value))
+                names[name] = _compiled.setdefault(value, _intrinsic(value))
         function = FunctionType(of.function.__code__, names, of.function.__name__)
-        _known[of] = numba.njit(_signature(of.function), **_NO_DOOR)(function)
-    return _known[of]
+        make: Numba = numba.njit(_signature(of.function), **_NO_DOOR)  # type: ignore[call-overload, unused-ignore]
+        _compiled[of] = make(function)
+    return _compiled[of]
 
 
-def _signature(function: FunctionType) -> tuple[Any, ...]:
-    """Arguments as they are annotated; told beforehand, lest each constant that is given makes another version."""
+def _signature(function: FunctionType) -> tuple[types.Type, ...]:
+    """Return the arguments' types by their annotations.
+
+    Said beforehand, because Numba would compile another version for each constant that is passed.
+    """
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     return tuple(types.boolean if function.__annotations__[name] is bool else types.int64 for name in names)
 
 
-def _intrinsic(of: Instruction) -> Any:
+def _intrinsic(of: Instruction) -> Numba:
     kinds = {
         "load": _load,
         "store": _store,
@@ -75,12 +90,12 @@ def _intrinsic(of: Instruction) -> Any:
     return kinds[of.name](of)
 
 
-def _load(of: Instruction) -> Any:
+def _load(of: Instruction) -> Numba:
     result = types.uint64 if of.bits == 64 and not of.signed else types.int64
 
     @intrinsic
-    def load(typing_context: Any, place: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def load(typing_context: Numba, place: types.Type) -> tuple[Numba, Generator]:
+        def generate(_: Numba, builder: ir.IRBuilder, __: Numba, arguments: list[ir.Value]) -> ir.Value:
             number = ir.IntType(of.bits)
             value = builder.load(builder.inttoptr(arguments[0], number.as_pointer()))
             value.align = 1
@@ -95,13 +110,13 @@ def _load(of: Instruction) -> Any:
     return load
 
 
-def _store(of: Instruction) -> Any:
+def _store(of: Instruction) -> Numba:
     @intrinsic
-    def store(typing_context: Any, place: Any, value: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def store(typing_context: Numba, place: types.Type, value: types.Type) -> tuple[Numba, Generator]:
+        def generate(context: Numba, builder: ir.IRBuilder, _: Numba, arguments: list[ir.Value]) -> ir.Value:
             number = ir.IntType(of.bits)
-            held = arguments[1] if of.bits == 64 else builder.trunc(arguments[1], number)
-            builder.store(held, builder.inttoptr(arguments[0], number.as_pointer())).align = 1
+            stored = arguments[1] if of.bits == 64 else builder.trunc(arguments[1], number)
+            builder.store(stored, builder.inttoptr(arguments[0], number.as_pointer())).align = 1
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64), generate
@@ -109,14 +124,14 @@ def _store(of: Instruction) -> Any:
     return store
 
 
-def _crc32(of: Instruction) -> Any:
-    """SSE 4.2's instruction."""
+def _crc32(of: Instruction) -> Numba:
+    """Return the CRC-32C instruction of SSE 4.2, for eight bytes or for one."""
     wide = ir.IntType(64 if of.bits == 64 else 32)
     name = "llvm.x86.sse42.crc32." + ("64.64" if of.bits == 64 else "32.8")
 
     @intrinsic
-    def step(typing_context: Any, crc: Any, value: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def step(typing_context: Numba, crc: types.Type, value: types.Type) -> tuple[Numba, Generator]:
+        def generate(_: Numba, builder: ir.IRBuilder, __: Numba, arguments: list[ir.Value]) -> ir.Value:
             type_ = ir.FunctionType(wide, [wide, ir.IntType(of.bits)])
             function = builder.module.declare_intrinsic(name, (), type_)
             if of.bits == 64:
@@ -129,18 +144,20 @@ def _crc32(of: Instruction) -> Any:
     return step
 
 
-def _cell(builder: Any, width: int, arguments: Any) -> Any:
-    """Pointer to a cell of the table at arguments[0], by line and column; `width` cells a line."""
+def _cell(builder: ir.IRBuilder, width: int, arguments: list[ir.Value]) -> ir.Value:
+    """Return the pointer to a cell of a table, given its address, line and column; a line has `width` cells."""
     table, line, column = arguments[:3]
     number = builder.add(builder.mul(line, line.type(width)), column)
     place = builder.add(table, builder.shl(number, number.type(3)))
     return builder.inttoptr(place, ir.IntType(64).as_pointer())
 
 
-def _load_cell(of: Instruction) -> Any:
+def _load_cell(of: Instruction) -> Numba:
     @intrinsic
-    def load(typing_context: Any, table: Any, line: Any, column: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def load(
+        typing_context: Numba, table: types.Type, line: types.Type, column: types.Type
+    ) -> tuple[Numba, Generator]:
+        def generate(_: Numba, builder: ir.IRBuilder, __: Numba, arguments: list[ir.Value]) -> ir.Value:
             return builder.load(_cell(builder, of.width, arguments))
 
         return types.int64(types.int64, types.int64, types.int64), generate
@@ -148,10 +165,12 @@ def _load_cell(of: Instruction) -> Any:
     return load
 
 
-def _store_cell(of: Instruction) -> Any:
+def _store_cell(of: Instruction) -> Numba:
     @intrinsic
-    def store(typing_context: Any, table: Any, line: Any, column: Any, value: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def store(
+        typing_context: Numba, table: types.Type, line: types.Type, column: types.Type, value: types.Type
+    ) -> tuple[Numba, Generator]:
+        def generate(context: Numba, builder: ir.IRBuilder, _: Numba, arguments: list[ir.Value]) -> ir.Value:
             builder.store(arguments[3], _cell(builder, of.width, arguments))
             return context.get_dummy_value()
 

@@ -1,39 +1,40 @@
 """What compiled code asks of the machine: loads and stores at an address, and the CPU's CRC-32C instruction where it has one.
 
-Compiled functions take addresses and sizes as plain integers, not arrays: calls stay cheap and compiling quick. Nothing here checks
-a bound; the functions that read foreign bytes do, before they load. Here are only names: compiling.py knows what they stand for.
+Compiled functions take addresses and sizes as plain integers, not arrays: calls stay cheap and compiling is quick. Nothing here
+checks a bound; functions that read foreign bytes check before they load. Here are only names: compiling.py turns them into code.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, SupportsIndex, TypeAlias, TypeVar, cast
 
 import llvmlite.binding
+import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.native import Compiled
 
 HAS_CRC32: Final[bool] = bool(llvmlite.binding.get_host_cpu_features().get("sse4.2", False))
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def compiled(function: _Function) -> _Function:
-    """What Python calls: compiled on first use and kept; releases the interpreter's lock while it runs."""
+    """Decorate a function that Python calls: it is compiled on its first call, kept, and runs without the interpreter's lock."""
     return Compiled(function)  # type: ignore[return-value, arg-type]
 
 
 def step(function: _Function) -> _Function:
-    """What only compiled code calls: compiled into its callers."""
+    """Decorate a function that only compiled code calls: it is compiled into its callers."""
     return Compiled(function)  # type: ignore[return-value, arg-type]
 
 
 def address(array: Array) -> int:
-    """Where an array's bytes are; the caller keeps the array alive and contiguous."""
+    """Return where an array's bytes are; the caller keeps the array alive and contiguous."""
     return int(array.ctypes.data)
 
 
 class Instruction(NamedTuple):
-    """Of compiled code only: an unaligned load from an address, a store of the low bits there, a step of CRC-32C."""
+    """An operation that only compiled code has: an unaligned load from an address, a store of the low bits, a step of CRC-32C."""
 
     name: Literal["load", "store", "crc32", "load_cell", "store_cell"]
     bits: int = 64
@@ -42,28 +43,33 @@ class Instruction(NamedTuple):
     width: int = 0
 
 
-# Loads give int64, or uint64 if they are of 64 bits unsigned.
-load_u8: Final[Any] = Instruction("load", 8)
-load_u64: Final[Any] = Instruction("load", 64)
-load_i64: Final[Any] = Instruction("load", 64, signed=True)
-load_i32: Final[Any] = Instruction("load", 32, signed=True)
-big_i16: Final[Any] = Instruction("load", 16, big_endian=True, signed=True)
-big_i32: Final[Any] = Instruction("load", 32, big_endian=True, signed=True)
-big_u32: Final[Any] = Instruction("load", 32, big_endian=True)
-big_i64: Final[Any] = Instruction("load", 64, big_endian=True, signed=True)
-store_u8: Final[Any] = Instruction("store", 8)
-store_i32: Final[Any] = Instruction("store", 32)
-store_i64: Final[Any] = Instruction("store", 64)
+Load: TypeAlias = Callable[[int], int]
+"""`f(address)`: the number at this address."""
+Store: TypeAlias = Callable[[int, SupportsIndex], None]
+"""`f(address, number)`: write the number there."""
+_Crc: TypeAlias = Callable[[np.uint64, np.uint64], np.uint64]
+
+load_u8: Final = cast(Load, Instruction("load", 8))
+load_u64: Final = cast(Callable[[int], np.uint64], Instruction("load", 64))
+load_i64: Final = cast(Load, Instruction("load", 64, signed=True))
+load_i32: Final = cast(Load, Instruction("load", 32, signed=True))
+big_i16: Final = cast(Load, Instruction("load", 16, big_endian=True, signed=True))
+big_i32: Final = cast(Load, Instruction("load", 32, big_endian=True, signed=True))
+big_u32: Final = cast(Load, Instruction("load", 32, big_endian=True))
+big_i64: Final = cast(Load, Instruction("load", 64, big_endian=True, signed=True))
+store_u8: Final = cast(Store, Instruction("store", 8))
+store_i32: Final = cast(Store, Instruction("store", 32))
+store_i64: Final = cast(Store, Instruction("store", 64))
 # (crc, data) of uint64, both ways.
-crc32_u64: Final[Any] = Instruction("crc32", 64)
-crc32_u8: Final[Any] = Instruction("crc32", 8)
+crc32_u64: Final = cast(_Crc, Instruction("crc32", 64))
+crc32_u8: Final = cast(_Crc, Instruction("crc32", 8))
 
 
-def load_cell(width: int) -> Any:
-    """An instruction `f(table, line, column)` that loads a cell of a table of int64 of so many columns."""
-    return Instruction("load_cell", width=width)
+def load_cell(width: int) -> Callable[[int, int, int], int]:
+    """Return the instruction `f(table, line, column)`, which loads a cell of a table of int64 with `width` cells a line."""
+    return cast(Callable[[int, int, int], int], Instruction("load_cell", width=width))
 
 
-def store_cell(width: int) -> Any:
-    """An instruction `f(table, line, column, value)` that stores one."""
-    return Instruction("store_cell", width=width)
+def store_cell(width: int) -> Callable[[int, int, int, int], None]:
+    """Return the instruction `f(table, line, column, value)`, which sets a cell of a table of int64 with `width` cells a line."""
+    return cast(Callable[[int, int, int, int], None], Instruction("store_cell", width=width))

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property, update_wrapper
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -23,6 +23,11 @@ _FORMAT: Final = 2
 """To be raised when compiling.py makes other code of the same functions."""
 _SUCCESS: Final = (0, -2)
 """What functions give back as they return; -2 where that is None."""
+
+
+Result: TypeAlias = tuple[int, ...] | int | bool | None
+"""What a compiled function can give."""
+Native: TypeAlias = Callable[..., Result]
 
 
 class Code(NamedTuple):
@@ -44,11 +49,11 @@ class Compiled:
         self.function: Final = function
         update_wrapper(self, function)
 
-    def __call__(self, *arguments: int) -> Any:
+    def __call__(self, *arguments: int) -> Result:
         return self._native(*arguments)
 
     @cached_property
-    def _native(self) -> Callable[..., Any]:
+    def _native(self) -> Native:
         return _loaded(self.kept() or self._made(), self.function.__code__.co_argcount)
 
     def kept(self) -> Code | None:
@@ -98,14 +103,14 @@ class Compiled:
             else:
                 yield repr((value.function.__module__, value.function.__name__)).encode()
 
-    def used(self) -> dict[str, Any]:
+    def used(self) -> dict[str, object]:
         """The global names that the function uses, without modules."""
         found = self.function.__globals__
         names = [name for name in self.function.__code__.co_names if name in found]
         return {name: found[name] for name in names if not isinstance(found[name], ModuleType)}
 
 
-def _constants(code: CodeType) -> tuple[Any, ...]:
+def _constants(code: CodeType) -> tuple[object, ...]:
     """Without the docstring."""
     return tuple(value for value in code.co_consts if not isinstance(value, str))
 
@@ -125,7 +130,7 @@ def _machine() -> str:
 
 
 @cache
-def target_machine() -> Any:
+def target_machine() -> llvm.TargetMachine:
     """The CPU that this runs on, as LLVM knows it."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -135,11 +140,11 @@ def target_machine() -> Any:
     )
 
 
-_engines: Final[list[Any]] = []
+_engines: Final[list[llvm.ExecutionEngine]] = []
 """They own the memory that the code is in."""
 
 
-def _loaded(code: Code, arguments: int) -> Callable[..., Any]:
+def _loaded(code: Code, arguments: int) -> Native:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code.content))
     engine.finalize_object()
@@ -151,10 +156,10 @@ def _loaded(code: Code, arguments: int) -> Callable[..., Any]:
     return _caller(prototype(engine.get_function_address(code.symbol)), code.results)
 
 
-def _caller(function: Any, results: int) -> Callable[..., Any]:
+def _caller(function: Callable[..., int], results: int) -> Native:
     room = ctypes.c_int64 * max(1, abs(results))
 
-    def call(*arguments: int) -> Any:
+    def call(*arguments: int) -> Result:
         given, thrown = room(), ctypes.c_void_p()
         if function(ctypes.byref(given), ctypes.byref(thrown), *arguments) not in _SUCCESS:
             raise ArithmeticError("compiled code threw an exception")

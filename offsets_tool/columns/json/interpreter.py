@@ -4,7 +4,7 @@ Where the bytes are at fault `at` becomes DECLINED, where the output has no more
 rows or buffers.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -90,11 +90,11 @@ def run_program(code: int, pc: int, pool: int, stack: int, at: int, end: int, ou
 
 @step
 def _argument(code: int, pc: int, number: int) -> int:
-    return load_i64(code + pc * _INSTRUCTION + 8 * number)  # type: ignore[no-any-return]
+    return load_i64(code + pc * _INSTRUCTION + 8 * number)
 
 
 @step
-def _fixed(op: int, at: int, end: int, out: int) -> Any:
+def _fixed(op: int, at: int, end: int, out: int) -> tuple[int, int]:
     """A number or a uuid."""
     size = _width(op)
     if at + size > end:
@@ -105,7 +105,7 @@ def _fixed(op: int, at: int, end: int, out: int) -> Any:
 
 
 @step
-def _sized(code: int, pc: int, at: int, end: int, out: int, limit: int) -> Any:
+def _sized(code: int, pc: int, at: int, end: int, out: int, limit: int) -> tuple[int, int]:
     """A text, or bytes."""
     is_text = _argument(code, pc, 0) == _STRING
     size, at = _length(at, end, _argument(code, pc, 1), is_text)
@@ -122,7 +122,9 @@ def _sized(code: int, pc: int, at: int, end: int, out: int, limit: int) -> Any:
 
 
 @step
-def _array(code: int, pc: int, stack: int, top: int, at: int, end: int, out: int) -> Any:
+def _array(
+    code: int, pc: int, stack: int, top: int, at: int, end: int, out: int
+) -> tuple[int, int, int, int]:
     """The begin of an array: its first element's instruction, or what follows it if it has none."""
     size, at = _length(at, end, _argument(code, pc, 1), False)
     if at < 0 or size > end - at or (size < 0 and _argument(code, pc, 2) == 0):
@@ -142,7 +144,7 @@ def _array(code: int, pc: int, stack: int, top: int, at: int, end: int, out: int
 
 
 @step
-def _next_element(pc: int, top: int, out: int) -> Any:
+def _next_element(pc: int, top: int, out: int) -> tuple[int, int, int]:
     left = load_i64(top + 8) - 1
     store_i64(top + 8, left)
     store_u8(out, _COMMA if left else _CLOSE)
@@ -152,7 +154,7 @@ def _next_element(pc: int, top: int, out: int) -> Any:
 
 
 @step
-def _nullable(code: int, pc: int, at: int, end: int, out: int) -> Any:
+def _nullable(code: int, pc: int, at: int, end: int, out: int) -> tuple[int, int, int]:
     """A part that may be null: KIP-893 marks it by a byte, or by a varint in a tag."""
     if _argument(code, pc, 1):
         present, at = _varint(at, end)
@@ -166,7 +168,7 @@ def _nullable(code: int, pc: int, at: int, end: int, out: int) -> Any:
 
 
 @step
-def _tags(code: int, pc: int, stack: int, top: int, at: int, end: int) -> Any:
+def _tags(code: int, pc: int, stack: int, top: int, at: int, end: int) -> tuple[int, int, int]:
     """A frame has how many tags are left, the latest tag, and where its field must end."""
     count, at = _varint(at, end)
     if at < 0 or count == 0:
@@ -181,7 +183,7 @@ def _tags(code: int, pc: int, stack: int, top: int, at: int, end: int) -> Any:
 
 
 @step
-def _tag_end(code: int, pc: int, pool: int, top: int, at: int, end: int, out: int) -> Any:
+def _tag_end(code: int, pc: int, pool: int, top: int, at: int, end: int, out: int) -> tuple[int, int, int]:
     if at != load_i64(top + 16) or _ends_with(out, pool + _argument(code, pc, 1), _argument(code, pc, 2)):
         return pc, DECLINED, top
     section, left = _argument(code, pc, 3), load_i64(top) - 1
@@ -193,7 +195,7 @@ def _tag_end(code: int, pc: int, pool: int, top: int, at: int, end: int, out: in
 
 
 @step
-def _next_tag(code: int, section: int, top: int, at: int, end: int) -> Any:
+def _next_tag(code: int, section: int, top: int, at: int, end: int) -> tuple[int, int]:
     """The first instruction of the next tag's field, and where its bytes begin; tags must be known and ascend."""
     tag, at = _varint(at, end)
     size, at = _varint(at, end)
@@ -208,7 +210,7 @@ def _next_tag(code: int, section: int, top: int, at: int, end: int) -> Any:
 
 
 @step
-def _varint(at: int, end: int) -> Any:
+def _varint(at: int, end: int) -> tuple[int, int]:
     """An unsigned varint of at most four bytes, and where it ends; DECLINED for anything else."""
     value, shift = 0, 0
     while 0 < at < end and shift < 28:
@@ -222,7 +224,7 @@ def _varint(at: int, end: int) -> Any:
 
 
 @step
-def _length(at: int, end: int, flexible: int, short: bool) -> Any:
+def _length(at: int, end: int, flexible: int, short: bool) -> tuple[int, int]:
     """The length before a text, bytes or an array, below 0 for null, and where it ends."""
     if flexible:
         value, at = _varint(at, end)
@@ -249,12 +251,12 @@ def _width(op: int) -> int:
 def _number(op: int, at: int) -> int:
     if op == _INT8:
         value = load_u8(at)
-        return value - 256 if value > 127 else value  # type: ignore[no-any-return]
+        return value - 256 if value > 127 else value
     if op == _INT16:
-        return big_i16(at)  # type: ignore[no-any-return]
+        return big_i16(at)
     if op == _UINT16:
-        return big_i16(at) & 0xFFFF  # type: ignore[no-any-return]
-    return big_i32(at) if op == _INT32 else big_i64(at)  # type: ignore[no-any-return]
+        return big_i16(at) & 0xFFFF
+    return big_i32(at) if op == _INT32 else big_i64(at)
 
 
 @step

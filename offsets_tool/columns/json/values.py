@@ -4,7 +4,7 @@ Declines whatever the program does not print exactly as the reference would: tex
 default, bytes that are missing or left over. Then the reference reads the record.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def _write_all(
     out: int,
     used: int,
     room: int,
-) -> Any:
+) -> tuple[int, int]:
     """Rows from `row` on; returns the row where room ran out (or count), and how much of `out` is used."""
     while row < count:
         type_id, size = load_i64(types + 8 * row), load_i64(sizes + 8 * row)

@@ -1,6 +1,6 @@
 """CRC-32C in compiled code: the CPU's instruction eight bytes at a time, or, without it, eight tables (slicing-by-8)."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -30,7 +30,7 @@ _TABLES: Final = _tables()
 
 
 @compiled
-def crc32c_by_tables(at: int, end: int) -> Any:
+def crc32c_by_tables(at: int, end: int) -> int:
     """CRC-32C of the bytes from address `at` to `end`, on any CPU."""
     crc = _START
     while at + 8 <= end:
@@ -42,11 +42,11 @@ def crc32c_by_tables(at: int, end: int) -> Any:
     while at < end:
         crc = np.uint64(_TABLES[0, (crc ^ np.uint64(load_u8(at))) & _BYTE]) ^ (crc >> np.uint64(8))
         at += 1
-    return np.int64(crc ^ _START)
+    return np.int64(crc ^ _START)  # type: ignore[return-value]
 
 
 @compiled
-def crc32c_by_instruction(at: int, end: int) -> Any:
+def crc32c_by_instruction(at: int, end: int) -> int:
     """The same on a CPU with SSE 4.2."""
     crc = _START
     while at + 8 <= end:
@@ -55,7 +55,7 @@ def crc32c_by_instruction(at: int, end: int) -> Any:
     while at < end:
         crc = crc32_u8(crc, np.uint64(load_u8(at)))
         at += 1
-    return np.int64(crc ^ _START)
+    return np.int64(crc ^ _START)  # type: ignore[return-value]
 
 
 crc32c = crc32c_by_instruction if HAS_CRC32 else crc32c_by_tables

@@ -80,7 +80,7 @@ def _sound_size(at: int, left: int) -> int:
         return 0
     if crc32c(at + 21, at + size) != big_u32(at + 17):
         return 0
-    return size  # type: ignore[no-any-return]
+    return size
 
 
 @step

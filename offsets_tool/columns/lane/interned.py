@@ -4,7 +4,7 @@ Open addressing over 64-bit hashes, full comparison, no deletion. `Interned` own
 small directory with their addresses and sizes.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -145,17 +145,17 @@ def _rehash(tables: int) -> None:
 @step
 def _slot(tables: int, found: int) -> int:
     """The address of the slot where a hash begins to look."""
-    return load_i64(tables + _SLOTS) + (found & load_i64(tables + _SLOT_MASK)) * 4  # type: ignore[no-any-return]
+    return load_i64(tables + _SLOTS) + (found & load_i64(tables + _SLOT_MASK)) * 4
 
 
 @step
 def _next_slot(tables: int, slot: int) -> int:
     first = load_i64(tables + _SLOTS)
-    return first + (slot - first + 4 & (load_i64(tables + _SLOT_MASK) * 4 + 3))  # type: ignore[no-any-return]
+    return first + (slot - first + 4 & (load_i64(tables + _SLOT_MASK) * 4 + 3))
 
 
 @step
-def _hash(at: int, size: int) -> Any:
+def _hash(at: int, size: int) -> int:
     value = np.uint64(size) * _MULTIPLIER
     end = at + size
     while at + 8 <= end:
@@ -170,7 +170,7 @@ def _hash(at: int, size: int) -> Any:
     while at < end:
         value = (value ^ np.uint64(load_u8(at))) * _MULTIPLIER
         at += 1
-    return np.int64(value ^ (value >> np.uint64(32)))
+    return np.int64(value ^ (value >> np.uint64(32)))  # type: ignore[return-value]
 
 
 @step
@@ -210,7 +210,7 @@ def key_number(tables: int, at: int, size: int) -> int:
             return FULL
         store_i64(next_, number)
     store_i64(tables + _LATEST, number)
-    return number  # type: ignore[no-any-return]
+    return number
 
 
 @step
@@ -229,7 +229,7 @@ def _looked_up(tables: int, at: int, size: int) -> int:
     while number >= 0:
         if load_i64(load_i64(tables + _ENTRIES) + number * _ENTRY) == found:
             if _is_key(tables, number, at, size):
-                return number  # type: ignore[no-any-return]
+                return number
         slot = _next_slot(tables, slot)
         number = load_i32(slot)
     return _add(tables, at, size, found, slot)
@@ -249,7 +249,7 @@ def _add(tables: int, at: int, size: int, found: int, slot: int) -> int:
         store_u8(load_i64(tables + _ARENA) + held + place, load_u8(at + place))
     store_i64(tables + _KEYS, number + 1)
     store_i64(tables + _ARENA_USED, held + size)
-    return number  # type: ignore[no-any-return]
+    return number
 
 
 @step
@@ -260,7 +260,7 @@ def topic_id_number(tables: int, key: int, at: int) -> int:
     latest = load_i64(tables + _ENTRIES) + key * _ENTRY + _LAST_TOPIC_ID
     number = load_i64(latest)
     if load_i64(ids + 16 * number) == high and load_i64(ids + 16 * number + 8) == low:
-        return number  # type: ignore[no-any-return]
+        return number
     number = 0
     while number < count and (load_i64(ids + 16 * number) != high or load_i64(ids + 16 * number + 8) != low):
         number += 1
@@ -278,10 +278,10 @@ def topic_id_number(tables: int, key: int, at: int) -> int:
 def key_at(tables: int, number: int) -> int:
     """The address of a key's bytes."""
     entry = load_i64(tables + _ENTRIES) + number * _ENTRY
-    return load_i64(tables + _ARENA) + load_i64(entry + _START)  # type: ignore[no-any-return]
+    return load_i64(tables + _ARENA) + load_i64(entry + _START)
 
 
 @step
 def key_size(tables: int, number: int) -> int:
     """How many bytes a key has."""
-    return load_i64(load_i64(tables + _ENTRIES) + number * _ENTRY + _SIZE)  # type: ignore[no-any-return]
+    return load_i64(load_i64(tables + _ENTRIES) + number * _ENTRY + _SIZE)

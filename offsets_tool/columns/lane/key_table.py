@@ -5,7 +5,7 @@ decoder's.
 """
 
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.columns.jit.machine import (
     big_i16,
@@ -68,7 +68,9 @@ _NONE: Final = -1
 
 
 @compiled
-def read_keys(keys: int, first: int, last: int, table: int, shapes: int, types: int, names: int) -> Any:
+def read_keys(
+    keys: int, first: int, last: int, table: int, shapes: int, types: int, names: int
+) -> tuple[int, int]:
     """Fills `table` for the interned `keys` from `first` to `last`; returns the one it stopped before, and why.
 
     That is FULL - field when a field's table of names has no more room, else a key that is not read here, which is left with no
@@ -105,7 +107,7 @@ def _read_key(at: int, size: int, entry: int, shapes: int, types: int, names: in
             text_size = big_i16(at)
             number = key_number(load_i64(names + 8 * field), at + 2, text_size)
             if number == FULL:
-                return FULL - field  # type: ignore[no-any-return]
+                return FULL - field
             store_i32(entry + 4 * field, number)
             at += 2 + text_size
     store_i32(entry, flags)
@@ -143,7 +145,7 @@ def _text_end(at: int, end: int) -> int:
     size = big_i16(at)
     if size < 0 or size > end - at - 2 or not is_utf8(at + 2, size) or looks_escaped(at + 2, size):
         return 0
-    return at + 2 + size  # type: ignore[no-any-return]
+    return at + 2 + size
 
 
 @compiled

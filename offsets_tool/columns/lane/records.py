@@ -4,7 +4,7 @@ A batch is read whole or declined: whatever the reference reader would not take 
 64 bits) makes it the reference's. A record's value is read completely as a commit or left to the reference decoder.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.columns.jit.machine import big_i16, compiled, load_u8, step
 from offsets_tool.columns.lane.commits import read_flexible, read_marker, read_plain
@@ -49,7 +49,9 @@ _CONTROL: Final = int(Bit.CONTROL)
 
 
 @compiled
-def read_records(data: int, batches: int, first: int, last: int, tables: int, records: int, row: int) -> Any:
+def read_records(
+    data: int, batches: int, first: int, last: int, tables: int, records: int, row: int
+) -> tuple[int, int, int]:
     """The records of batches first to last; returns the next batch and row, and why it stopped before `last`."""
     for number in range(first, last):
         at, end = get(batches, _BODY_START, number), get(batches, _BODY_END, number)
@@ -71,7 +73,7 @@ def read_records(data: int, batches: int, first: int, last: int, tables: int, re
 
 
 @step
-def _varint(data: int, at: int, end: int) -> Any:
+def _varint(data: int, at: int, end: int) -> tuple[int, int]:
     """A zig-zag integer of at most five bytes, and where it ends; DECLINED for anything else."""
     if at < 0 or at >= end:
         return 0, DECLINED
@@ -91,7 +93,7 @@ def _varint(data: int, at: int, end: int) -> Any:
 
 
 @step
-def _varlong(data: int, at: int, end: int) -> Any:
+def _varlong(data: int, at: int, end: int) -> tuple[int, int]:
     """A zig-zag integer of at most eight bytes, and where it ends; DECLINED for anything else."""
     value, shift = 0, 0
     while at < end and shift < 56:
@@ -145,7 +147,7 @@ def _read_record(
     elif value_size >= 2 and key_size >= 2 and load_u8(data + key) == 0 and load_u8(data + key + 1) <= 1:
         if not _read_commit(data, value, value_size, tables, records, row):
             return TABLES_FULL
-    return end  # type: ignore[no-any-return]
+    return end
 
 
 @step

@@ -4,7 +4,7 @@ A line is a batch's or a record's. Numbers come from columns, texts from where t
 """
 
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -112,7 +112,7 @@ _POWERS: Final = np.array([10**digits for digits in range(19)], np.uint64)
 
 
 @compiled
-def write_lines(told: int, line: int, last: int, out: int, limit: int) -> Any:
+def write_lines(told: int, line: int, last: int, out: int, limit: int) -> tuple[int, int]:
     """Writes lines from `line` to `last` at address `out`; returns the line it stopped before, and where the text ends.
 
     It stops before a line that has no program, and where a line might not end before `limit`.
@@ -133,7 +133,7 @@ def write_lines(told: int, line: int, last: int, out: int, limit: int) -> Any:
 
 @step
 def _at(told: int, place: int, number: int) -> int:
-    return load_i64(load_i64(told + place) + 8 * number)  # type: ignore[no-any-return]
+    return load_i64(load_i64(told + place) + 8 * number)
 
 
 @step

@@ -4,7 +4,7 @@ A plain key is a commit's: two names of letters, digits, dots and dashes, and a 
 """
 
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -74,7 +74,7 @@ _IS_PLAIN: Final = np.array([byte in PLAIN for byte in range(256)], np.uint8)
 
 
 @compiled
-def write_keys(told: int, number: int, last: int, used: int) -> Any:
+def write_keys(told: int, number: int, last: int, used: int) -> tuple[int, int]:
     """Texts of the keys from `number` to `last`; returns the key that room ran out before, and how much is used."""
     tables = load_i64(told + _INTERNED)
     while number < last:
@@ -110,7 +110,7 @@ def plain_group(key: int, size: int) -> int:
         return -1
     if not (_is_plain(key + 4, group) and _is_plain(key + 6 + group, topic)):
         return -1
-    return group  # type: ignore[no-any-return]
+    return group
 
 
 @step
