@@ -7,7 +7,7 @@ Kafka itself never parses most of these; the readers are those of the clients th
 import json
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.records import embedded
@@ -15,8 +15,8 @@ from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
 from offsets_tool.records.consumer import ConsumerGroupMemberMetadataValue
 from offsets_tool.wire import walk
 from offsets_tool.wire.cursor import Cursor
-from offsets_tool.wire.json import to_json
-from offsets_tool.wire.schema import schema_of
+from offsets_tool.wire.json import Json, JsonObject, to_json
+from offsets_tool.wire.schema import Message, schema_of
 
 M = TypeVar("M")
 
@@ -33,11 +33,11 @@ class Blob(NamedTuple):
     path: str
     format: str
     version: int | None
-    data: Any
+    data: Message | Json
     size: int
     problem: str | None = None
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> JsonObject:
         """The blob as JSON, its message in Kafka's JSON shape, texts as they were decoded."""
         data = self.data
         if data is not None and self.version is not None and hasattr(type(data), "__schema__"):
@@ -46,10 +46,10 @@ class Blob(NamedTuple):
         return row | {"problem": self.problem} if self.problem else row
 
 
-Reader = Callable[[bytes], tuple[int | None, Any]]
+Reader = Callable[[bytes], tuple[int | None, Message | Json]]
 
 
-def blobs_of(value: Any, member_id: str = "") -> Iterator[Blob]:
+def blobs_of(value: object, member_id: str = "") -> Iterator[Blob]:
     """All blobs in a record's value, each followed by those nested in it. Values without blobs give none."""
     if isinstance(value, GroupMetadataValue):
         for index, member in enumerate(value.members):
@@ -60,7 +60,7 @@ def blobs_of(value: Any, member_id: str = "") -> Iterator[Blob]:
             yield from _consumer(path, offered.name, offered.metadata, embedded.ConsumerProtocolSubscription)
 
 
-def blobs_json(value: Any) -> list[dict[str, Any]]:
+def blobs_json(value: object) -> list[JsonObject]:
     """All blobs in a record's value as JSON, as `blobs_of` has them. To be read, not to be changed: they are remembered."""
     if not isinstance(value, GroupMetadataValue):
         return [blob.json() for blob in blobs_of(value)]
@@ -73,7 +73,7 @@ def blobs_json(value: Any) -> list[dict[str, Any]]:
 
 
 @lru_cache(_KEPT)
-def _known_json(protocol_type: str, protocol: str, field: str, data: bytes) -> tuple[dict[str, Any], ...]:
+def _known_json(protocol_type: str, protocol: str, field: str, data: bytes) -> tuple[JsonObject, ...]:
     """A member's blob and those nested in it; paths begin after the field."""
     read = _PROTOCOL_TYPES.get(protocol_type, _opaque)
     return tuple(blob.json() for blob in read("", protocol, data, field))
@@ -112,7 +112,7 @@ def _read(path: str, format_: str, data: bytes, reader: Reader) -> Blob:
 
 
 class _Trailing(NamedTuple):
-    message: Any
+    message: Message
     left: int
 
 
@@ -120,7 +120,7 @@ def _message(cls: type, prefix: Callable[[Cursor], int], *, clamp: bool = False)
     """A reader for a message behind a version prefix. `clamp`: a newer version is read as the newest known one."""
     known = schema_of(cls).versions
 
-    def read(data: bytes) -> tuple[int, Any]:
+    def read(data: bytes) -> tuple[int, Message]:
         cursor = Cursor(data)
         version = prefix(cursor)
         effective = min(version, known.high) if clamp else version
@@ -131,13 +131,13 @@ def _message(cls: type, prefix: Callable[[Cursor], int], *, clamp: bool = False)
     return read
 
 
-def _whole(cls: type, version: int, data: bytes, position: int) -> Any:
+def _whole(cls: type, version: int, data: bytes, position: int) -> Message:
     decoded = walk.decode(cls, version, data, position)
     left = len(data) - decoded.end
     return _Trailing(decoded.message, left) if left else decoded.message
 
 
-def _sticky(data: bytes) -> tuple[int, Any]:
+def _sticky(data: bytes) -> tuple[int, Message]:
     """No version prefix: version 1 if it reads, else version 0 (StickyAssignor.memberData)."""
     try:
         return 1, _whole(embedded.StickyUserData, 1, data, 0)
@@ -145,11 +145,11 @@ def _sticky(data: bytes) -> tuple[int, Any]:
         return 0, _whole(embedded.StickyUserData, 0, data, 0)
 
 
-def _cooperative_sticky(data: bytes) -> tuple[int, Any]:
+def _cooperative_sticky(data: bytes) -> tuple[int, Message]:
     return 0, _whole(embedded.CooperativeStickyUserData, 0, data, 0)
 
 
-def _json_text(data: bytes) -> tuple[None, Any]:
+def _json_text(data: bytes) -> tuple[None, Json]:
     try:
         return None, json.loads(data)
     except ValueError as error:

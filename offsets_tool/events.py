@@ -7,7 +7,7 @@ what could be read and the untouched LogRecord. This is the one place where a De
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from offsets_tool.errors import DecodeError, UnknownFormat
 from offsets_tool.log.batches.control import ControlMarker, decode_control
@@ -15,14 +15,14 @@ from offsets_tool.log.ledger import Outcome
 from offsets_tool.records import RECORD_TYPES, Layout, RecordType
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire import walk
-from offsets_tool.wire.schema import schema_of
+from offsets_tool.wire.schema import Message, schema_of
 
 
 class Key(NamedTuple):
     """A decoded key. `trailing` are bytes after its last field (Kafka ignores them)."""
 
     type: RecordType
-    data: Any
+    data: Message
     notes: tuple[str, ...] = ()
     trailing: bytes = b""
 
@@ -35,7 +35,7 @@ class Value(NamedTuple):
 
     version: int
     layout: str
-    data: Any
+    data: Message
     notes: tuple[str, ...] = ()
     trailing: bytes = b""
 

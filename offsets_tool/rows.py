@@ -7,7 +7,10 @@ None means that the source cannot know (an archive without batch headers), never
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+Row: TypeAlias = dict[str, Any]
+"""A row of a table, by the names of its columns: of an archive, a table of a lake, or an answer that is printed."""
 
 NO_TIMESTAMP = -1
 NO_PRODUCER_ID = -1

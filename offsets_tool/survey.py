@@ -5,12 +5,13 @@ Counts what it is shown, batch by batch and event by event; reads nothing and ju
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.log.ledger import BatchRun
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import Batch, BatchRead
+from offsets_tool.wire.json import JsonObject
 
 PROBLEMS: Final = 1_000
 """How many different problems of a part are told apart; records with others are counted."""
@@ -94,7 +95,7 @@ class Survey:
         else:
             self.other_problems += 1
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> JsonObject:
         """The sums as JSON values."""
         return {
             "kinds": dict(sorted(self.kinds.items())),

@@ -7,7 +7,7 @@ each distinct key decoded once. Memory is bounded by the rows of one batch. Know
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,7 @@ from offsets_tool.rows import LogRecord
 from offsets_tool.table_rows import EventRow, LogRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.json import render, to_json, uuid_text
+from offsets_tool.wire.schema import FieldValue, Message
 from offsets_tool.wire.text import shown
 
 ROWS: Final = 16_384
@@ -55,7 +56,7 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
         yield pa.record_batch(_event_columns(batch, decoded, schema), schema=schema)
 
 
-def added_columns(raw: Iterable[Raw], key_reader: KeyReader = decode_key) -> dict[str, list[Any]]:
+def added_columns(raw: Iterable[Raw], key_reader: KeyReader = decode_key) -> dict[str, list[FieldValue]]:
     """What `events` has beyond `log` for these records, by column."""
     rows = [_decoded(decode(_record(*fields), key_reader)) for fields in raw]
     return dict(zip(_ADDED, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
@@ -117,7 +118,9 @@ def _record(
     )
 
 
-def _event_columns(log: pa.RecordBatch, decoded: list[tuple[Any, ...]], schema: pa.Schema) -> list[pa.Array]:
+def _event_columns(
+    log: pa.RecordBatch, decoded: list[tuple[object, ...]], schema: pa.Schema
+) -> list[pa.Array]:
     added = iter(zip(*decoded, strict=True) if decoded else ())
     return [
         log.column(field.name) if field.name in LogRow._fields else pa.array(next(added, ()), field.type)
@@ -125,18 +128,18 @@ def _event_columns(log: pa.RecordBatch, decoded: list[tuple[Any, ...]], schema: 
     ]
 
 
-def _decoded(event: Event) -> tuple[Any, ...]:
+def _decoded(event: Event) -> tuple[object, ...]:
     """What EventRow has beyond LogRow, in its order."""
     problem = None if event.problem is None else shown(event.problem)
     return (*_control(event), *_key(event), *_value(event), problem, event.kept_raw)
 
 
-def _control(event: Event) -> tuple[Any, ...]:
+def _control(event: Event) -> tuple[object, ...]:
     marker = event.control
     return (marker.type, marker.coordinator_epoch) if marker else (None, None)
 
 
-def _key(event: Event) -> tuple[Any, ...]:
+def _key(event: Event) -> tuple[object, ...]:
     """Type, name, tombstone, group, topic, partition, member, pattern."""
     if event.key is None or event.group is None:
         return event.type_id, None, event.tombstone, None, None, None, None, None
@@ -153,12 +156,12 @@ def _key(event: Event) -> tuple[Any, ...]:
     )
 
 
-def _text(data: Any, field: str) -> str | None:
+def _text(data: Message, field: str) -> str | None:
     text = getattr(data, field, None)
     return None if text is None else shown(text)
 
 
-def _value(event: Event) -> tuple[Any, ...]:
+def _value(event: Event) -> tuple[object, ...]:
     """Version, layout, the six columns of a commit, JSON."""
     value = event.value
     if value is None:
@@ -169,7 +172,7 @@ def _value(event: Event) -> tuple[Any, ...]:
     return value.version, value.layout, *(_commit(data) if is_commit else _NO_COMMIT), json
 
 
-def _commit(data: OffsetCommitValue) -> tuple[Any, ...]:
+def _commit(data: OffsetCommitValue) -> tuple[object, ...]:
     return (
         data.offset,
         data.leader_epoch,
@@ -180,5 +183,5 @@ def _commit(data: OffsetCommitValue) -> tuple[Any, ...]:
     )
 
 
-def _json(data: Any, version: int) -> str:
+def _json(data: Message, version: int) -> str:
     return render(to_json(data, version, unknown_tags=True, texts=shown))

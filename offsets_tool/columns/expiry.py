@@ -7,7 +7,7 @@ took is explained topic by topic. Decides nothing that expiry.forecast does not.
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -102,7 +102,7 @@ def weigh_losses(facts: Iterable[str], ending: Ending, asked: ExpiryAsked) -> It
 
 def living(alive: Iterable[Alive]) -> Iterator[OfTopic]:
     """What was told of all partitions of a cluster, the longest life of each topic."""
-    first: dict[Any, Alive] = {}
+    first: dict[tuple[object, ...], Alive] = {}
     for each in alive:
         first[each[:2]] = min(each, first.get(each[:2], each), key=lambda one: one.began_at)
     return (_of_topic(each.topic, each) for each in first.values())

@@ -7,7 +7,7 @@ Decides nothing that lag.ends and lag.rows do not.
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, islice, pairwise, starmap
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,9 +27,10 @@ from offsets_tool.lag.rows import (
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.wire.arrow import record_batch
+from offsets_tool.wire.schema import FieldValue
 from offsets_tool.wire.times import LAST_MILLISECOND
 
-_PLACE: Final = ("cluster", "topic", "partition")
+_PLACE_COLUMNS: Final = ("cluster", "topic", "partition")
 _COMMIT: Final = (
     "group",
     "log_partition",
@@ -42,13 +43,17 @@ _COMMIT: Final = (
     "commit_timestamp",
 )
 _SAMPLE: Final = ("at", "log_start", "last_stable", "end", "method", "source")
-COLUMNS: Final = (*_PLACE, "topic_id", *_COMMIT, *_SAMPLE)
+COLUMNS: Final = (*_PLACE_COLUMNS, "topic_id", *_COMMIT, *_SAMPLE)
 """What a row must have, of `offset_history` or of `ends`: null is what the other has. Only a sample has a `method`."""
-ORDER: Final = (*_PLACE, "log_partition", "from_offset")
+ORDER: Final = (*_PLACE_COLUMNS, "log_partition", "from_offset")
 """How rows must come."""
 _SEEN_BEFORE: Final = (OffsetBegan.HIDDEN, OffsetBegan.REVEALED)
 """Rows of a commit that an earlier row has: they say nothing new of the partition's end."""
 _ROWS_AT_ONCE: Final = 4_096
+
+
+_Place: TypeAlias = tuple[str, str, int]
+"""Cluster, topic and partition."""
 
 
 class LagAsked(NamedTuple):
@@ -98,31 +103,33 @@ def lag_batches(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> Iterator[
             yield cluster, record_batch(LagRow, some)
 
 
-def _partitions(places: Iterable[tuple[tuple[Any, ...], Iterable[Any]]]) -> Iterator["_Partition"]:
-    for (cluster, *place), runs in places:
-        partition = _Partition(cluster, TopicPartition(*place))
+def _partitions(
+    places: Iterable[tuple[_Place, Iterable[tuple[_Place, list[_Row]]]]],
+) -> Iterator["_Partition"]:
+    for (cluster, topic, partition), runs in places:
+        partition = _Partition(cluster, TopicPartition(topic, partition))
         for _, rows in runs:
             partition.see(rows)
         yield partition
 
 
-def _runs(batch: pa.RecordBatch) -> Iterator[tuple[tuple[Any, ...], list[_Row]]]:
+def _runs(batch: pa.RecordBatch) -> Iterator[tuple[_Place, list[_Row]]]:
     """Parts of a batch whose rows are of one place, with it."""
     if not batch.num_rows:
         return
     changes = pa.array([False] * (batch.num_rows - 1), pa.bool_())
-    for name in _PLACE:
+    for name in _PLACE_COLUMNS:
         column = batch.column(name)
         changes = pc.or_(changes, pc.not_equal(column.slice(1), column.slice(0, batch.num_rows - 1)))
     starts = [0, *(at + 1 for at in pc.indices_nonzero(changes).to_pylist())]
     first = pa.array(starts)
-    places = zip(*(_values(batch.column(name).take(first)) for name in _PLACE), strict=True)
+    places = zip(*(_values(batch.column(name).take(first)) for name in _PLACE_COLUMNS), strict=True)
     rows = list(starmap(_Row, zip(*(_values(batch.column(name)) for name in _Row._fields), strict=True)))
     for place, (start, end) in zip(places, pairwise([*starts, batch.num_rows]), strict=True):
         yield place, rows[start:end]
 
 
-def _values(column: pa.Array) -> list[Any]:
+def _values(column: pa.Array) -> list[FieldValue]:
     """Each distinct text once."""
     if not pa.types.is_string(column.type):
         return list(column.to_pylist())

@@ -5,7 +5,7 @@ A version from the future is read as the newest one the release knows. Knows not
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.refusals import UNDERFLOW, generated_words, schema_words
@@ -13,6 +13,7 @@ from offsets_tool.dialects.versions import Release, Table, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.records.embedded import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from offsets_tool.wire import walk
+from offsets_tool.wire.schema import Message
 
 _GENERATED_CLASSES: Final = (2, 7)
 _NAMES_ASSIGNMENTS: Final = (2, 4)
@@ -48,7 +49,7 @@ def _version(data: bytes, release: Release) -> int:
         raise Unparsable(error.reason, kafka=text) from None
 
 
-def _decode(cls: type, what: str, version: int, data: bytes, release: Release) -> Any:
+def _decode(cls: type, what: str, version: int, data: bytes, release: Release) -> Message:
     try:
         return walk.decode(cls, version, data, 2).message
     except DecodeError as error:

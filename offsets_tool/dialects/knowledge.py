@@ -6,14 +6,14 @@ bytes after the last field are ignored. Knows nothing about what is printed.
 
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.dialects.versions import Release, Table, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire import walk
 from offsets_tool.wire.json import release_of
-from offsets_tool.wire.schema import FieldSpec, Schema, Shape, schema_of
+from offsets_tool.wire.schema import FieldSpec, Message, Schema, Shape, schema_of
 
 _OFFSET_COMMIT_VERSIONS: Final[Table[int]] = (
     ((0, 8, 2), 0),
@@ -64,12 +64,12 @@ def _highest_version(type_id: int, release: Release) -> int:
 
 
 @lru_cache(maxsize=4096)
-def read_key(type_id: int, release: Release, data: bytes) -> Any:
+def read_key(type_id: int, release: Release, data: bytes) -> Message:
     """The key after its two bytes of record type; DecodeError with Kafka's words. Keys repeat heavily, hence the cache."""
     return walk.decode(as_of(RECORD_TYPES[type_id].key, release), 0, data, 2).message
 
 
-def read_value(type_id: int, release: Release, version: int, data: bytes) -> Any:
+def read_value(type_id: int, release: Release, version: int, data: bytes) -> Message:
     """The value after its two bytes of version, in the release's layout; DecodeError with Kafka's words."""
     return walk.decode(value_class(type_id, release), version, data, 2).message
 

@@ -4,12 +4,13 @@ Every refusal is a DecodeError whose `kafka` is that class's sentence. Knows not
 """
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.unknown_versions import read_any_version
 from offsets_tool.dialects.versions import Release
 from offsets_tool.errors import DecodeError
+from offsets_tool.wire.schema import Message
 
 _CHECKS_VALUE_VERSIONS: Final = (4, 0)
 """KAFKA-18672; before, an unknown version was read as far as its bytes allowed."""
@@ -27,9 +28,9 @@ class CoordinatorRecord(NamedTuple):
     """A decoded record; `value` and `version` are None for a tombstone."""
 
     type_id: int
-    key: Any
+    key: Message
     version: int | None
-    value: Any
+    value: Message
 
 
 def deserialize(key: bytes, value: bytes | None, release: Release) -> CoordinatorRecord:
@@ -57,7 +58,7 @@ def _prefix(data: bytes, name: str) -> int:
         raise DecodeError(error.reason, kafka=f"Could not read version from {name}'s buffer.") from None
 
 
-def _read(name: str, version: int, read: Callable[[], Any]) -> Any:
+def _read(name: str, version: int, read: Callable[[], Message]) -> Message:
     try:
         return read()
     except DecodeError as error:

@@ -4,7 +4,7 @@ Up to 2.7 by hand-written schemas, from 2.8 on by generated classes: they accept
 Source: Kafka's OffsetManager (0.8.2) and GroupMetadataManager (readMessageKey, readOffsetMessageValue, readGroupMessageValue).
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.output import Output
@@ -12,6 +12,7 @@ from offsets_tool.dialects.refusals import generated_words, named, schema_words
 from offsets_tool.dialects.versions import Release, Table, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.records import RECORD_TYPES
+from offsets_tool.wire.schema import Message
 
 _OFFSET_COMMIT: Final = 1
 _GROUP_METADATA: Final = 2
@@ -23,7 +24,7 @@ class TextKey(NamedTuple):
     """A key: type 0 or 1 (offset commit) or 2 (group metadata)."""
 
     type_id: int
-    data: Any
+    data: Message
 
 
 class _Words(NamedTuple):
@@ -66,15 +67,15 @@ class TextReader:
         except DecodeError as error:
             raise self._refusal(error, RECORD_TYPES[type_id].key, data) from error
 
-    def offset_commit(self, data: bytes) -> tuple[int, Any]:
+    def offset_commit(self, data: bytes) -> tuple[int, Message]:
         """The value of an offset commit, whatever the key's type, and its version."""
         return self._value(_OFFSET_COMMIT, data, self._words.offset_commit)
 
-    def group_metadata(self, data: bytes) -> tuple[int, Any]:
+    def group_metadata(self, data: bytes) -> tuple[int, Message]:
         """The value of a group metadata record, and its version."""
         return self._value(_GROUP_METADATA, data, self._words.group_metadata)
 
-    def _value(self, type_id: int, data: bytes, unknown: str) -> tuple[int, Any]:
+    def _value(self, type_id: int, data: bytes, unknown: str) -> tuple[int, Message]:
         version = self._prefix(data)
         if not knowledge.reads_version(type_id, self._release, version):
             raise _unknown(unknown, version)

@@ -4,17 +4,17 @@ They compare versions field by field: beyond the newest reads as the newest, bel
 inside a message check for themselves, and not those that a declaration shares between fields (`commonStructs`).
 """
 
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.wire import walk
 from offsets_tool.wire.cursor import Cursor
-from offsets_tool.wire.schema import FieldSpec, schema_of
+from offsets_tool.wire.schema import FieldSpec, Message, schema_of
 
 _UNCHECKED: Final = frozenset({"MemberMetadata", "TopicPartitions"})
 
 
-def read_any_version(cls: type, version: int, data: bytes) -> Any:
+def read_any_version(cls: type, version: int, data: bytes) -> Message:
     """A message after its two bytes of version, whatever that is; DecodeError with Kafka's words."""
     if version <= schema_of(cls).versions.high:
         return walk.decode(cls, max(0, version), data, 2).message

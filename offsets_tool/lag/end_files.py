@@ -9,12 +9,13 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.errors import SourceError
 from offsets_tool.lag.prometheus import samples_of_answer, samples_of_text
 from offsets_tool.lag.samples import EndSample, sample_of
 from offsets_tool.log.files.open_file import read_given_text, why
+from offsets_tool.wire.json import Json, JsonObject
 
 _GET_OFFSETS: Final = re.compile(r"(?P<topic>[^:,\s]+):(?P<partition>\d+):(?P<offset>-?\d*)")
 _EXPOSITION: Final = re.compile(r"#|[A-Za-z_:][A-Za-z0-9_:]*(\{.*\})?\s+\S")
@@ -86,7 +87,7 @@ def _json(text: str, source: str, at: int) -> Iterator[EndSample]:
         yield _row(row, source, number, at)
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> Json:
     """What JSON says. Raises ValueError, with a sentence, for what is none, or none that anybody writes."""
     try:
         return json.loads(text)
@@ -99,7 +100,7 @@ def _parsed(text: str) -> Any:
         raise ValueError("a number in it is thousands of digits long") from error
 
 
-def _json_lines(text: str, source: str) -> list[Any]:
+def _json_lines(text: str, source: str) -> list[Json]:
     rows = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
@@ -131,7 +132,7 @@ def _each(rows: Iterator[list[str]], source: str) -> Iterator[list[str]]:
         raise SourceError(source, f"is not CSV that can be read ({error}); correct it") from error
 
 
-def _row(fields: dict[str, Any], source: str, number: int, at: int) -> EndSample:
+def _row(fields: JsonObject, source: str, number: int, at: int) -> EndSample:
     try:
         return sample_of(fields, source, at)
     except (ValueError, TypeError, OverflowError) as error:

@@ -6,7 +6,7 @@ begins a new life: its id differs, or the end of one source goes back. Where clo
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.lag.samples import EndMethod, EndSample
 
@@ -154,7 +154,7 @@ class Ends:
         return self.lives[self.number_at(at)] if self.lives else Life()
 
 
-def _order(sample: EndSample) -> tuple[Any, ...]:
+def _order(sample: EndSample) -> tuple[object, ...]:
     """Of all that is seen at one time the highest end has the last word, and a broker: in whatever order they come."""
     place = sample.at, _or_none(sample.end)
     if sample.method is EndMethod.COMMITTED:

@@ -5,10 +5,11 @@ By the metrics of kafka_exporter, kminion (and kafka-minion before it) and kafka
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.lag.samples import HIGHEST_PARTITION, EndSample, number
+from offsets_tool.wire.json import JsonObject
 from offsets_tool.wire.longs import MAX_LONG
 
 _ENDS: Final = frozenset(
@@ -52,7 +53,7 @@ def samples_of_text(text: str, source: str, at: int) -> Iterator[EndSample]:
         raise SourceError(source, f"a metric has no number ({error}); fetch it again") from error
 
 
-def samples_of_answer(answer: Mapping[str, Any], source: str) -> Iterator[EndSample]:
+def samples_of_answer(answer: JsonObject, source: str) -> Iterator[EndSample]:
     """`/api/v1/query` or `query_range`: a vector or a matrix."""
     try:
         yield from _samples(_series(answer), source)
@@ -75,7 +76,7 @@ def _unescaped(value: str) -> str:
     return re.sub(r"\\[n\"\\]", lambda found: _ESCAPED[found[0]], value)
 
 
-def _series(answer: Mapping[str, Any]) -> Iterator[_Seen]:
+def _series(answer: JsonObject) -> Iterator[_Seen]:
     if answer.get("status", "success") != "success":
         raise ValueError(answer.get("error", "status is not success"))
     for series in answer["data"]["result"]:

@@ -6,9 +6,10 @@ An end that was not seen is None, never a guess. Times are epoch milliseconds. K
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.wire.json import Json, JsonObject
 from offsets_tool.wire.longs import MAX_LONG
 
 
@@ -72,7 +73,7 @@ _LONGEST_NUMBER: Final = 40
 HIGHEST_PARTITION: Final = (1 << 31) - 1
 
 
-def sample_of(fields: Mapping[str, Any], source: str = "", at: int | None = None) -> EndSample:
+def sample_of(fields: JsonObject, source: str = "", at: int | None = None) -> EndSample:
     """A row of a table: topic, partition, at (epoch ms or ISO 8601), and any of OFFSETS; empty and negative mean not known.
 
     `at` is for a row that has none. Raises ValueError, with a sentence, for a row that lacks something.
@@ -98,14 +99,14 @@ def sample_of(fields: Mapping[str, Any], source: str = "", at: int | None = None
     )
 
 
-def _offset(value: Any) -> int | None:
+def _offset(value: Json) -> int | None:
     if value is None or value == "":
         return None
     offset = number(value, MAX_LONG)
     return offset if offset >= 0 else None
 
 
-def number(value: Any, highest: int) -> int:
+def number(value: Json, highest: int) -> int:
     """What a table or metric has for a number, from minus `highest` to it. Raises ValueError, with a sentence."""
     if isinstance(value, str) and len(value) > _LONGEST_NUMBER:
         raise ValueError(f"{value[:_LONGEST_NUMBER]}... is too long for a number")
@@ -115,7 +116,7 @@ def number(value: Any, highest: int) -> int:
     return found
 
 
-def _time(value: Any) -> int:
+def _time(value: Json) -> int:
     if isinstance(value, int) or str(value).lstrip("-").isdecimal():
         return number(value, MAX_LONG)
     at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))

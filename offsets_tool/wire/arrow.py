@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
@@ -34,7 +34,7 @@ def arrow_schema(row: type) -> pa.Schema:
     return pa.schema([_field(name, hint) for name, hint in _hints(row)])
 
 
-def record_batch(row: type, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+def record_batch(row: type, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
     """Rows, each a tuple in the declared order, as columns. ArrowInvalid for a value that its column cannot hold."""
     schema = arrow_schema(row)
     columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
@@ -64,18 +64,18 @@ def _shaped(shapes: Sequence[Shape], named: Callable[[str], str]) -> pa.DataType
     return _OF_MESSAGES[shapes[0].primitive]
 
 
-def _hints(row: type) -> list[tuple[str, Any]]:
+def _hints(row: type) -> list[tuple[str, object]]:
     hints = get_type_hints(row, include_extras=True)
     return [(name, hints[name]) for name in row._fields]  # type: ignore[attr-defined]
 
 
-def _field(name: str, hint: Any) -> pa.Field:
+def _field(name: str, hint: object) -> pa.Field:
     type_, nullable = _type(hint)
     comments = [extra for extra in get_args(hint)[1:] if type(extra) is str]
     return pa.field(name, type_, nullable, {"comment": comments[-1]} if comments else None)
 
 
-def _type(hint: Any) -> tuple[pa.DataType, bool]:
+def _type(hint: object) -> tuple[pa.DataType, bool]:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         marked = next((extra for extra in arguments[1:] if isinstance(extra, Primitive)), None)
@@ -87,4 +87,5 @@ def _type(hint: Any) -> tuple[pa.DataType, bool]:
         return pa.list_(pa.field("element", _type(arguments[0])[0])), False
     if hint in _CLASSES:
         return _CLASSES[hint], False
+    assert isinstance(hint, type)
     return pa.struct([_field(name, inner).with_nullable(True) for name, inner in _hints(hint)]), False

@@ -9,13 +9,21 @@ import json
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
-from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of
+from offsets_tool.wire.schema import FieldSpec, FieldValue, Message, Primitive, Shape, schema_of
 from offsets_tool.wire.text import java_text
 
-Release = tuple[int, ...]
+Release: TypeAlias = tuple[int, ...]
+"""A release of Kafka as numbers that compare: (3, 9, 2)."""
+Json: TypeAlias = Any
+"""A value as `json` reads and writes it: None, a truth value, a number, a text, a list or an object of these."""
+JsonObject: TypeAlias = dict[str, Any]
+"""An object of JSON, its fields in the order in which they are written."""
+Convert: TypeAlias = Callable[[FieldValue], Json]
+"""Makes the JSON of one field's value."""
+
 NEWEST: Release = (99,)
 
 
@@ -31,13 +39,13 @@ def release_of(text: str) -> Release:
 
 
 def to_json(
-    message: Any,
+    message: Message,
     version: int,
     release: Release = NEWEST,
     *,
     unknown_tags: bool = False,
     texts: Callable[[str], str] = java_text,
-) -> dict[str, Any]:
+) -> JsonObject:
     """A message as its JsonConverter writes it: no absent fields, no tags equal to their default.
 
     With `unknown_tags`, the tags that no release we know declares are added to the structure that holds them, as
@@ -65,7 +73,7 @@ class _Form(NamedTuple):
 
 
 @cache
-def _converters(cls: type, form: _Form) -> list[tuple[FieldSpec, str, Callable[[Any], Any]]]:
+def _converters(cls: type, form: _Form) -> list[tuple[FieldSpec, str, Convert]]:
     return [
         (spec, camel(spec.name), _converter(spec.shape, form))
         for spec in schema_of(cls).fields
@@ -73,7 +81,7 @@ def _converters(cls: type, form: _Form) -> list[tuple[FieldSpec, str, Callable[[
     ]
 
 
-def _converter(shape: Shape, form: _Form) -> Callable[[Any], Any]:
+def _converter(shape: Shape, form: _Form) -> Convert:
     if shape.nullable:
         convert = _converter(shape._replace(nullable=False), form)
         return lambda value: None if value is None else convert(value)
@@ -108,7 +116,7 @@ def bytes_text(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-_PRIMITIVES: dict[Primitive, Callable[[Any], Any]] = {
+_PRIMITIVES: dict[Primitive, Convert] = {
     Primitive.BYTES: bytes_text,
     Primitive.UUID: uuid_text,
 }
@@ -117,7 +125,7 @@ _PRIMITIVES: dict[Primitive, Callable[[Any], Any]] = {
 _ESCAPES = re.compile(r"\\(u00[01][0-9a-f]|.)")
 
 
-def render(value: Any) -> str:
+def render(value: Json) -> str:
     """Jackson's compact text: no spaces, non-ASCII raw, control characters as \\u00XX in upper case."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if "\\u00" not in text:

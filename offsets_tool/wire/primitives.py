@@ -5,14 +5,16 @@ Beside Kafka's integers and uuid there are two that only Streams' AssignmentInfo
 
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.wire.cursor import Cursor
-from offsets_tool.wire.schema import Primitive
+from offsets_tool.wire.schema import FieldValue, Primitive
 
-Read = Callable[[Cursor], Any]
-Write = Callable[[bytearray, Any], None]
+Read: TypeAlias = Callable[[Cursor], FieldValue]
+"""Reads one value where a cursor stands, and moves the cursor behind it."""
+Write: TypeAlias = Callable[[bytearray, FieldValue], None]
+"""Appends the bytes of one value."""
 
 
 def _read_java_utf(cursor: Cursor) -> str:
@@ -56,7 +58,7 @@ def write_unsigned_varint(out: bytearray, value: int) -> None:
 def _fixed_writer(layout: str) -> Write:
     packer = struct.Struct(layout)
 
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: bytearray, value: FieldValue) -> None:
         out += packer.pack(value)
 
     return write

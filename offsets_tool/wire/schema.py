@@ -14,6 +14,7 @@ from typing import (
     Annotated,
     Any,
     NamedTuple,
+    TypeAlias,
     TypeVar,
     Union,
     dataclass_transform,
@@ -23,6 +24,11 @@ from typing import (
 from uuid import UUID
 
 T = TypeVar("T")
+FieldValue: TypeAlias = Any
+"""What a field holds: its type is known only from its declaration (Shape)."""
+Message: TypeAlias = Any
+"""An instance of a declared class, of which the caller knows or asks (`schema_of`) the declaration."""
+
 ZERO_UUID = UUID(int=0)
 
 
@@ -94,7 +100,7 @@ class FieldSpec(NamedTuple):
     shape: Shape
     versions: Versions
     tag: int | None
-    default: Any
+    default: FieldValue
     release: str
 
 
@@ -123,7 +129,9 @@ UnknownTags = tuple[tuple[int, bytes], ...]
 _SPEC = "kafka"
 
 
-def since(version: str = "0+", *, default: Any = MISSING, tag: int | None = None, release: str = "") -> Any:
+def since(
+    version: str = "0+", *, default: FieldValue = MISSING, tag: int | None = None, release: str = ""
+) -> FieldValue:
     """Declares a field that is not simply "in every version, untagged, without default".
 
     `default` is what a version without the field, or an absent tag, means.
@@ -165,13 +173,13 @@ def _declare(cls: type[T], known: str, flexible: str, lenient_end: bool) -> type
     return made
 
 
-def _field_spec(declared: "Field[Any]") -> FieldSpec:
+def _field_spec(declared: "Field[FieldValue]") -> FieldSpec:
     shape = _shape(declared.type)
     known, tag, default, release = declared.metadata.get(_SPEC, (versions("0+"), None, None, ""))
     return FieldSpec(declared.name, shape, known, tag, _zero(shape) if default is None else default, release)
 
 
-def _shape(annotation: Any) -> Shape:
+def _shape(annotation: object) -> Shape:
     origin = get_origin(annotation)
     if origin is Annotated:
         return Shape(primitive=get_args(annotation)[1])
@@ -180,10 +188,11 @@ def _shape(annotation: Any) -> Shape:
     if origin in (Union, types.UnionType):
         inner = next(a for a in get_args(annotation) if a is not type(None))
         return _shape(inner)._replace(nullable=True)
+    assert isinstance(annotation, type)
     return Shape(part=annotation)
 
 
-_ZEROS: dict[Primitive, Any] = {
+_ZEROS: dict[Primitive, FieldValue] = {
     Primitive.STRING: "",
     Primitive.BYTES: b"",
     Primitive.UUID: ZERO_UUID,
@@ -192,7 +201,7 @@ _ZEROS: dict[Primitive, Any] = {
 }
 
 
-def _zero(shape: Shape) -> Any:
+def _zero(shape: Shape) -> FieldValue:
     """The value Kafka's generator gives a field without a declared default."""
     if shape.nullable:
         return None

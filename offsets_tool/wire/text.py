@@ -7,8 +7,10 @@ sequence. `visible` is for screens: nothing in it moves a cursor, sets a colour,
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 from unicodedata import category
+
+from offsets_tool.wire.schema import FieldValue
 
 
 def decode_text(data: bytes) -> str:
@@ -54,12 +56,12 @@ def from_shown(text: str) -> str:
     return decode_text(_ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), encode_text(text)))
 
 
-def shown_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def shown_row(row: tuple[FieldValue, ...]) -> tuple[FieldValue, ...]:
     """The values of a row, its texts and those in its tuples as `shown` has them."""
     return tuple(map(_shown_value, row))
 
 
-def _shown_value(value: Any) -> Any:
+def _shown_value(value: FieldValue) -> FieldValue:
     if isinstance(value, tuple):
         return shown_row(value)
     return shown(value) if isinstance(value, str) else value

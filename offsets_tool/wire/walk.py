@@ -7,12 +7,21 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.wire.cursor import Cursor
 from offsets_tool.wire.primitives import FIXED_READERS, Read
-from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of, tagged, untagged
+from offsets_tool.wire.schema import (
+    FieldSpec,
+    FieldValue,
+    Message,
+    Primitive,
+    Shape,
+    schema_of,
+    tagged,
+    untagged,
+)
 from offsets_tool.wire.text import decode_text, is_clean
 from offsets_tool.wire.writing import struct_writer
 
@@ -20,7 +29,7 @@ from offsets_tool.wire.writing import struct_writer
 class Decoded(NamedTuple):
     """A message, the position after its last byte, and what was odd about it though Kafka reads it."""
 
-    message: Any
+    message: Message
     end: int
     notes: tuple[str, ...]
 
@@ -32,7 +41,7 @@ def decode(cls: type, version: int, data: bytes, position: int = 0) -> Decoded:
     return Decoded(value, cursor.position, tuple(cursor.notes))
 
 
-def encode(message: Any, version: int) -> bytes:
+def encode(message: Message, version: int) -> bytes:
     """Writes a message as Kafka's generated class does: fields of that version, tags that differ from their default."""
     out = bytearray()
     cls: type = type(message)
@@ -47,8 +56,8 @@ def struct_reader(cls: type, version: int, flexible: bool) -> Read:
     known = {f.tag: (f, _tag_reader(f, version)) for f in tagged(schema, version)} if flexible else {}
     lenient = schema.lenient_end
 
-    def read(cursor: Cursor) -> Any:
-        values: dict[str, Any] = {}
+    def read(cursor: Cursor) -> Message:
+        values: dict[str, FieldValue] = {}
         for spec, read_field in plain:
             if lenient and not cursor.remaining():
                 values[spec.name] = spec.default
@@ -65,13 +74,13 @@ def struct_reader(cls: type, version: int, flexible: bool) -> Read:
 
 
 @cache
-def _absent(cls: type, version: int) -> dict[str, Any]:
+def _absent(cls: type, version: int) -> dict[str, FieldValue]:
     """The fields that this version lacks, with what Kafka gives for them."""
     return {f.name: f.default for f in schema_of(cls).fields if version not in f.versions}
 
 
 def _read_tags(
-    cursor: Cursor, known: dict[int | None, tuple[FieldSpec, Read]], values: dict[str, Any]
+    cursor: Cursor, known: dict[int | None, tuple[FieldSpec, Read]], values: dict[str, FieldValue]
 ) -> None:
     unknown: list[tuple[int, bytes]] = []
     for _ in range(cursor.unsigned_varint()):
@@ -141,7 +150,7 @@ def _array_reader(shape: Shape, name: str, version: int, flexible: bool) -> Read
     read_length = _length_reader(flexible, Cursor.int32)
     read_element = _shape_reader(shape.element, f"{name} element", version, flexible)
 
-    def read(cursor: Cursor) -> Any:
+    def read(cursor: Cursor) -> FieldValue:
         length = read_length(cursor)
         if length < 0:
             return _null(cursor, name, shape.nullable)
@@ -165,7 +174,7 @@ def _array_reader(shape: Shape, name: str, version: int, flexible: bool) -> Read
 def _string_reader(name: str, nullable: bool, flexible: bool) -> Read:
     read_length = _length_reader(flexible, Cursor.int16)
 
-    def read(cursor: Cursor) -> Any:
+    def read(cursor: Cursor) -> FieldValue:
         length = read_length(cursor)
         if length < 0:
             return _null(cursor, name, nullable)
@@ -187,7 +196,7 @@ def _text(cursor: Cursor, length: int, name: str) -> str:
 def _bytes_reader(name: str, nullable: bool, flexible: bool) -> Read:
     read_length = _length_reader(flexible, Cursor.int32)
 
-    def read(cursor: Cursor) -> Any:
+    def read(cursor: Cursor) -> FieldValue:
         length = read_length(cursor)
         return cursor.raw(length) if length >= 0 else _null(cursor, name, nullable)
 

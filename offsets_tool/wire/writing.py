@@ -7,10 +7,18 @@ tags that differ from their default, in ascending order.
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from offsets_tool.wire.primitives import FIXED_WRITERS, Write, write_unsigned_varint
-from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of, tagged, untagged
+from offsets_tool.wire.schema import (
+    FieldSpec,
+    FieldValue,
+    Message,
+    Primitive,
+    Shape,
+    schema_of,
+    tagged,
+    untagged,
+)
 from offsets_tool.wire.text import encode_text
 
 
@@ -20,7 +28,7 @@ def struct_writer(cls: type, version: int, flexible: bool) -> Write:
     plain = [(f.name, _shape_writer(f.shape, version, flexible)) for f in untagged(schema, version)]
     tags = [(f, _tag_writer(f, version)) for f in tagged(schema, version)]
 
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: bytearray, value: FieldValue) -> None:
         for name, write_field in plain:
             write_field(out, getattr(value, name))
         if flexible:
@@ -29,7 +37,7 @@ def struct_writer(cls: type, version: int, flexible: bool) -> Write:
     return write
 
 
-def _write_tags(out: bytearray, value: Any, tags: list[tuple[FieldSpec, Write]]) -> None:
+def _write_tags(out: bytearray, value: Message, tags: list[tuple[FieldSpec, Write]]) -> None:
     payloads = list(value.unknown_tags)
     for spec, write_field in tags:
         held = getattr(value, spec.name)
@@ -49,7 +57,7 @@ def _tag_writer(spec: FieldSpec, version: int) -> Write:
         return _shape_writer(spec.shape, version, True)
     write_part = struct_writer(spec.shape.part, version, True)
 
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: bytearray, value: FieldValue) -> None:
         write_unsigned_varint(out, 0 if value is None else 1)
         if value is not None:
             write_part(out, value)
@@ -70,7 +78,7 @@ def _shape_writer(shape: Shape, version: int, flexible: bool) -> Write:
 
 
 def _blob_writer(write_length: Callable[[bytearray, int], None], primitive: Primitive) -> Write:
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: bytearray, value: FieldValue) -> None:
         if value is None:
             write_length(out, -1)
             return
@@ -87,7 +95,7 @@ def _part_writer(shape: Shape, version: int, flexible: bool) -> Write:
     if not shape.nullable:
         return write_part
 
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: bytearray, value: FieldValue) -> None:
         out += b"\xff" if value is None else b"\x01"
         if value is not None:
             write_part(out, value)
@@ -99,7 +107,7 @@ def _array_writer(element: Shape, version: int, flexible: bool) -> Write:
     write_length = _length_writer(flexible, ">i")
     write_element = _shape_writer(element, version, flexible)
 
-    def write(out: bytearray, values: Any) -> None:
+    def write(out: bytearray, values: FieldValue) -> None:
         write_length(out, -1 if values is None else len(values))
         for value in values or ():
             write_element(out, value)

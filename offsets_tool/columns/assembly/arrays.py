@@ -1,7 +1,7 @@
 """Arrow columns of numpy arrays without a copy, and those that are the same in chunk after chunk, made once."""
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -41,13 +41,13 @@ def _packed(values: Array) -> pa.Buffer:
     return pa.py_buffer(np.packbits(values, bitorder="little"))
 
 
-def repeated(value: Any, type_: pa.DataType, rows: int) -> pa.Array:
+def repeated(value: object, type_: pa.DataType, rows: int) -> pa.Array:
     """One value, or null, for all rows of a chunk."""
     return _filled(value, type_).slice(0, rows)
 
 
 @lru_cache(_KEPT)
-def _filled(value: Any, type_: pa.DataType) -> pa.Array:
+def _filled(value: object, type_: pa.DataType) -> pa.Array:
     return pa.nulls(CAPACITY, type_) if value is None else pa.repeat(pa.scalar(value, type_), CAPACITY)
 
 

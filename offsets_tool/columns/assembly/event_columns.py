@@ -4,7 +4,7 @@ Commits, tombstones and markers come from the tables, other kinds' JSON from pro
 decoder, record by record, and put in its place among its neighbours.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from offsets_tool.columns.lane.layout import CAPACITY, Kind, R
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.table_rows import EventRow
 from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.schema import FieldValue
 
 COMMIT_LAYOUT: Final = RECORD_TYPES[1].layouts[0].since
 
@@ -71,7 +72,7 @@ class EventColumns:
         )
         return columns
 
-    def _by_reference(self, keys: KeyColumns) -> dict[str, list[Any]]:
+    def _by_reference(self, keys: KeyColumns) -> dict[str, list[FieldValue]]:
         """The columns that decoding adds, for the rows that the lane left."""
         if not len(self._left):
             return {}

@@ -6,7 +6,7 @@ The reference reader made the record that a probe is made of, and the encoder of
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.columns.text.fields import BATCH_NUMBERS, NUMBERS
@@ -17,6 +17,7 @@ from offsets_tool.log.batches.header import MAX_INT
 from offsets_tool.rows import Batch, LogRecord
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.longs import MAX_LONG
+from offsets_tool.wire.schema import FieldValue
 
 _MAX_SHORT: Final = 2**15 - 1
 _NARROW: Final = {
@@ -122,7 +123,7 @@ def _of_batch(setting: Setting, absent: frozenset[str]) -> dict[str, int]:
 
 
 def _batch(real: Batch, numbers: Mapping[str, int]) -> Batch:
-    changed: dict[str, Any] = {name: numbers.get(name, -1) for name in BATCH_NUMBERS}
+    changed: dict[str, FieldValue] = {name: numbers.get(name, -1) for name in BATCH_NUMBERS}
     if real.delete_horizon_ms is not None:
         changed["delete_horizon_ms"] = changed["base_timestamp"]
     return replace(real, **changed)
@@ -141,7 +142,7 @@ def _value(
     names = {"offset": "committed_offset", "commit_timestamp": "commit_timestamp"}
     names |= {"leader_epoch": "leader_epoch"} if value.version >= 3 else {}
     names |= {"expire_timestamp": "expire_timestamp"} if value.version == 1 else {}
-    changed: dict[str, Any] = {}
+    changed: dict[str, FieldValue] = {}
     for field, name in names.items():
         if name not in absent:
             changed[field] = numbers[name] = setting.numbers[name]

@@ -4,13 +4,13 @@ Their Kafka JSON is what compiled code prints of such values. What has bytes in 
 own, which a printer may know and print.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.events import Key, Value, decode_key, decode_value, encode_key, encode_value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire.json import render, to_json
-from offsets_tool.wire.schema import Primitive, Shape, schema_of
+from offsets_tool.wire.schema import FieldValue, Message, Primitive, Shape, schema_of
 
 _TEXT: Final = 'sämple\U0001f600/\n\r\t\b\f"\\'
 """Characters that one JSON writer or another may escape, but for those that kernel.find_marks finds."""
@@ -76,7 +76,7 @@ def has_part(json: bytes) -> bool:
     return _PART_MARK in json
 
 
-def _message(cls: type, version: int, kind: _Kind) -> Any:
+def _message(cls: type, version: int, kind: _Kind) -> Message:
     schema = schema_of(cls)
     values = {}
     for field in schema.fields:
@@ -87,7 +87,7 @@ def _message(cls: type, version: int, kind: _Kind) -> Any:
     return cls(**values)
 
 
-def _sample(shape: Shape, version: int, kind: _Kind) -> Any:
+def _sample(shape: Shape, version: int, kind: _Kind) -> FieldValue:
     if shape.part is not None:
         return _message(shape.part, version, kind) if kind.parts or not shape.nullable else None
     if shape.nullable and not kind.full:

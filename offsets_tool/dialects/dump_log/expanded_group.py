@@ -4,14 +4,14 @@ A blob that does not parse stays base64. Source: DumpLogSegments.OffsetsMessageP
 """
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.unknown_versions import read_any_version
 from offsets_tool.errors import DecodeError
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.embedded import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from offsets_tool.wire.json import to_json
+from offsets_tool.wire.json import JsonObject, to_json
 
 _KEPT: Final = 1 << 14
 """Distinct blobs whose JSON is remembered: from one rebalance to the next most members keep theirs."""
@@ -20,7 +20,7 @@ _CONSUMER: Final = "consumer"
 _BLOBS: Final = {"subscription": ConsumerProtocolSubscription, "assignment": ConsumerProtocolAssignment}
 
 
-def expand_group(data: dict[str, Any], value: GroupMetadataValue) -> None:
+def expand_group(data: JsonObject, value: GroupMetadataValue) -> None:
     """Replaces subscription and assignment in `data`, the JSON of `value`, if the group's protocol type is `consumer`."""
     if value.protocol_type != _CONSUMER:
         return
@@ -32,7 +32,7 @@ def expand_group(data: dict[str, Any], value: GroupMetadataValue) -> None:
 
 
 @lru_cache(_KEPT)
-def _expand(cls: type, blob: bytes) -> dict[str, Any] | None:
+def _expand(cls: type, blob: bytes) -> JsonObject | None:
     try:
         version = knowledge.prefix(blob)
         return to_json(read_any_version(cls, version, blob), max(0, version))

@@ -5,7 +5,7 @@ tombstone says <DELETE>. Every refusal is a DecodeError with the words the tool 
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.dialects.dump_log.assignments import show_assignments
 from offsets_tool.dialects.loaded_group import LoadedGroup, load_group
@@ -14,7 +14,7 @@ from offsets_tool.dialects.text_records import TextKey, TextReader
 from offsets_tool.dialects.versions import Release
 from offsets_tool.errors import DecodeError
 from offsets_tool.rows import LogRecord
-from offsets_tool.wire.json import render
+from offsets_tool.wire.json import JsonObject, render
 from offsets_tool.wire.text import java_text
 
 _GROUP_METADATA: Final = 2
@@ -77,7 +77,7 @@ def group_in_json(group_id: str, group: LoadedGroup, assignments: str) -> Printe
     return Printed(render({"metadata": group_id}), render(_group_fields(group, assignments)))
 
 
-def _group_fields(group: LoadedGroup, assignments: str) -> dict[str, Any]:
+def _group_fields(group: LoadedGroup, assignments: str) -> JsonObject:
     return {
         "protocolType": group.protocol_type or "",
         "protocol": group.protocol,

@@ -5,7 +5,7 @@ then looks whether it is wanted. No newline follows a record in any of them.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.output import NOTHING, Output
@@ -14,7 +14,7 @@ from offsets_tool.dialects.serde import UnknownRecordType, deserialize
 from offsets_tool.dialects.versions import Release, Table, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.rows import LogRecord
-from offsets_tool.wire.json import render, to_json
+from offsets_tool.wire.json import JsonObject, render, to_json
 
 _OFFSETS: Final = "offsets"
 _WANTED: Final = {
@@ -42,7 +42,7 @@ class JsonFormatter:
         return NOTHING if found is None else Output(render(found).encode())
 
 
-def _read_39(record: LogRecord, kind: str, release: Release) -> dict[str, Any] | None:
+def _read_39(record: LogRecord, kind: str, release: Release) -> JsonObject | None:
     """Also unknown record types and records without a key are printed, their values read as if they were the wanted kind."""
     key = None
     if record.key is not None:
@@ -55,7 +55,7 @@ def _read_39(record: LogRecord, kind: str, release: Release) -> dict[str, Any] |
     return {"key": key, "value": _lenient_value(record, kind, release)}
 
 
-def _read_40(record: LogRecord, kind: str, release: Release) -> dict[str, Any] | None:
+def _read_40(record: LogRecord, kind: str, release: Release) -> JsonObject | None:
     if record.key is None:
         return None
     type_id = knowledge.prefix(record.key)
@@ -65,7 +65,7 @@ def _read_40(record: LogRecord, kind: str, release: Release) -> dict[str, Any] |
     return {"key": key, "value": _lenient_value(record, kind, release)}
 
 
-def _lenient_value(record: LogRecord, kind: str, release: Release) -> dict[str, Any] | None:
+def _lenient_value(record: LogRecord, kind: str, release: Release) -> JsonObject | None:
     if record.value is None:
         return None
     version = knowledge.prefix(record.value)
@@ -76,7 +76,7 @@ def _lenient_value(record: LogRecord, kind: str, release: Release) -> dict[str, 
     return {"version": version, "data": to_json(value, version)}
 
 
-def _read_41(record: LogRecord, kind: str, release: Release) -> dict[str, Any] | None:
+def _read_41(record: LogRecord, kind: str, release: Release) -> JsonObject | None:
     if record.key is None:
         return None
     try:
@@ -94,7 +94,7 @@ def _read_41(record: LogRecord, kind: str, release: Release) -> dict[str, Any] |
     return {"key": {"type": found.type_id, "data": to_json(found.key, 0)}, "value": value}
 
 
-_FAMILIES: Final[Table[Callable[[LogRecord, str, Release], dict[str, Any] | None]]] = (
+_FAMILIES: Final[Table[Callable[[LogRecord, str, Release], JsonObject | None]]] = (
     ((3, 9), _read_39),
     ((4, 0), _read_40),
     ((4, 1), _read_41),

@@ -4,7 +4,7 @@ Strings are printed raw, whatever they hold. Source: Kafka's OffsetManager (0.8.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.dialects.output import NOTHING, Output
 from offsets_tool.dialects.scala import option
@@ -13,6 +13,7 @@ from offsets_tool.dialects.versions import Release, Table, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.rows import LogRecord
+from offsets_tool.wire.schema import Message
 from offsets_tool.wire.text import java_text
 
 _NO_TIMESTAMP: Final = -1
@@ -50,7 +51,7 @@ class TextOffsetsFormatter:
         return line(key, self._show(version, value))
 
 
-Show = Callable[[int, Any], str]
+Show = Callable[[int, Message], str]
 
 
 def _metadata_082(metadata: str) -> str:

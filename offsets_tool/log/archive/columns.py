@@ -9,12 +9,11 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.errors import DecodeError, UsageError
-from offsets_tool.rows import NO_TIMESTAMP, Header, LogRecord, TimestampType
+from offsets_tool.rows import NO_TIMESTAMP, Header, LogRecord, Row, TimestampType
 
-Row = Mapping[str, Any]
 ColumnPath = tuple[str, ...]
 """A column, or a field of a struct column."""
 
@@ -72,7 +71,7 @@ class Columns(NamedTuple):
         """Whether keys and values may be raw bytes inside JSON strings: only kcat -J writes a `payload`."""
         return self.by_field.get("value") == (_KCAT_VALUE,)
 
-    def get(self, row: Row, field: str) -> Any:
+    def get(self, row: Row, field: str) -> object:
         """The field's value in a row, None where the archive or the row has none."""
         path = self.by_field.get(field)
         if path is None:
@@ -144,7 +143,7 @@ def read_row(row: Row, columns: Columns, source: str, log_partition: int | None)
     )
 
 
-def _integer(value: Any, field: str) -> int | None:
+def _integer(value: object, field: str) -> int | None:
     if value is None:
         return None
     # Redpanda Connect's metadata are strings.
@@ -156,13 +155,13 @@ def _integer(value: Any, field: str) -> int | None:
     raise DecodeError(f"{str(value)[:40]!r} is not an int{bits}", path=field)
 
 
-def _flag(value: Any, field: str) -> bool | None:
+def _flag(value: object, field: str) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
     raise DecodeError(f"{str(value)[:40]!r} is neither true nor false", path=field)
 
 
-def _milliseconds(value: Any) -> int | None:
+def _milliseconds(value: object) -> int | None:
     """Kafka's milliseconds from a number of them or from ISO 8601 (UTC where it names no zone)."""
     try:
         return _integer(value, "timestamp")
@@ -178,7 +177,7 @@ def _milliseconds(value: Any) -> int | None:
     return since_epoch.days * 86_400_000 + since_epoch.seconds * 1000 + since_epoch.microseconds // 1000
 
 
-def _timestamp_type(value: Any) -> TimestampType | None:
+def _timestamp_type(value: object) -> TimestampType | None:
     if value is None:
         return None
     try:
@@ -187,7 +186,7 @@ def _timestamp_type(value: Any) -> TimestampType | None:
         raise DecodeError(f"{str(value)[:40]!r} is not a timestamp type", path="timestamp_type") from error
 
 
-def _bytes(value: Any, field: str, raw_text: bool) -> bytes | None:
+def _bytes(value: object, field: str, raw_text: bool) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
     if not isinstance(value, str):
@@ -222,7 +221,7 @@ def _check_raw(data: bytes) -> None:
     raise DecodeError("text with replacement characters, so its bytes are lost", path="value")
 
 
-def _headers(value: Any, raw_text: bool) -> tuple[Header, ...]:
+def _headers(value: object, raw_text: bool) -> tuple[Header, ...]:
     """Headers as structs (Spark, Aiven), an object (Stream Reactor) or flat (kcat). Text is taken as it is: Kafka writes no
     headers into this topic, so there is nothing that would tell base64 from text.
     """
@@ -235,7 +234,7 @@ def _headers(value: Any, raw_text: bool) -> tuple[Header, ...]:
     )
 
 
-def _pairs(value: Any) -> list[tuple[Any, Any]]:
+def _pairs(value: object) -> list[tuple[object, object]]:
     if isinstance(value, Mapping):
         return list(value.items())
     if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
@@ -247,7 +246,7 @@ def _pairs(value: Any) -> list[tuple[Any, Any]]:
     raise DecodeError("neither a list of headers nor an object", path="headers")
 
 
-def _header_bytes(value: Any, encoding: str) -> bytes | None:
+def _header_bytes(value: object, encoding: str) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
     return str(value).encode(encoding, "replace")

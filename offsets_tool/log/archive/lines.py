@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.columns import ColumnPath, Columns
 from offsets_tool.log.files.open_file import why
-from offsets_tool.rows import Unreadable, UnreadableKind
+from offsets_tool.rows import Row, Unreadable, UnreadableKind
 
 LONGEST_LINE: Final = 64 << 20
 _PROBED_LINES: Final = 1000
@@ -42,7 +42,7 @@ class RowRead(NamedTuple):
 
     position: int
     size: int
-    row: Mapping[str, Any] | None
+    row: Row | None
 
 
 class RowSource(NamedTuple):
@@ -90,12 +90,12 @@ def _open(path: Path) -> Iterator[BufferedIOBase]:
             yield file
 
 
-def first_rows(path: Path) -> list[Mapping[str, Any]]:
+def first_rows(path: Path) -> list[Row]:
     """The rows in the first lines; none if this is no JSON lines. Several, because writers leave null fields out (Spark's do).
 
     Raises SourceError for a file that cannot be opened, or not be decompressed up to its first row.
     """
-    rows: list[Mapping[str, Any]] = []
+    rows: list[Row] = []
     try:
         with _open(path) as stream:
             for line in _first_lines(stream):
@@ -107,7 +107,7 @@ def first_rows(path: Path) -> list[Mapping[str, Any]]:
     return rows
 
 
-def names_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, ColumnPath]:
+def names_of(rows: Iterable[Row]) -> dict[str, ColumnPath]:
     """The names in rows, in the order of their appearance, structs as `outer.inner` too."""
     names: dict[str, ColumnPath] = {}
     for row in rows:
@@ -127,7 +127,7 @@ def _first_lines(stream: BufferedIOBase) -> Iterator[bytes]:
         yield line
 
 
-def _names(row: Mapping[str, Any]) -> dict[str, ColumnPath]:
+def _names(row: Row) -> dict[str, ColumnPath]:
     names: dict[str, ColumnPath] = {name: (name,) for name in row}
     names |= {
         f"{outer}.{name}": (outer, name)
@@ -188,7 +188,7 @@ def _read_line(
     yield RowRead(position, size, None)
 
 
-def _rows(line: bytes, encoding: str) -> list[dict[str, Any]] | None:
+def _rows(line: bytes, encoding: str) -> list[Row] | None:
     """The objects in a line: none in a blank one or in the brackets and commas of an array over many lines."""
     text = line.strip().rstrip(b",")
     if text in (b"", b"[", b"]"):

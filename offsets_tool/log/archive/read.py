@@ -7,7 +7,7 @@ archive's own order, which need not be the log's. Every row is a record, an Unre
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.errors import DecodeError, SourceError, UsageError
 from offsets_tool.log.archive.columns import Columns, match_columns, read_row
@@ -121,7 +121,7 @@ def _bad_row(item: RowRead, opened: RowSource, error: DecodeError) -> Unreadable
     return Unreadable(opened.source, 0, 0, f"row {item.position}: {reason}", UnreadableKind.CONTENT)
 
 
-def _topic(value: Any) -> Any:
+def _topic(value: object) -> object:
     """Kafka Connect and Spark's own casts keep it as text, others as bytes."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 

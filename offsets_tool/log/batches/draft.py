@@ -5,10 +5,9 @@ the same slots, is filled in plainly, and becomes the row by changing its class:
 """
 
 from dataclasses import MISSING, field, fields, make_dataclass
-from typing import Any
 
 
-def draft_of(row: type[Any]) -> type[Any]:
+def draft_of(row: type) -> type:
     """A class like the row's, keyword-only and with its defaults, whose instances may become rows."""
     columns = [
         (column.name, column.type, field() if column.default is MISSING else field(default=column.default))

@@ -7,7 +7,7 @@ never done here, and is left aside. A security property that cannot be honoured 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.files.open_file import read_given_text, read_whole
@@ -43,6 +43,10 @@ _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 _SEPARATOR: Final = re.compile(r"(?<!\\)((?:\\\\)*)(?:\s*[=:]\s*|\s+)")
 _ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})|\\(.)", re.DOTALL)
 _ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+Options: TypeAlias = dict[str, str | bool]
+"""Options of kafka-python's connections, by their names."""
 
 
 def read_client_config(path: str | Path) -> dict[str, str]:
@@ -84,16 +88,16 @@ def _unescape(text: str) -> str:
     )
 
 
-def connection_options(client_config: Mapping[str, str]) -> dict[str, Any]:
+def connection_options(client_config: Mapping[str, str]) -> Options:
     """Options of kafka-python's connections. Raises UsageError for a security property that cannot be honoured."""
-    options: dict[str, Any] = {"client_id": "offsets-tool"}
+    options: Options = {"client_id": "offsets-tool"}
     for name, value in client_config.items():
         options |= _option(name, value)
     _check(options)
     return options
 
 
-def _option(name: str, value: str) -> dict[str, Any]:
+def _option(name: str, value: str) -> Options:
     if name in _PLAIN:
         return {_PLAIN[name]: value}
     if name == "sasl.jaas.config":
@@ -110,7 +114,7 @@ def _option(name: str, value: str) -> dict[str, Any]:
     return {}
 
 
-def _jaas(value: str) -> dict[str, str]:
+def _jaas(value: str) -> Options:
     """The user of Kafka's PlainLoginModule or ScramLoginModule; other modules have none."""
     found: dict[str, str] = dict(_JAAS_OPTION.findall(value))
     given = {"username": "sasl_plain_username", "password": "sasl_plain_password"}
@@ -124,7 +128,7 @@ def _unquote(text: str) -> str:
     return text
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _check(options: Options) -> None:
     protocol = options.get("security_protocol", "PLAINTEXT")
     if protocol not in _PROTOCOLS:
         raise UsageError(f"security.protocol is {protocol!r}; it is one of {', '.join(_PROTOCOLS)}")
@@ -132,10 +136,10 @@ def _check(options: Mapping[str, Any]) -> None:
         _check_sasl(options)
     for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile"):
         if name in options:
-            _check_pem(Path(options[name]))
+            _check_pem(Path(str(options[name])))
 
 
-def _check_sasl(options: Mapping[str, Any]) -> None:
+def _check_sasl(options: Options) -> None:
     mechanism = options.get("sasl_mechanism")
     if mechanism not in _MECHANISMS:
         raise UsageError(f"sasl.mechanism is {mechanism!r}; supported are {', '.join(_MECHANISMS)}")
