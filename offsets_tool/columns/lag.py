@@ -106,8 +106,8 @@ def lag_batches(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> Iterator[
 def _partitions(
     places: Iterable[tuple[_Place, Iterable[tuple[_Place, list[_Row]]]]],
 ) -> Iterator["_Partition"]:
-    for (cluster, topic, partition), runs in places:
-        partition = _Partition(cluster, TopicPartition(topic, partition))
+    for (cluster, topic, number), runs in places:
+        partition = _Partition(cluster, TopicPartition(topic, number))
         for _, rows in runs:
             partition.see(rows)
         yield partition
