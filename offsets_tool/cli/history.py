@@ -207,7 +207,7 @@ def _table_row(told: Happening) -> Row:
         told.instance_id
         or told.client_id
         or told.member_id
-        or ("unknown" if told.owner_known is False else None)
+        or ("unknown" if told.is_owner_known is False else None)
     )
     return {
         "at": shown_time(told.timestamp),

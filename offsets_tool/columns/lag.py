@@ -34,18 +34,18 @@ _PLACE_COLUMNS: Final = ("cluster", "topic", "partition")
 _COMMIT: Final = (
     "group",
     "log_partition",
-    "from_offset",
+    "from_log_offset",
     "from_timestamp",
     "to_timestamp",
-    "counted",
-    "began",
+    "is_effective",
+    "begin_cause",
     "committed_offset",
     "commit_timestamp",
 )
 _SAMPLE: Final = ("at", "log_start", "last_stable", "end", "method", "source")
 COLUMNS: Final = (*_PLACE_COLUMNS, "topic_id", *_COMMIT, *_SAMPLE)
 """What a row must have, of `offset_history` or of `ends`: null is what the other has. Only a sample has a `method`."""
-ORDER: Final = (*_PLACE_COLUMNS, "log_partition", "from_offset")
+ORDER: Final = (*_PLACE_COLUMNS, "log_partition", "from_log_offset")
 """How rows must come."""
 _SEEN_BEFORE: Final = (OffsetBegan.HIDDEN, OffsetBegan.REVEALED)
 """Rows of a commit that an earlier row has: they say nothing new of the partition's end."""
@@ -79,8 +79,8 @@ class _Row(NamedTuple):
     log_partition: int | None
     from_timestamp: int
     to_timestamp: int | None
-    counted: bool
-    began: str
+    is_effective: bool
+    begin_cause: str
     committed_offset: int
     commit_timestamp: int
     at: int
@@ -158,9 +158,9 @@ class _Partition:
 
     def _see_commit(self, row: _Row) -> None:
         commit = commit_of(row)
-        if row.began not in _SEEN_BEFORE:
+        if row.begin_cause not in _SEEN_BEFORE:
             self._bounds.add(row.log_partition, self._place, commit)
-        if row.counted:
+        if row.is_effective:
             self._held.setdefault(row.group, []).append(held(row, commit))
 
     def lag(self, asked: LagAsked) -> Iterator[LagRow]:

@@ -70,5 +70,5 @@ class LossHistory:
 
 
 def _end(row: RemovalRow) -> int:
-    assert row.to_offset is not None
-    return row.to_offset
+    assert row.to_log_offset is not None
+    return row.to_log_offset

@@ -32,8 +32,8 @@ class RemovalRow(NamedTuple):
 
     group: Group
     log_partition: LogPartition
-    from_offset: Annotated[Int64, "Offset in the log of the first tombstone, or of the marker."]
-    to_offset: Annotated[
+    from_log_offset: Annotated[Int64, "Offset in the log of the first tombstone, or of the marker."]
+    to_log_offset: Annotated[
         Int64 | None,
         "Offset in the log of the last tombstone, or of the marker; null while the next record may be one more.",
     ]

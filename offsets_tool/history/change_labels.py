@@ -34,15 +34,19 @@ def _is_member(row: LastingRow | None) -> bool:
 def offset_what(before: LastingRow | None, after: LastingRow | None) -> str | None:
     """What became of an offset; None where another row tells it."""
     if isinstance(after, OffsetHistoryRow):
-        if after.began in _VISIBILITY:
-            return _VISIBILITY[after.began]
-        if not after.counted:
-            return "pending commit" if after.unheeded_tombstone is None else OffsetEnd.UNHEEDED.value
+        if after.begin_cause in _VISIBILITY:
+            return _VISIBILITY[after.begin_cause]
+        if not after.is_effective:
+            return (
+                "pending commit"
+                if after.noop_tombstone_log_offset is None
+                else OffsetEnd.NOOP_TOMBSTONE.value
+            )
         if after.delta is not None and after.delta < 0:
             return "rewind"
-        return "commit" if after.began is OffsetBegan.COMMIT else "transaction committed"
+        return "commit" if after.begin_cause is OffsetBegan.COMMIT else "transaction committed"
     assert isinstance(before, OffsetHistoryRow)
-    return _OFFSET_ENDS[before.ended or ""]
+    return _OFFSET_ENDS[before.end_cause or ""]
 
 
 _VISIBILITY: dict[str, str] = {
@@ -63,11 +67,11 @@ def group_what(before: LastingRow | None, after: LastingRow | None) -> str | Non
     """What became of a group; None where it goes on in another row of the batch."""
     if after is None:
         assert before is not None
-        return None if before.ended in GOES_ON else "deleted"
+        return None if before.end_cause in GOES_ON else "deleted"
     assert isinstance(after, GroupHistoryRow)
     if not isinstance(before, GroupHistoryRow):
         return "created"
-    if before.ended == GroupEnd.DELETED:
+    if before.end_cause == GroupEnd.DELETED:
         return "deleted"
     if before.kind != after.kind:
         return f"conversion from {before.kind} to {after.kind}"
@@ -88,7 +92,7 @@ def member_what(before: LastingRow | None, after: LastingRow | None) -> str | No
     """What became of a member; None likewise."""
     if after is None:
         assert before is not None
-        return None if before.ended in GOES_ON else before.ended
+        return None if before.end_cause in GOES_ON else before.end_cause
     assert isinstance(after, MemberHistoryRow)
     if not isinstance(before, MemberHistoryRow) or is_new(before, after):
         return "joined" if _is_member(after) else "target assignment"

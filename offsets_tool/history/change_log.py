@@ -27,7 +27,7 @@ class HappeningKind(StrEnum):
 
 class Happening(NamedTuple):
     """One line of history. `member_id` and what follows it say who owned the partition of an offset, or who the member is;
-    `owner_known` is of offsets alone.
+    `is_owner_known` is of offsets alone.
 
     `before` and `after` have what is different (all there is, where one of them is None); `timestamp` is the record's, epoch ms.
     """
@@ -47,7 +47,7 @@ class Happening(NamedTuple):
     generation: int | None = None
     group_epoch: int | None = None
     member_epoch: int | None = None
-    owner_known: bool | None = None
+    is_owner_known: bool | None = None
     member_id: str | None = None
     instance_id: str | None = None
     client_id: str | None = None
@@ -85,7 +85,7 @@ def _stories(turns: Iterable[Turn]) -> Iterator[_Story]:
             continue
         earlier = told.pop((subject, at), None)
         before = turn.before if earlier is None else earlier.before
-        if turn.after is None and turn.before is not None and turn.before.ended in GOES_ON:
+        if turn.after is None and turn.before is not None and turn.before.end_cause in GOES_ON:
             resting[subject] = turn.before
         elif before is None:
             before = resting.pop(subject, None)
@@ -104,7 +104,7 @@ def _came_and_went(stories: list[_Story]) -> _Moves:
         if not isinstance(row, MemberHistoryRow):
             continue
         joined, left = found.setdefault((row.group, story.turn.change.log_offset), ([], []))
-        if story.after is None and row.ended not in GOES_ON:
+        if story.after is None and row.end_cause not in GOES_ON:
             left.append(row.member_id)
         elif is_new(story.before, story.after):
             joined.append(row.member_id)
@@ -172,8 +172,15 @@ _TELLERS = {
     OffsetHistoryRow: _Teller(
         HappeningKind.OFFSETS,
         offset_what,
-        ("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "counted"),
-        (*_CLIENT, "topic", "partition", "delta", "producer_id", "group_epoch", "owner_known"),
+        (
+            "committed_offset",
+            "leader_epoch",
+            "metadata",
+            "commit_timestamp",
+            "expire_timestamp",
+            "is_effective",
+        ),
+        (*_CLIENT, "topic", "partition", "delta", "producer_id", "group_epoch", "is_owner_known"),
     ),
     GroupHistoryRow: _Teller(
         HappeningKind.GROUPS,

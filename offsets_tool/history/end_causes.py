@@ -73,7 +73,7 @@ class BatchOutcome:
         """Return whether a change of visibility comes to nothing: the batch has the group back, or the row was never hidden."""
         if change.kind is ChangeKind.HIDDEN:
             return isinstance(change.subject, OffsetOf) and self._groups.get(change.subject.group) is not None
-        return isinstance(row, OffsetHistoryRow) and row.began != OffsetBegan.HIDDEN
+        return isinstance(row, OffsetHistoryRow) and row.begin_cause != OffsetBegan.HIDDEN
 
     def group_after(self, group: str) -> Group | None:
         """The group as the batch left it, if it wrote it."""
@@ -120,7 +120,7 @@ def _offset_end(change: Change, group_deleted: Change | None) -> OffsetEnd:
         case ChangeKind.COMMITTED, PendingCommit(), _:
             return OffsetEnd.COMMITTED
         case _, PendingCommit() as before, PendingCommit() as after if before.commit == after.commit:
-            return OffsetEnd.UNHEEDED
+            return OffsetEnd.NOOP_TOMBSTONE
         case _:
             return OffsetEnd.SUPERSEDED
 

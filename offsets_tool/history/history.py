@@ -158,7 +158,7 @@ class History:
             return Turn(change)
         self._open.pop(change.subject, None)
         before = None if known is None else _end(known, change, outcome)
-        if isinstance(before, OffsetHistoryRow) and before.ended is OffsetEnd.COMMITTED:
+        if isinstance(before, OffsetHistoryRow) and before.end_cause is OffsetEnd.COMMITTED:
             self._made[OffsetOf(before.group, before.topic, before.partition)] = before
         after = self._begin(change, before, outcome)
         if after is not None:
@@ -187,22 +187,22 @@ class History:
         pending = self._made.pop(subject, None) if change.kind is ChangeKind.COMMITTED else None
         if pending is None:
             return self._commit(change, subject, commit, delta)
-        return _from(pending, change)._replace(counted=True, delta=delta)
+        return _from(pending, change)._replace(is_effective=True, delta=delta)
 
     def _pending(
         self, change: Change, subject: PendingOf, pending: PendingCommit, before: LastingRow | None
     ) -> OffsetHistoryRow:
         if isinstance(before, OffsetHistoryRow) and before.commit_log_offset == pending.commit.log_offset:
-            return _from(before, change)._replace(unheeded_tombstone=pending.deleted_at)
+            return _from(before, change)._replace(noop_tombstone_log_offset=pending.deleted_at)
         offset = OffsetOf(subject.group, subject.topic, subject.partition)
         was = self._open.get(offset)
         commit = pending.commit
         delta = _delta(commit, was) if isinstance(was, OffsetHistoryRow) else None
         return self._commit(change, offset, commit, delta)._replace(
-            counted=False,
-            began=OffsetBegan.TRANSACTION,
+            is_effective=False,
+            begin_cause=OffsetBegan.TRANSACTION,
             producer_id=subject.producer_id,
-            unheeded_tombstone=pending.deleted_at,
+            noop_tombstone_log_offset=pending.deleted_at,
         )
 
     def _commit(
@@ -239,11 +239,11 @@ def _is_one_write(last: Change, change: Change) -> bool:
 def _from(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
     """The same commit, holding anew from this change on."""
     return row._replace(
-        from_offset=change.log_offset,
+        from_log_offset=change.log_offset,
         from_timestamp=change.timestamp,
-        to_offset=None,
+        to_log_offset=None,
         to_timestamp=None,
-        ended=None,
+        end_cause=None,
     )
 
 
@@ -251,21 +251,21 @@ def _visible(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
     """The same commit, hidden or revealed by this change."""
     is_hidden = change.kind is ChangeKind.HIDDEN
     began = OffsetBegan.HIDDEN if is_hidden else OffsetBegan.REVEALED
-    return _from(row, change)._replace(counted=not is_hidden, began=began, delta=None)
+    return _from(row, change)._replace(is_effective=not is_hidden, begin_cause=began, delta=None)
 
 
 def _previous_kind(
     change: Change, group: Group, before: LastingRow | None, outcome: BatchOutcome
 ) -> str | None:
     """What one record brought in two steps began with the first."""
-    if isinstance(before, GroupHistoryRow) and before.from_offset == change.log_offset:
+    if isinstance(before, GroupHistoryRow) and before.from_log_offset == change.log_offset:
         return before.previous_kind
     return outcome.previous_kind(change, group)
 
 
 def _end(row: LastingRow, change: Change, outcome: BatchOutcome) -> LastingRow:
     ended = ending(change, outcome)
-    return row._replace(to_offset=change.log_offset, to_timestamp=change.timestamp, ended=ended)
+    return row._replace(to_log_offset=change.log_offset, to_timestamp=change.timestamp, end_cause=ended)
 
 
 def _ended(turns: tuple[Turn, ...]) -> tuple[HistoryRow, ...]:
@@ -274,6 +274,6 @@ def _ended(turns: tuple[Turn, ...]) -> tuple[HistoryRow, ...]:
     for turn in turns:
         if turn.anomaly is not None:
             rows.append(turn.anomaly)
-        elif turn.before is not None and turn.before.from_offset != turn.before.to_offset:
+        elif turn.before is not None and turn.before.from_log_offset != turn.before.to_log_offset:
             rows.append(turn.before)
     return tuple(rows)

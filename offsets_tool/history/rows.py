@@ -1,7 +1,8 @@
 """One row of each history: a committed offset, a group, a member, valid from one record of the log to another; and anomalies.
 
 Declared once: the command line's fields and the lake's tables come from here (wire.arrow). A row is valid after the record at
-`from_offset` until the record at `to_offset`; those still valid have no end. Null means one thing a column, as its sentence says.
+`from_log_offset` until the record at `to_log_offset`; those still valid have no end. Null means one thing a column, as its
+sentence says.
 """
 
 from enum import StrEnum
@@ -50,18 +51,18 @@ class OffsetEnd(StrEnum):
     """Its group was deleted and it was not: another row goes on, not effective."""
     REVEALED = "revealed"
     """Of a hidden one: its group came back, another row goes on."""
-    UNHEEDED = "tombstone unheeded"
+    NOOP_TOMBSTONE = "no-op tombstone"
     """Of a pending one: a tombstone that only the living classic coordinator heeds; another row goes on."""
 
 
 class OffsetHistoryRow(NamedTuple):
     """A committed offset from the record that made it count to the one that ended it, with who owned the partition when it was
-    committed. Commits of open transactions are rows too, not counted, from their own record to the transaction's marker."""
+    committed. Commits of open transactions are rows too, not effective, from their own record to the transaction's marker."""
 
     group: Group
     topic: Annotated[String, "Topic of the committed offset."]
     partition: Annotated[Int32, "Partition of that topic."]
-    counted: Annotated[
+    is_effective: Annotated[
         bool,
         "Whether the group would be answered with it; false while its transaction is open (also if it was aborted later), and "
         "while it is hidden.",
@@ -69,7 +70,7 @@ class OffsetHistoryRow(NamedTuple):
     committed_offset: Annotated[Int64, "The committed position."]
     delta: Annotated[
         Int64 | None,
-        "Difference to the committed offset that counted before; negative for a rewind, null without one.",
+        "Difference to the committed offset that was effective before; negative for a rewind, null without one.",
     ]
     leader_epoch: Annotated[Int32, "Leader epoch given with the commit; -1 if none was."]
     metadata: Annotated[String, "Text the client added to the commit; empty if none."]
@@ -78,21 +79,21 @@ class OffsetHistoryRow(NamedTuple):
     topic_id: Annotated[String | None, "Id of the topic as the commit gives it; null if it does not."]
     log_partition: LogPartition
     commit_log_offset: Annotated[Int64, "Offset in the log of the commit's own record."]
-    from_offset: FromOffset
+    from_log_offset: FromOffset
     from_timestamp: FromTimestamp
-    to_offset: ToOffset
+    to_log_offset: ToOffset
     to_timestamp: ToTimestamp
-    began: Annotated[
+    begin_cause: Annotated[
         String,
         "commit, or transaction: it waits, or waited, for a marker; hidden: a 4.x coordinator keeps it though its group is gone; "
         "revealed: the group came back.",
     ]
-    ended: Annotated[
+    end_cause: Annotated[
         String | None,
-        "superseded, deleted, group deleted, committed, aborted, hidden, revealed or tombstone unheeded; null while it holds.",
+        "superseded, deleted, group deleted, committed, aborted, hidden, revealed or no-op tombstone; null while it holds.",
     ]
     producer_id: Annotated[Int64 | None, "Producer id of the transaction; null for a plain commit."]
-    unheeded_tombstone: Annotated[
+    noop_tombstone_log_offset: Annotated[
         Int64 | None, "Offset in the log of a tombstone that the pending commit outlives; null without one."
     ]
     group_kind: Annotated[
@@ -106,7 +107,7 @@ class OffsetHistoryRow(NamedTuple):
         Int32 | None, "Epoch of the group when it was committed; null for classic and simple groups."
     ]
     member_epoch: Annotated[Int32 | None, "Epoch of the owner; null without one and in classic groups."]
-    owner_known: Annotated[
+    is_owner_known: Annotated[
         bool,
         "Whether the log tells who owned the partition; false if records are missing, or a topic id has no name.",
     ]
@@ -154,14 +155,14 @@ class GroupHistoryRow(NamedTuple):
     log_offset: Annotated[
         Int64, "Latest record about the group that is in this state; the first commit if simple."
     ]
-    from_offset: FromOffset
+    from_log_offset: FromOffset
     from_timestamp: FromTimestamp
-    to_offset: ToOffset
+    to_log_offset: ToOffset
     to_timestamp: ToTimestamp
     previous_kind: Annotated[
         String | None, "Kind that the group had before, where this row began by a conversion; else null."
     ]
-    ended: Annotated[String | None, "changed, converted or deleted; null while it holds."]
+    end_cause: Annotated[String | None, "changed, converted or deleted; null while it holds."]
 
 
 class MemberEnd(StrEnum):
@@ -205,11 +206,11 @@ class MemberHistoryRow(NamedTuple):
         "What it is to hold, likewise; empty in classic groups, where nothing else is known.",
     ]
     log_partition: LogPartition
-    from_offset: FromOffset
+    from_log_offset: FromOffset
     from_timestamp: FromTimestamp
-    to_offset: ToOffset
+    to_log_offset: ToOffset
     to_timestamp: ToTimestamp
-    ended: Annotated[String | None, "changed, left, replaced or group deleted; null while it holds."]
+    end_cause: Annotated[String | None, "changed, left, replaced or group deleted; null while it holds."]
 
 
 class AnomalyRow(NamedTuple):

@@ -14,9 +14,9 @@ _CURRENT_OFFSETS: Final = View(
     f"""
     SELECT cluster, `group`, topic, partition, committed_offset, leader_epoch, metadata,
            {at("commit_timestamp")} AS committed_at, {at("expire_timestamp")} AS expires_at, topic_id,
-           log_partition, commit_log_offset, from_offset, group_kind, owner_known, member_id, instance_id,
+           log_partition, commit_log_offset, from_log_offset, group_kind, is_owner_known, member_id, instance_id,
            client_id, client_host
-    FROM offset_history WHERE counted AND to_offset IS NULL
+    FROM offset_history WHERE is_effective AND to_log_offset IS NULL
     """,
     {
         "committed_at": "Time in the commit, UTC; null if it has none.",
@@ -30,8 +30,8 @@ _CURRENT_GROUPS: Final = View(
     "A group that is there at the end of the log, by the coordinator's rules.",
     f"""
     SELECT cluster, `group`, kind, state, generation, epoch, assignment_epoch, protocol_type, protocol, leader, members,
-           log_partition, log_offset, from_offset, {at("from_timestamp")} AS since_at
-    FROM group_history WHERE to_offset IS NULL
+           log_partition, log_offset, from_log_offset, {at("from_timestamp")} AS since_at
+    FROM group_history WHERE to_log_offset IS NULL
     """,
     {"since_at": "When the record was written with which this state began, UTC; null if it has no time."},
     (GROUPS,),
@@ -42,9 +42,9 @@ _CURRENT_MEMBERS: Final = View(
     "A member that a group has at the end of the log, with what it asks for and what it holds.",
     f"""
     SELECT cluster, `group`, member_id, instance_id, client_id, client_host, group_kind, generation, member_epoch,
-           member_state, subscription, subscribed_regex, assignment, target_assignment, log_partition, from_offset,
+           member_state, subscription, subscribed_regex, assignment, target_assignment, log_partition, from_log_offset,
            {at("from_timestamp")} AS since_at
-    FROM member_history WHERE to_offset IS NULL
+    FROM member_history WHERE to_log_offset IS NULL
     """,
     {"since_at": "When the record was written with which this state began, UTC; null if it has no time."},
     (MEMBERS,),
@@ -56,9 +56,9 @@ _OWNERSHIP: Final = View(
     "the log.",
     f"""
     SELECT cluster, `group`, topic, partition, committed_offset, delta, {at("commit_timestamp")} AS committed_at,
-           group_kind, generation, group_epoch, member_epoch, owner_known, member_id, instance_id, client_id, client_host,
+           group_kind, generation, group_epoch, member_epoch, is_owner_known, member_id, instance_id, client_id, client_host,
            log_partition, commit_log_offset
-    FROM offset_history WHERE counted AND began <> 'revealed'
+    FROM offset_history WHERE is_effective AND begin_cause <> 'revealed'
     """,
     {"committed_at": "Time in the commit, UTC; null if it has none."},
     (OFFSETS,),

@@ -22,7 +22,7 @@ _PLACES: Final = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
 PLACE: Final = tuple(_PLACES.names)
 AT_ONCE: Final = 1 << 17
 """Rows that may wait to be told apart from those that are held."""
-_TOLD: Final = ("log_partition", "from_offset", "to_offset")
+_TOLD: Final = ("log_partition", "from_log_offset", "to_log_offset")
 
 
 def new_places(root: Path, cluster: str, replay: int, ends: int) -> pa.Table | None:
@@ -43,8 +43,8 @@ def _told(rows: pa.RecordBatch, settled: Mapping[int | None, int]) -> pa.RecordB
     """Those that began or ended behind what was `settled` in their log partition: all others only hold still."""
     of = pc.index_in(rows.column("log_partition"), pa.array(list(settled), pa.int32()))
     behind = pc.fill_null(pa.array(list(settled.values()), pa.int64()).take(of), 0)
-    began = pc.greater_equal(rows.column("from_offset"), behind)
-    ended = pc.fill_null(pc.greater_equal(rows.column("to_offset"), behind), False)
+    began = pc.greater_equal(rows.column("from_log_offset"), behind)
+    ended = pc.fill_null(pc.greater_equal(rows.column("to_log_offset"), behind), False)
     return rows.filter(pc.or_(began, ended))
 
 

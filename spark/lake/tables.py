@@ -137,23 +137,23 @@ _PLACE = ("cluster", "log_partition")
 OFFSET_HISTORY = Table(
     "offset_history",
     _in_lake(OffsetHistoryRow),
-    (*_PLACE, "group", "topic", "partition", "counted", "producer_id", "from_offset"),
+    (*_PLACE, "group", "topic", "partition", "is_effective", "producer_id", "from_log_offset"),
     ("group", "topic", "from_timestamp"),
-    ends="to_offset",
+    ends="to_log_offset",
 )
 GROUP_HISTORY = Table(
     "group_history",
     _in_lake(GroupHistoryRow),
-    (*_PLACE, "group", "from_offset"),
+    (*_PLACE, "group", "from_log_offset"),
     ("group", "from_timestamp"),
-    ends="to_offset",
+    ends="to_log_offset",
 )
 MEMBER_HISTORY = Table(
     "member_history",
     _in_lake(MemberHistoryRow),
-    (*_PLACE, "group", "member_id", "from_offset"),
+    (*_PLACE, "group", "member_id", "from_log_offset"),
     ("group", "member_id", "from_timestamp"),
-    ends="to_offset",
+    ends="to_log_offset",
 )
 ANOMALIES = Table(
     "anomalies",
@@ -165,9 +165,9 @@ ANOMALIES = Table(
 REMOVALS = Table(
     "removals",
     _in_lake(RemovalRow),
-    (*_PLACE, "group", "from_offset", "kind"),
+    (*_PLACE, "group", "from_log_offset", "kind"),
     ("group", "at"),
-    ends="to_offset",
+    ends="to_log_offset",
 )
 TOPIC_NAMES = Table("topic_names", TopicNameRow, ("cluster", "topic_id"), ("cluster", "topic_id"))
 REPLAYS = Table("replays", ReplayRow, (*_PLACE, "run"), _PLACE)

@@ -99,7 +99,7 @@ def test_a_static_member_keeps_its_history_under_another_id() -> None:
 def test_the_rules_can_be_forced() -> None:
     race = [TRANSACTIONS, "--group", "feeds-race-69", "--topic", "clicks.geo", "--partition", 1]
     told = [(row["log_offset"], row["what"]) for row in rows(*race)]
-    assert told[-3:] == [(8, "tombstone unheeded"), (9, "anomaly"), (9, "transaction committed")]
+    assert told[-3:] == [(8, "no-op tombstone"), (9, "anomaly"), (9, "transaction committed")]
     new = [(row["log_offset"], row["what"]) for row in rows(*race, "--coordinator", "new")]
     assert new[-2:] == [(8, "tombstone"), (8, "tombstone")]
 
@@ -121,7 +121,7 @@ def test_what_compaction_took_is_said() -> None:
     assert invoke(FIXTURES / "corpora/4.3.1-kip848/segments").stderr == ""
     told = [json.loads(line) for line in result.stdout.splitlines()]
     unknown = [row for row in told if row["kind"] == "offsets" and row["member_id"] is None]
-    assert False in {row["owner_known"] for row in unknown}
+    assert False in {row["is_owner_known"] for row in unknown}
 
 
 def test_a_table_and_csv_for_people() -> None:

@@ -38,7 +38,7 @@ commits = st.fixed_dictionaries(
         "log_partition": st.sampled_from((None, 0, 1)),
         "from_timestamp": st.one_of(st.just(-1), numbers),
         "to_timestamp": st.one_of(st.none(), st.just(-1), numbers),
-        "counted": st.booleans(),
+        "is_effective": st.booleans(),
         "committed_offset": numbers,
         "commit_timestamp": numbers,
     }
@@ -58,7 +58,7 @@ rows = st.lists(st.builds(lambda place, said: place | said, places, st.one_of(co
 
 
 def ordered(found: list[Row]) -> list[Row]:
-    numbered = [dict.fromkeys(COLUMNS) | row | {"from_offset": at} for at, row in enumerate(found)]
+    numbered = [dict.fromkeys(COLUMNS) | row | {"from_log_offset": at} for at, row in enumerate(found)]
     return sorted(numbered, key=lambda row: [(row[name] is not None, row[name]) for name in ORDER])
 
 
@@ -122,7 +122,7 @@ def test_absurd_times_and_offsets_are_rows_too(edge: int, other: int) -> None:
         "group": "g",
         "log_partition": 0,
         "to_timestamp": None,
-        "counted": True,
+        "is_effective": True,
         "commit_timestamp": other,
     }
     found = [

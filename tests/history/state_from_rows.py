@@ -131,9 +131,9 @@ def facts_of_rows(rows: Sequence[HistoryRow], end: int) -> Facts:
     """What the rows say of the log's records below `end`."""
     facts: Facts = {}
     for row in rows:
-        if isinstance(row, AnomalyRow) or not row.from_offset < end:
+        if isinstance(row, AnomalyRow) or not row.from_log_offset < end:
             continue
-        if row.to_offset is None or end <= row.to_offset:
+        if row.to_log_offset is None or end <= row.to_log_offset:
             key, fact = _fact(row)
             assert key not in facts, "two rows hold at once"
             facts[key] = fact
@@ -152,7 +152,7 @@ def effective_by_rows(rows: Iterable[HistoryRow]) -> set[tuple[str, str, int]]:
     return {
         (row.group, row.topic, row.partition)
         for row in rows
-        if isinstance(row, OffsetHistoryRow) and row.counted and row.to_offset is None
+        if isinstance(row, OffsetHistoryRow) and row.is_effective and row.to_log_offset is None
     }
 
 
@@ -163,8 +163,14 @@ def _fact(
         case OffsetHistoryRow():
             place = (row.group, row.topic, row.partition)
             said = (row.committed_offset, row.leader_epoch, row.metadata, row.commit_timestamp)
-            rest = (row.expire_timestamp, None, row.commit_log_offset, row.topic_id, row.unheeded_tombstone)
-            if row.counted or row.began is OffsetBegan.HIDDEN:
+            rest = (
+                row.expire_timestamp,
+                None,
+                row.commit_log_offset,
+                row.topic_id,
+                row.noop_tombstone_log_offset,
+            )
+            if row.is_effective or row.begin_cause is OffsetBegan.HIDDEN:
                 return ("offset", *place), (*said, *rest[:-1], None)
             return ("pending", row.producer_id, *place), (*said, *rest)
         case GroupHistoryRow():

@@ -126,7 +126,7 @@ def test_an_anomaly_is_told_with_its_evidence(tmp_path: Path) -> None:
     assert anomaly.note
     assert [each.what for each in found if each.kind is HappeningKind.OFFSETS] == [
         "pending commit",
-        "tombstone unheeded",
+        "no-op tombstone",
         "transaction committed",
     ]
 

@@ -34,17 +34,25 @@ def rows(*events: Telling, rules: Rules = Rules.NEW) -> list[HistoryRow]:
 
 
 def _begins(row: HistoryRow) -> int:
-    return 1 << 62 if isinstance(row, AnomalyRow) else row.from_offset
+    return 1 << 62 if isinstance(row, AnomalyRow) else row.from_log_offset
 
 
 def offsets(found: list[HistoryRow], *fields: str) -> list[tuple[Any, ...]]:
-    names = ("committed_offset", "counted", "from_offset", "to_offset", "began", "ended", *fields)
+    names = (
+        "committed_offset",
+        "is_effective",
+        "from_log_offset",
+        "to_log_offset",
+        "begin_cause",
+        "end_cause",
+        *fields,
+    )
     return [tuple(getattr(row, name) for name in names) for row in found if isinstance(row, OffsetHistoryRow)]
 
 
 def groups(found: list[HistoryRow]) -> list[tuple[Any, ...]]:
     return [
-        (row.kind, row.from_offset, row.to_offset, row.previous_kind, row.ended)
+        (row.kind, row.from_log_offset, row.to_log_offset, row.previous_kind, row.end_cause)
         for row in found
         if isinstance(row, GroupHistoryRow)
     ]
@@ -108,8 +116,8 @@ def test_a_tombstone_while_the_transaction_is_open_differs_by_rules() -> None:
     events = (story.txn_commit(9, "g", "t", 0, 4), story.tombstone("g", "t", 0), story.commit_marker(9))
     assert offsets(rows(*events, rules=Rules.NEW)) == [(4, False, 0, 1, "transaction", "deleted")]
     found = rows(*events, rules=Rules.CLASSIC)
-    assert offsets(found, "unheeded_tombstone") == [
-        (4, False, 0, 1, "transaction", "tombstone unheeded", None),
+    assert offsets(found, "noop_tombstone_log_offset") == [
+        (4, False, 0, 1, "transaction", "no-op tombstone", None),
         (4, False, 1, 2, "transaction", "committed", 1),
         (4, True, 2, None, "transaction", None, 1),
     ]
@@ -200,7 +208,7 @@ def test_without_batches_the_time_tells_what_was_written_at_once() -> None:
         bare = [replace(event, record=replace(event.record, batch=None)) for event in events]
         expected = folded(changes_of(events, log_partition, Rules.NEW))
         assert folded(changes_of(bare, log_partition, Rules.NEW)) == expected
-        ends |= {row.ended for row in expected if not isinstance(row, AnomalyRow)}
+        ends |= {row.end_cause for row in expected if not isinstance(row, AnomalyRow)}
     assert {"converted", "group deleted", "replaced"} <= ends
 
 
@@ -236,21 +244,21 @@ def test_upgrade_and_downgrade_are_one_continuous_group() -> None:
         ("consumer", "classic"),
         ("classic", "consumer"),
     ]
-    assert [row.ended for row in kinds if row.ended != "changed"] == ["converted", "converted", None]
-    upgraded, downgraded = (row.from_offset for row in kinds if row.previous_kind)
+    assert [row.end_cause for row in kinds if row.end_cause != "changed"] == ["converted", "converted", None]
+    upgraded, downgraded = (row.from_log_offset for row in kinds if row.previous_kind)
     stays = sorted(
         (row for row in mine if isinstance(row, MemberHistoryRow) and row.client_id == "cl-1"),
-        key=lambda row: row.from_offset,
+        key=lambda row: row.from_log_offset,
     )
     assert {row.member_id for row in stays} == {"cl-1-96d938ad-171d-499d-b8fe-e5e13ea53c7d"}
-    assert [row.ended for row in stays if row.ended != "changed"] == ["left"]
+    assert [row.end_cause for row in stays if row.end_cause != "changed"] == ["left"]
     assert [kind for kind, _ in groupby(row.group_kind for row in stays)] == [
         "classic",
         "consumer",
         "classic",
     ]
-    assert (stays[0].to_offset, stays[0].ended) == (upgraded - 1, "changed")
-    assert downgraded in [row.from_offset for row in stays]
+    assert (stays[0].to_log_offset, stays[0].end_cause) == (upgraded - 1, "changed")
+    assert downgraded in [row.from_log_offset for row in stays]
 
 
 def test_a_static_member_is_followed_by_its_instance_id() -> None:
@@ -260,8 +268,8 @@ def test_a_static_member_is_followed_by_its_instance_id() -> None:
         for row in rows_of("4.3.1-kip848")
         if isinstance(row, MemberHistoryRow) and row.instance_id == "in-a"
     ]
-    first, second = dict.fromkeys(row.member_id for row in sorted(mine, key=lambda row: row.from_offset))
-    ends = {row.member_id: row.ended for row in mine if row.ended not in ("changed", None)}
+    first, second = dict.fromkeys(row.member_id for row in sorted(mine, key=lambda row: row.from_log_offset))
+    ends = {row.member_id: row.end_cause for row in mine if row.end_cause not in ("changed", None)}
     assert ends[first] == "replaced"
     assert second not in ends
     assert -2 in [row.member_epoch for row in mine if row.member_id == first]
@@ -276,7 +284,7 @@ def test_a_fenced_static_member_of_a_classic_group_is_replaced() -> None:
         for row in rows_of("4.3.1-classic")
         if isinstance(row, MemberHistoryRow) and row.instance_id == "inst-b"
     ]
-    assert [row.ended for row in sorted(mine, key=lambda row: row.from_offset)].count("replaced") == 2
+    assert [row.end_cause for row in sorted(mine, key=lambda row: row.from_log_offset)].count("replaced") == 2
 
 
 def test_members_that_leave_and_those_whose_group_is_deleted() -> None:
@@ -288,7 +296,7 @@ def test_members_that_leave_and_those_whose_group_is_deleted() -> None:
         story.group_gone("g"),
     )
     ends = [
-        (row.member_id, row.generation, row.from_offset, row.to_offset, row.ended)
+        (row.member_id, row.generation, row.from_log_offset, row.to_log_offset, row.end_cause)
         for row in found
         if isinstance(row, MemberHistoryRow)
     ]
@@ -308,7 +316,7 @@ def test_a_classic_coordinator_keeps_a_simple_group_for_the_offsets() -> None:
         rules=Rules.CLASSIC,
     )
     assert groups(found) == [("classic", 0, 2, None, "deleted"), ("simple", 2, None, "classic", None)]
-    assert [row.ended for row in found if isinstance(row, MemberHistoryRow)] == ["group deleted"]
+    assert [row.end_cause for row in found if isinstance(row, MemberHistoryRow)] == ["group deleted"]
 
 
 def test_a_generation_that_goes_back_is_an_anomaly_of_its_own() -> None:
@@ -346,10 +354,12 @@ def test_rows_of_every_fixture_fit_their_columns(corpus: str) -> None:
         for field, column in zip(batch.schema, batch.columns, strict=True):
             assert field.nullable or column.null_count == 0, field.name
     offset_keys = [
-        (row.group, row.topic, row.partition, row.counted, row.producer_id, row.from_offset)
+        (row.group, row.topic, row.partition, row.is_effective, row.producer_id, row.from_log_offset)
         for row in rows_of(corpus)
         if isinstance(row, OffsetHistoryRow)
     ]
-    group_keys = [(row.group, row.from_offset) for row in rows_of(corpus) if isinstance(row, GroupHistoryRow)]
+    group_keys = [
+        (row.group, row.from_log_offset) for row in rows_of(corpus) if isinstance(row, GroupHistoryRow)
+    ]
     assert len(set(offset_keys)) == len(offset_keys)
     assert len(set(group_keys)) == len(group_keys)

@@ -50,7 +50,7 @@ def owners(
         (row.member_id, row.generation if row.group_kind == "classic" else row.member_epoch)
         for row in rows_of(corpus)
         if isinstance(row, OffsetHistoryRow)
-        and row.counted
+        and row.is_effective
         and (row.group, row.topic, row.partition, row.committed_offset, row.metadata) == place
         and abs(row.commit_timestamp - told["at_ms"]) < CLOCKS_MS
     ]
@@ -103,9 +103,9 @@ def test_behind_a_gap_nobody_is_known_not_to_be_the_owner(tmp_path: Path) -> Non
                 rows += [row for change in coordinator.replay(event) for row in history.fold(change)]
         rows += [*history.flush(), *history.open_rows()]
         commits = sorted(
-            (row for row in rows if isinstance(row, OffsetHistoryRow)), key=lambda row: row.from_offset
+            (row for row in rows if isinstance(row, OffsetHistoryRow)), key=lambda row: row.from_log_offset
         )
-        assert [row.owner_known for row in commits] == known, missing
+        assert [row.is_owner_known for row in commits] == known, missing
         assert [row.member_id for row in commits][-2] == (None if missing == 2 else "m")
 
 
@@ -155,7 +155,7 @@ def test_an_id_without_a_name_may_be_the_owners(tmp_path: Path) -> None:
         story.commit("g", "other", 2, 1, topic_id=AGAIN),
     )
     by_id = owned_by_consumer(tmp_path, uuid_text, *commits, assigned_partitions=(held(ORDERS, 0, 2),))
-    assert [(row.member_id, row.owner_known) for row in by_id] == [
+    assert [(row.member_id, row.is_owner_known) for row in by_id] == [
         (None, False),
         (None, True),
         ("m", True),
@@ -164,7 +164,7 @@ def test_an_id_without_a_name_may_be_the_owners(tmp_path: Path) -> None:
     by_name = owned_by_consumer(
         tmp_path, lambda _: "orders", *commits[:2], assigned_partitions=(held(ORDERS, 0, 2),)
     )
-    assert [(row.member_id, row.member_epoch, row.owner_known) for row in by_name] == [
+    assert [(row.member_id, row.member_epoch, row.is_owner_known) for row in by_name] == [
         ("m", 4, True),
         (None, None, True),
     ]
@@ -237,5 +237,7 @@ def test_a_task_owns_the_topics_of_its_subtopology(
         new=story.believed(),
     )
     rows = folded(changes_of(story.events_of(told, tmp_path), 0, Rules.NEW))
-    found = [(row.topic, row.member_id, row.owner_known) for row in rows if isinstance(row, OffsetHistoryRow)]
+    found = [
+        (row.topic, row.member_id, row.is_owner_known) for row in rows if isinstance(row, OffsetHistoryRow)
+    ]
     assert found == [("orders", "m", True), ("again", "m", True), ("elsewhere", None, known)]

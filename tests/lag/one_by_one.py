@@ -21,4 +21,4 @@ def time_lag_at(commit: CommitAt | None, ends: Ends, at: int, written: Written |
 
 def effective_commits(rows: Iterable[Counted]) -> Iterator[Held]:
     """Yield the effective commits of one group's offset in one partition, in the order of the log."""
-    return (held(row, commit_of(row)) for row in rows if row.counted)
+    return (held(row, commit_of(row)) for row in rows if row.is_effective)

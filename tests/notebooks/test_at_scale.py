@@ -82,6 +82,6 @@ def behind(lake: Path) -> Counter[str]:
     found = Counter[str]()
     for held in histories.rows(lake, "offset_history"):
         place = (held["cluster"], held["group"], held["topic"], held["partition"])
-        if held["counted"] and held["to_offset"] is None:
+        if held["is_effective"] and held["to_log_offset"] is None:
             found[f"{held['cluster']} {held['group']}"] += newest[place]
     return found

@@ -70,7 +70,7 @@ def ended_rows(facts: Array, ends: Array, around: Surroundings) -> pa.RecordBatc
         "group": [group for group, _ in names],
         "topic": [topic for _, topic in names],
         "partition": [offset.partition for offset in of],
-        "counted": np.ones(many, bool),
+        "is_effective": np.ones(many, bool),
         "committed_offset": facts["committed_offset"],
         "delta": pa.array(facts["delta"], mask=~facts["has_delta"]),
         "leader_epoch": facts["leader_epoch"].astype(np.int32),
@@ -80,14 +80,14 @@ def ended_rows(facts: Array, ends: Array, around: Surroundings) -> pa.RecordBatc
         "topic_id": facts["topic_id"],
         "log_partition": pa.repeat(pa.scalar(around.log_partition, pa.int32()), many),
         "commit_log_offset": facts["log_offset"],
-        "from_offset": facts["log_offset"],
+        "from_log_offset": facts["log_offset"],
         "from_timestamp": facts["timestamp"],
-        "to_offset": ends["log_offset"],
+        "to_log_offset": ends["log_offset"],
         "to_timestamp": ends["timestamp"],
-        "began": pa.repeat(OffsetBegan.COMMIT.value, many),
-        "ended": pa.repeat(OffsetEnd.SUPERSEDED.value, many),
+        "begin_cause": pa.repeat(OffsetBegan.COMMIT.value, many),
+        "end_cause": pa.repeat(OffsetEnd.SUPERSEDED.value, many),
         "producer_id": pa.nulls(many, pa.int64()),
-        "unheeded_tombstone": pa.nulls(many, pa.int64()),
+        "noop_tombstone_log_offset": pa.nulls(many, pa.int64()),
         **owned,
     }
     schema = arrow_schema(OffsetHistoryRow)
@@ -122,7 +122,7 @@ def _owner_columns(facts: Array, around: Surroundings) -> dict[str, pa.Array]:
         "client_host": [_shown(owner.client.client_host) for owner in some],
     }
     made = {name: pa.array(column, types[name]).take(at) for name, column in values.items()}
-    return {**made, "owner_known": pa.array(known)}
+    return {**made, "is_owner_known": pa.array(known)}
 
 
 def _shown(text: str | None) -> str | None:

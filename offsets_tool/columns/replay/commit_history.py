@@ -123,7 +123,7 @@ class CommitHistory:
         run["delta"][place] = difference(int(facts["committed_offset"]), before.committed_offset)
         run["has_delta"][place] = True
         at, when = int(facts["log_offset"]), int(facts["timestamp"])
-        return before._replace(to_offset=at, to_timestamp=when, ended=OffsetEnd.SUPERSEDED)
+        return before._replace(to_log_offset=at, to_timestamp=when, end_cause=OffsetEnd.SUPERSEDED)
 
     def _find_owners(self, run: Array, is_first: Array, is_other: Array) -> None:
         """Of each commit; asked where the subject's group, or the topic's id, is not as before."""

@@ -128,8 +128,8 @@ def signs_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -> Lo
 
 def settles(ended: HistoryRows, left: Left) -> bool:
     """What was told for good had ended before, what holds or may be told otherwise had not."""
-    firm = [row["to_offset"] for kind in LASTING for row in ended[kind].to_pylist()]
-    loose = [row["to_offset"] for kind in LASTING for row in left.rows[kind].to_pylist()]
+    firm = [row["to_log_offset"] for kind in LASTING for row in ended[kind].to_pylist()]
+    loose = [row["to_log_offset"] for kind in LASTING for row in left.rows[kind].to_pylist()]
     return all(end < left.settled for end in firm) and all(
         end is None or end >= left.settled for end in loose
     )

@@ -107,7 +107,7 @@ def plain(
         place = TopicPartition(of.topic, of.partition)
         here = [sample for sample in samples if (sample.topic, sample.partition) == place]
         ends = Ends.of([*here, *bounds.samples(place)], **asked)
-        held = list(effective_commits(sorted(history, key=lambda row: row.from_offset)))
+        held = list(effective_commits(sorted(history, key=lambda row: row.from_log_offset)))
         rows = {row.at: row for row in lag_at_commits(of, held, ends)}
         if grid_ms and held:
             times = range(-(-min(rows) // grid_ms) * grid_ms, newest + 1, grid_ms)

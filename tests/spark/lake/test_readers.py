@@ -113,7 +113,7 @@ print(json.dumps([dict(zip(found.columns, row)) for row in found.fetchall()]))
         "SELECT `group`, count(*) AS records, max(committed_offset) AS reached FROM events "
         "WHERE run IN (SELECT run FROM sources) AND `group` IS NOT NULL GROUP BY `group` ORDER BY `group`",
         "SELECT `group`, topic, partition, committed_offset, metadata FROM offset_history "
-        "WHERE counted AND to_offset IS NULL ORDER BY `group`, topic, partition",
+        "WHERE is_effective AND to_log_offset IS NULL ORDER BY `group`, topic, partition",
     ],
     ids=["events", "histories"],
 )

@@ -78,14 +78,14 @@ def test_files_that_have_none_are_not_opened(tmp_path: Path) -> None:
 def commits(lake: Path) -> list[NewFile]:
     """A new file of `offset_history`: places in turn, each commit at another offset."""
     alike = full(
-        OFFSET_HISTORY, {"cluster": "c", "log_partition": 0, "group": "g", "counted": True, "run": 1}
+        OFFSET_HISTORY, {"cluster": "c", "log_partition": 0, "group": "g", "is_effective": True, "run": 1}
     )
     each = range(COMMITS)
     various = {
         "topic": [f"topic-{number % PLACES // 10}" for number in each],
         "partition": [number % 10 for number in each],
-        "from_offset": each,
-        "to_offset": [number + PLACES for number in each],
+        "from_log_offset": each,
+        "to_log_offset": [number + PLACES for number in each],
     }
     columns = [
         pa.array(various[field.name], field.type)

@@ -64,6 +64,6 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     told = ds.dataset(tmp_path / "offset_history", format="parquet")
     assert told.count_rows() == RECORDS
-    assert told.count_rows(ds.field("to_offset").is_null()) == KEYS
+    assert told.count_rows(ds.field("to_log_offset").is_null()) == KEYS
     before, after = map(int, done.stdout.split())
     assert (after - before) << 10 < MOST

@@ -67,14 +67,14 @@ def test_what_was_committed_at_a_moment_is_what_the_brokers_answered(
     ).createOrReplaceTempView("moments")
     for table in ("offset_history", "group_history"):
         session.read.format("delta").load(str(lake / table)).createOrReplaceTempView(table)
-    held = "from_offset < ends AND (to_offset IS NULL OR ends <= to_offset)"
+    held = "from_log_offset < ends AND (to_log_offset IS NULL OR ends <= to_log_offset)"
     found = session.sql(
         f"""
         SELECT number, `group`, topic, partition, committed_offset, leader_epoch, metadata
         FROM moments JOIN offset_history USING (cluster, log_partition)
         JOIN (SELECT number, cluster, `group` FROM moments JOIN group_history USING (cluster, log_partition) WHERE {held})
           USING (number, cluster, `group`)
-        WHERE counted AND {held}
+        WHERE is_effective AND {held}
         """
     ).collect()
     assert found

@@ -126,8 +126,10 @@ HELD = {tuple(row[name] for name in POSITION) for row in LAGS if row["group"] !=
 def made_up_lake(lake: Path) -> None:
     """All that the views read; a second job has begun and did not come to its end."""
     _commit(lake, INGEST, 1, (SOURCES, [{"run": 1}]))
-    held = [dict(zip(POSITION, position, strict=True)) | {"counted": True, "run": 1} for position in HELD]
-    gone = [row | {"to_offset": 9, "group": "g0", "run": 1} for row in held]
+    held = [
+        dict(zip(POSITION, position, strict=True)) | {"is_effective": True, "run": 1} for position in HELD
+    ]
+    gone = [row | {"to_log_offset": 9, "group": "g0", "run": 1} for row in held]
     _commit(lake, REPLAY, 1, (OFFSET_HISTORY, held + gone), (REPLAYS, [{"run": 1}]))
     for chain, table, rows in ((OF_LAG, LAG, LAGS), (OF_EXPIRY, EXPIRY, EXPIRIES)):
         told = {"derived": table.name, "run": 1}

@@ -89,9 +89,9 @@ def test_current_members(asked: SparkSession) -> None:
 
 def test_ownership(asked: SparkSession) -> None:
     columns = ("group", "topic", "partition", "delta", "generation", "group_epoch", "member_epoch")
-    columns += ("owner_known", "member_id", "client_id")
+    columns += ("is_owner_known", "member_id", "client_id")
     changes = told("history", "--kind", "offsets")
-    rows = expected(changes, columns, lambda row: (row["after"] or {}).get("counted"))
+    rows = expected(changes, columns, lambda row: (row["after"] or {}).get("is_effective"))
     assert answer(asked.table("ownership"), columns) == rows
     assert any(row[-1] for row in rows)
 
