@@ -1,4 +1,4 @@
-# Two commands on a fresh machine with Python 3.11+, a JDK 17 and make: `make demo` and `make test`.
+# Two commands on a fresh machine with Python 3.11+, a JDK 17 and make: `make demo` and `make test`. For every save: `make quick`.
 # Everything downloaded lives in .venv and in .cache (OFFSETS_TOOL_CACHE names another folder), and is fetched once.
 
 PYTHON ?= python3
@@ -10,9 +10,14 @@ LOG := $(CACHE)/install.log
 
 .DEFAULT_GOAL := help
 # Two processes share the tests, so that one waits for a JVM while the other computes; tests/conftest.py says who goes where.
-SPREAD := --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
+BESIDE := --numprocesses=2
+SPREAD := $(BESIDE) --dist=loadgroup --no-loadscope-reorder
+# Markers of tests (pyproject.toml says what they mean): those of whole programs, and those that `make quick` has no time for.
+WHOLE := broker or server or notebook or install
+SLOW := spark or java or slow
+LEFT_OUT := $(addprefix --ignore=tests/,spark bench notebooks oracle)
 
-.PHONY: help demo test check jars integration deep bench clean
+.PHONY: help demo quick test check jars integration deep bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -20,9 +25,13 @@ help: ## this list
 demo: $(INSTALLED) ## from nothing to answers: install, then run the main job on fixtures/
 	@$(BIN)/python -m spark.demo
 
-test: $(INSTALLED) ## the checks, then every test; brokers and oracles are started by the tests that want them
+quick: $(INSTALLED) ## for every save, a minute: the checks, and what needs no JVM, no program of its own and no patience
+	@$(MAKE) --no-print-directory check
+	@$(BIN)/python -m pytest --quiet $(BESIDE) --dist=loadfile --hypothesis-profile=quick $(LEFT_OUT) -m "not ($(SLOW) or $(WHOLE))"
+
+test: $(INSTALLED) ## the checks, then every test but those of `make integration`; one alone: .venv/bin/python -m pytest FILE -k WORD
 	@$(MAKE) --no-print-directory --jobs=2 check jars
-	@$(BIN)/python -m pytest $(SPREAD)
+	@$(BIN)/python -m pytest $(SPREAD) -m "not ($(WHOLE))"
 
 check: $(INSTALLED) ## lint, format, types and import contracts
 	@$(BIN)/ruff check --quiet
@@ -33,11 +42,12 @@ check: $(INSTALLED) ## lint, format, types and import contracts
 jars: $(INSTALLED) ## fetches what the tests ask for of Spark's and Kafka's classes: nothing where it is there
 	@$(BIN)/python -m oracle.jars
 
-integration: $(INSTALLED) ## only the tests that start a real broker
-	@$(BIN)/python -m pytest -m broker
+integration: $(INSTALLED) ## real brokers and servers, notebooks, and the wheel in an environment of its own
+	@$(MAKE) --no-print-directory jars
+	@$(BIN)/python -m pytest $(SPREAD) -m "$(WHOLE)"
 
-deep: $(INSTALLED) ## every test with 500 examples a property, and the long ones too
-	@OFFSETS_TOOL_DEEP=1 $(BIN)/python -m pytest $(SPREAD)
+deep: $(INSTALLED) ## all tests with 500 examples a property, over all corpora; CORPORA=DIR: over those of a folder shaped as fixtures/corpora too
+	@OFFSETS_TOOL_DEEP=1 OFFSETS_TOOL_CORPORA="$(abspath $(CORPORA))" $(BIN)/python -m pytest $(SPREAD)
 
 bench: $(INSTALLED) ## how fast, against whom: the README's table, measured again (BENCH_MB=5 for a short try)
 	@$(BIN)/python -m bench

@@ -29,9 +29,10 @@ SMALL = {
 }
 """Tasks enough for tables of a few thousand rows: a tenth less CPU time."""
 
-settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile("quick", max_examples=10, deadline=None)
+settings.register_profile("test", max_examples=25, deadline=None)
 settings.register_profile("deep", max_examples=500, deadline=None)
-settings.load_profile("deep" if DEEP else "dev")
+settings.load_profile("deep" if DEEP else "test")
 
 
 TOGETHER = {"session": "spark", "oracle": "kafka", "broker": "kafka"}

@@ -24,7 +24,7 @@ CORE = {
     "pyarrow",
 }
 CORE |= {"pygments", "rich", "setuptools"}
-pytestmark = pytest.mark.deep
+pytestmark = pytest.mark.install
 
 
 @pytest.fixture(scope="module")

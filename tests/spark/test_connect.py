@@ -10,7 +10,7 @@ import pytest
 
 from tests.spark.lakes import CORPORA, comparable, plain
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.server]
 
 LOGS = CORPORA / "3.9.2-txn" / "segments"
 
