@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from offsets_tool.evidence.expiring import PolicyGiven
-from offsets_tool.log.files.folders import Kind, look_at
+from offsets_tool.log.files.folders import PathKind, look_at
 from offsets_tool.log.topics import find_topics
 from spark.derived.derive import Derived, asked_before, finished
 from spark.derived.ends import EndsRequest
@@ -57,7 +57,7 @@ def run(
 
 def _names_of(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return the topic names that the partition.metadata of data directories say."""
-    found = find_topics(path for path in paths if look_at(path).kind is Kind.FOLDER)
+    found = find_topics(path for path in paths if look_at(path).kind is PathKind.FOLDER)
     return {each.topic_id: (each.topic, DIRECTORY) for each in found if each.topic_id}
 
 

@@ -8,7 +8,8 @@ import click
 from offsets_tool.dialects.versions import name_of, parse_release
 from offsets_tool.evidence.expiring import PolicyGiven
 from offsets_tool.evidence.times import parse_duration
-from offsets_tool.expiry.rules import MAX_RETENTION_MS, Release
+from offsets_tool.expiry.rules import MAX_RETENTION_MS
+from offsets_tool.wire.json import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -23,7 +23,7 @@ from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
 if TYPE_CHECKING:
     from offsets_tool.columns.assembly.assemble import Assembler
     from offsets_tool.columns.lane.chunks import Chunk
-    from offsets_tool.columns.lane.interned import Interned
+    from offsets_tool.columns.lane.interned import InternedKeys
 
 
 _ENOUGH: Final = 8 << 20
@@ -46,7 +46,7 @@ class RowReader:
         """`log=False` leaves out the rows of `log`; `fast=False` keeps to the reference reader."""
         self._log = log
         self._assembler = _assembler() if fast and why_not() is None else None
-        self._interned: Interned | None = None
+        self._interned: InternedKeys | None = None
 
     def read(
         self,

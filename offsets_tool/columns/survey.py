@@ -12,8 +12,8 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.interned import Interned
-from offsets_tool.columns.lane.layout import B, Bit, R
+from offsets_tool.columns.lane.interned import InternedKeys
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField
 from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
 from offsets_tool.columns.lane.sums import offsets_of
 from offsets_tool.columns.text.counting import (
@@ -87,13 +87,17 @@ class Surveyor:
         """Counts the values that programs can print, which are those without a problem; returns the other rows."""
         assert self._keys is not None
         records = chunk.records
-        is_control = chunk.batches[B.ATTRIBUTES, records[R.BATCH, left]] & Bit.CONTROL != 0
-        keys = records[R.KEY, left]
+        is_control = (
+            chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, left]] & AttributeBit.CONTROL != 0
+        )
+        keys = records[RecordField.KEY, left]
         types = np.where(is_control | (keys < 0), LEFT, self._keys.types[keys])
         if not (types >= 0).any():
             return left
-        places = records[R.VALUE_START, left]
-        printed = self._json.write(chunk.data, types, places, records[R.VALUE_SIZE, left]).sizes >= 0
+        places = records[RecordField.VALUE_START, left]
+        printed = (
+            self._json.write(chunk.data, types, places, records[RecordField.VALUE_SIZE, left]).sizes >= 0
+        )
         versions = chunk.data[places[printed] + 1]
         self._keys.seen[keys[printed]] = 1
         which, counts = np.unique(types[printed] * TYPES + versions, return_counts=True)
@@ -123,24 +127,29 @@ def _kind(place: int) -> str:
 def _record(chunk: Chunk, row: int, log_partition: int | None) -> LogRecord:
     """All of a record that decoding looks at, and where it stands."""
     records = chunk.records
-    key, start, size = (int(records[field, row]) for field in (R.KEY, R.VALUE_START, R.VALUE_SIZE))
+    key, start, size = (
+        int(records[field, row])
+        for field in (RecordField.KEY, RecordField.VALUE_START, RecordField.VALUE_SIZE)
+    )
     return LogRecord(
         source="",
         log_partition=log_partition,
-        log_offset=int(records[R.LOG_OFFSET, row]),
-        timestamp=int(records[R.TIMESTAMP, row]),
+        log_offset=int(records[RecordField.LOG_OFFSET, row]),
+        timestamp=int(records[RecordField.TIMESTAMP, row]),
         key=None if key < 0 else chunk.interned.key(key),
         value=None if size < 0 else chunk.data[start : start + size].tobytes(),
-        is_control=bool(chunk.batches[B.ATTRIBUTES, records[R.BATCH, row]] & Bit.CONTROL),
+        is_control=bool(
+            chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, row]] & AttributeBit.CONTROL
+        ),
     )
 
 
 class _Keys:
     """Record types and groups of interned keys, and which keys a file has."""
 
-    def __init__(self, interned: Interned) -> None:
+    def __init__(self, interned: InternedKeys) -> None:
         self._interned = interned
-        self._names = Interned(keys=1 << 10, arena=1 << 16)
+        self._names = InternedKeys(keys=1 << 10, arena=1 << 16)
         self._others: dict[int, str] = {}
         self._known = 0
         self.types: Array = np.full(1 << 12, LEFT, np.int64)
@@ -148,7 +157,7 @@ class _Keys:
         self._groups: Array = np.full(1 << 12, LEFT, np.int64)
         self.seen: Array = np.zeros(1 << 12, np.uint8)
 
-    def belong_to(self, interned: Interned) -> bool:
+    def belong_to(self, interned: InternedKeys) -> bool:
         """Whether these are the keys of these tables."""
         return self._interned is interned
 

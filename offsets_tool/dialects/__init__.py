@@ -11,8 +11,9 @@ from offsets_tool.dialects.formatters.group_text import TextGroupsFormatter
 from offsets_tool.dialects.formatters.json import JsonFormatter
 from offsets_tool.dialects.formatters.offset_text import TextOffsetsFormatter
 from offsets_tool.dialects.output import Formatter, Output
-from offsets_tool.dialects.versions import NEWEST, Release, name_of, parse_release
+from offsets_tool.dialects.versions import NEWEST, name_of, parse_release
 from offsets_tool.errors import UsageError
+from offsets_tool.wire.json import Release
 
 __all__ = ["Formatter", "Output", "formatter"]
 

@@ -9,15 +9,16 @@ from typing import Final
 
 from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.refusals import UNDERFLOW, generated_words, schema_words
-from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.records.embedded import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from offsets_tool.wire import walk
+from offsets_tool.wire.json import Release
 from offsets_tool.wire.schema import Message
 
 _GENERATED_CLASSES: Final = (2, 7)
 _NAMES_ASSIGNMENTS: Final = (2, 4)
-_VERSIONS: Final[Table[int]] = (((0, 9), 0), ((2, 4), 1), ((3, 4), 3))
+_VERSIONS: Final[ByRelease[int]] = (((0, 9), 0), ((2, 4), 1), ((3, 4), 3))
 _SLICE: Final = re.compile(r"Error reading byte array of (\d+) byte\(s\): only (\d+) byte\(s\) available")
 _OLD_NAMES: Final = {"assigned_partitions": "topic_partitions"}
 

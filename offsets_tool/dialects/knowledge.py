@@ -8,27 +8,27 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Final
 
-from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire import walk
-from offsets_tool.wire.json import release_of
+from offsets_tool.wire.json import Release, release_of
 from offsets_tool.wire.schema import FieldSpec, Message, Schema, Shape, schema_of
 
-_OFFSET_COMMIT_VERSIONS: Final[Table[int]] = (
+_OFFSET_COMMIT_VERSIONS: Final[ByRelease[int]] = (
     ((0, 8, 2), 0),
     ((0, 9), 1),
     ((2, 1), 3),
     ((3, 4, 1), 4),
 )
-_GROUP_METADATA_VERSIONS: Final[Table[int]] = (
+_GROUP_METADATA_VERSIONS: Final[ByRelease[int]] = (
     ((0, 9), 0),
     ((0, 10, 1), 1),
     ((2, 1), 2),
     ((2, 3), 3),
     ((3, 4, 1), 4),
 )
-_RECORD_TYPES: Final[Table[Iterable[int]]] = (
+_RECORD_TYPES: Final[ByRelease[Iterable[int]]] = (
     ((0, 8, 2), range(1)),
     ((0, 9), range(3)),
     ((3, 8), range(9)),

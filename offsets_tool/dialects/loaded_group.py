@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from offsets_tool.dialects.consumer_protocol import refused_subscription
 from offsets_tool.dialects.scala import map_of, option
-from offsets_tool.dialects.versions import Release
 from offsets_tool.errors import DecodeError
 from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
+from offsets_tool.wire.json import Release
 from offsets_tool.wire.text import java_text
 
 _CONSUMER: Final = "consumer"

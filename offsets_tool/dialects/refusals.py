@@ -7,8 +7,9 @@ read on until something fails) is given as an underflow here. Knows nothing abou
 
 from typing import Final
 
-from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
+from offsets_tool.wire.json import Release
 from offsets_tool.wire.schema import Primitive, Shape, schema_of
 
 UNDERFLOW: Final = "null"
@@ -16,7 +17,7 @@ UNDERFLOW: Final = "null"
 
 _UNDERFLOW_CLASS: Final = "java.nio.BufferUnderflowException"
 _SCHEMA_REFUSES_SIZES: Final = (0, 10)
-_CHECKS_SIZES: Final[Table[bool]] = (
+_CHECKS_SIZES: Final[ByRelease[bool]] = (
     ((0, 8), False),
     ((2, 8, 2), True),
     ((3, 0), False),

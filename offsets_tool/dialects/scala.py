@@ -8,7 +8,8 @@ on the keys' Java hashes and on the Scala version a Kafka release was built with
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeVar
 
-from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.dialects.versions import ByRelease, newest
+from offsets_tool.wire.json import Release
 from offsets_tool.wire.text import java_text
 
 V = TypeVar("V")
@@ -107,7 +108,7 @@ def _signed(value: int) -> int:
     return value - (1 << 32) if value >> 31 else value
 
 
-_MAPS: Final[Table[ScalaMap]] = (
+_MAPS: Final[ByRelease[ScalaMap]] = (
     ((0, 8), ScalaMap("Map", _keys_212)),
     ((2, 4), ScalaMap("HashMap", _keys_213)),
 )

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.unknown_versions import read_any_version
-from offsets_tool.dialects.versions import Release
 from offsets_tool.errors import DecodeError
+from offsets_tool.wire.json import Release
 from offsets_tool.wire.schema import Message
 
 _CHECKS_VALUE_VERSIONS: Final = (4, 0)

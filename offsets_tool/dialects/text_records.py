@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.output import Output
 from offsets_tool.dialects.refusals import generated_words, named, schema_words
-from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.records import RECORD_TYPES
+from offsets_tool.wire.json import Release
 from offsets_tool.wire.schema import Message
 
 _OFFSET_COMMIT: Final = 1
@@ -39,7 +40,7 @@ _SCHEMA: Final = "Unknown offset schema version {}"
 _GROUP_SCHEMA: Final = "Unknown group metadata version {}"
 _OFFSET_MESSAGE: Final = "Unknown offset message version: {}"
 _GROUP_MESSAGE: Final = "Unknown group metadata message version: {}"
-_WORDS: Final[Table[_Words]] = (
+_WORDS: Final[ByRelease[_Words]] = (
     ((0, 8), _Words(_SCHEMA, _SCHEMA, _GROUP_SCHEMA)),
     ((2, 4), _Words("Unknown message key schema version {}", _SCHEMA, _GROUP_SCHEMA)),
     ((2, 8), _Words(_GROUP_MESSAGE, _OFFSET_MESSAGE, _GROUP_MESSAGE)),

@@ -7,12 +7,11 @@ A release given as `X.Y` means its last patch. A table is a tuple of (first rele
 from typing import Final, TypeVar
 
 from offsets_tool.errors import UsageError
-
-Release = tuple[int, ...]
-"""`(3, 9, 2)`; before 1.0 the release family has three numbers: `(0, 10, 2, 1)`."""
+from offsets_tool.wire.json import Release
 
 T = TypeVar("T")
-Table = tuple[tuple[Release, T], ...]
+ByRelease = tuple[tuple[Release, T], ...]
+"""What holds from each of several releases on, the oldest first."""
 
 _LAST_PATCH: Final = 999
 FAMILIES: Final[tuple[Release, ...]] = (
@@ -56,6 +55,6 @@ def name_of(release: Release) -> str:
     return ".".join(str(number) for number in release if number != _LAST_PATCH)
 
 
-def newest(table: Table[T], release: Release) -> T:
+def newest(table: ByRelease[T], release: Release) -> T:
     """The entry of the newest release that is not after `release`."""
     return next(entry for since, entry in reversed(table) if since <= release)

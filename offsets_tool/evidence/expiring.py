@@ -23,7 +23,7 @@ from offsets_tool.expiry.forecast import (
     live_rows,
 )
 from offsets_tool.expiry.policy import Basis, Signs, by_removals
-from offsets_tool.expiry.rules import Release
+from offsets_tool.wire.json import Release
 
 
 class PolicyGiven(NamedTuple):

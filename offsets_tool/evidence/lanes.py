@@ -20,7 +20,7 @@ from offsets_tool.rows import BatchRead
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
     from offsets_tool.columns.survey import Surveyor
-    from offsets_tool.columns.text.reading import TextReader
+    from offsets_tool.columns.text.reading import SegmentTextReader
     from offsets_tool.survey import Survey
 
 TEXT_FROM: Final = 2 << 20
@@ -53,17 +53,19 @@ class TextLane:
         return self._evidence.through(source, partial(self._text.read, verify=verify, passed=passed))
 
 
-def _text_reader(evidence: Evidence, printer: Printer) -> "TextReader | None":
+def _text_reader(evidence: Evidence, printer: Printer) -> "SegmentTextReader | None":
     filters = evidence.filters
     size = sum(source.size for source in evidence.sources if source.segment)
     # A batch has its line if any of its records is shown.
     if size < TEXT_FROM or (filters.is_active and printer.batch is not None) or why_not() is not None:
         return None
-    from offsets_tool.columns.text.reading import TextReader  # noqa: PLC0415 - Numba
+    from offsets_tool.columns.text.reading import SegmentTextReader  # noqa: PLC0415 - Numba
 
     if not filters.is_active:
-        return TextReader(printer)
-    return TextReader(printer, Selection(lambda record: filters.about(decode(record)), filters.range_of))
+        return SegmentTextReader(printer)
+    return SegmentTextReader(
+        printer, Selection(lambda record: filters.about(decode(record)), filters.range_of)
+    )
 
 
 class SurveyLane:

@@ -14,7 +14,7 @@ from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, archive_files
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.discover import find_segments
-from offsets_tool.log.files.folders import Kind, look_at, size_of
+from offsets_tool.log.files.folders import PathKind, look_at, size_of
 from offsets_tool.log.files.mapping import sha256
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import OFFSETS_TOPIC, Segment, SegmentKind
@@ -133,7 +133,7 @@ class _Files:
         return sources + [self._archive_source(file) for file in {file.path: file for file in found}.values()]
 
     def _archives(self, path: str) -> list[ArchiveFile]:
-        is_there = look_at(path).kind in (Kind.FILE, Kind.FOLDER)
+        is_there = look_at(path).kind in (PathKind.FILE, PathKind.FOLDER)
         return archive_files(path, self.columns) if is_there else []
 
     def _archive_source(self, file: ArchiveFile) -> Source:

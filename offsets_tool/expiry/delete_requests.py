@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Cause
 from offsets_tool.expiry.plausibility import Fit
-from offsets_tool.expiry.rules import Release
 from offsets_tool.expiry.topic_removals import Weighed
 from offsets_tool.expiry.topic_timeline import SPREAD_MS, TopicLosses
 from offsets_tool.replay.changes import Group, GroupKind
 from offsets_tool.replay.member_records import CONSUMER_PROTOCOL
+from offsets_tool.wire.json import Release
 
 TOPIC_DELETION_FROM: Final[Release] = (0, 10, 2)
 """KAFKA-2000."""

@@ -18,10 +18,10 @@ from offsets_tool.expiry.rules import (
     KIP_211,
     MINUTE_MS,
     Policy,
-    Release,
     default_retention_ms,
     may_be_retention,
 )
+from offsets_tool.wire.json import Release
 
 _LEGACY, _COMMIT, _GROUP = 0, 1, 2
 _STREAMS: Final = frozenset(range(17, 24))

@@ -14,9 +14,8 @@ from offsets_tool.blobs import consumer_subscription
 from offsets_tool.records.classic import MemberMetadata
 from offsets_tool.replay.changes import CommittedOffset, Group, GroupKind, Member
 from offsets_tool.replay.member_records import CONSUMER_PROTOCOL, subscription
+from offsets_tool.wire.json import Release
 from offsets_tool.wire.times import LAST_MILLISECOND, time_after
-
-Release = tuple[int, ...]
 
 OWN_EXPIRY_FROM: Final[Release] = (0, 9)
 WEEK_FROM: Final[Release] = (2, 0)

@@ -29,7 +29,7 @@ class LagMethod(StrEnum):
     """No end is known."""
 
 
-class Confidence(StrEnum):
+class LagConfidence(StrEnum):
     """How much a number can be relied on."""
 
     EXACT = "exact"
@@ -62,7 +62,7 @@ class Lag(NamedTuple):
     lag_min: int
     lag_max: int | None
     method: LagMethod
-    confidence: Confidence
+    confidence: LagConfidence
     counted_from: CountedFrom
     log_start: int | None
     data_lost: int | None
@@ -70,7 +70,7 @@ class Lag(NamedTuple):
     topic_recreated: bool
 
 
-class Known(NamedTuple):
+class KnownEnds(NamedTuple):
     """What is known of a partition at a moment, and whether what was committed is of another topic of its name."""
 
     life: Life
@@ -78,14 +78,14 @@ class Known(NamedTuple):
     topic_recreated: bool
 
 
-def known_at(committed: CommitAt | None, ends: Ends, at: int) -> Known:
+def known_at(committed: CommitAt | None, ends: Ends, at: int) -> KnownEnds:
     """At a moment (epoch ms), of the commit that counted then; None: of a group that has committed nothing."""
     life = ends.life_at(at)
     recreated = committed is not None and _is_of_another(committed, ends, life, at)
-    return Known(life, life.end_at(at), recreated)
+    return KnownEnds(life, life.end_at(at), recreated)
 
 
-def lag_of(committed: CommitAt | None, known: Known, at: int) -> Lag:
+def lag_of(committed: CommitAt | None, known: KnownEnds, at: int) -> Lag:
     """The same, by what is known at the moment."""
     life, end, recreated = known
     log_start = life.log_start_at(at)
@@ -98,7 +98,7 @@ def lag_of(committed: CommitAt | None, known: Known, at: int) -> Lag:
         lag_min,
         lag_max,
         _method(end),
-        Confidence.NONE if base is None else _confidence(end, settled=settled, doubtful=recreated),
+        LagConfidence.NONE if base is None else _confidence(end, settled=settled, doubtful=recreated),
         CountedFrom.LOG_START if committed is None else CountedFrom.COMMITTED,
         log_start,
         data_lost=None if committed is None or recreated else _above(log_start, base),
@@ -134,13 +134,13 @@ def _method(end: EndAt) -> LagMethod:
     return LagMethod.INDEX if EndMethod.INDEX in end.methods else LagMethod.SAMPLED
 
 
-def _confidence(end: EndAt, *, settled: bool, doubtful: bool) -> Confidence:
+def _confidence(end: EndAt, *, settled: bool, doubtful: bool) -> LagConfidence:
     if end.estimate is None:
-        return Confidence.NONE
+        return LagConfidence.NONE
     if doubtful or end.high is None:
-        return Confidence.LOW
+        return LagConfidence.LOW
     if EndMethod.INDEX in end.methods and (settled or set(end.methods) == {EndMethod.INDEX}):
-        return Confidence.HIGH
+        return LagConfidence.HIGH
     if settled:
-        return Confidence.EXACT
-    return Confidence.MEDIUM
+        return LagConfidence.EXACT
+    return LagConfidence.MEDIUM

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from offsets_tool.lag.ends import Life
-from offsets_tool.lag.lag import Confidence, Known
+from offsets_tool.lag.lag import KnownEnds, LagConfidence
 from offsets_tool.lag.samples import CommitAt
 from offsets_tool.wire.longs import difference
 
@@ -46,11 +46,11 @@ class TimeLag(NamedTuple):
     time_lag_min_ms: int
     time_lag_max_ms: int | None
     method: TimeMethod
-    confidence: Confidence
+    confidence: LagConfidence
 
 
-_NOTHING_LEFT = TimeLag(0, 0, 0, TimeMethod.CAUGHT_UP, Confidence.EXACT)
-_UNKNOWN = TimeLag(None, 0, None, TimeMethod.NONE, Confidence.NONE)
+_NOTHING_LEFT = TimeLag(0, 0, 0, TimeMethod.CAUGHT_UP, LagConfidence.EXACT)
+_UNKNOWN = TimeLag(None, 0, None, TimeMethod.NONE, LagConfidence.NONE)
 
 
 def written_at(offset: int, life: Life) -> Written:
@@ -89,7 +89,9 @@ def _clipped(at: int, low: int | None, high: int | None) -> int:
     return low if low is not None and at < low else at
 
 
-def time_lag_of(committed: CommitAt | None, there: Known, at: int, written: Written | None = None) -> TimeLag:
+def time_lag_of(
+    committed: CommitAt | None, there: KnownEnds, at: int, written: Written | None = None
+) -> TimeLag:
     """The same, by what is known at the moment."""
     if committed is None or there.topic_recreated:
         return _UNKNOWN
@@ -103,13 +105,13 @@ def time_lag_of(committed: CommitAt | None, there: Known, at: int, written: Writ
         return _UNKNOWN
     may_be_caught_up = end.high is None and end.low is not None and offset >= end.low
     if known.at is None or (may_be_caught_up and known.method is not TimeMethod.RECORD):
-        return TimeLag(low, low, high, TimeMethod.BOUND, Confidence.LOW)
+        return TimeLag(low, low, high, TimeMethod.BOUND, LagConfidence.LOW)
     # A record that may have come after the moment, or did, is not behind at all.
     lag = _clipped(max(0, difference(at, known.at)), low, high)
     return TimeLag(lag, low, high, known.method, _confidence(known))
 
 
-def _confidence(known: Written) -> Confidence:
+def _confidence(known: Written) -> LagConfidence:
     if known.method is TimeMethod.RECORD:
-        return Confidence.EXACT if known.earliest == known.latest else Confidence.HIGH
-    return Confidence.MEDIUM if known.method is TimeMethod.INTERPOLATED else Confidence.LOW
+        return LagConfidence.EXACT if known.earliest == known.latest else LagConfidence.HIGH
+    return LagConfidence.MEDIUM if known.method is TimeMethod.INTERPOLATED else LagConfidence.LOW

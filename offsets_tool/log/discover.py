@@ -13,7 +13,7 @@ from typing import Final
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.files.checkpoints import META_FILE, MetaProperties, read_meta_properties
-from offsets_tool.log.files.folders import Entry, Kind, is_file, listing, look_at, walk
+from offsets_tool.log.files.folders import Entry, PathKind, is_file, listing, look_at, walk
 from offsets_tool.log.files.open_file import why
 from offsets_tool.log.files.tar import find_in_tar
 from offsets_tool.log.names import (
@@ -34,9 +34,9 @@ _EXPECTED: Final = (
     " a directory of those, or a tar of any of them"
 )
 _NOT_THERE: Final = {
-    Kind.OTHER: NO_FILE,
-    Kind.NOWHERE: "a symbolic link that leads nowhere or to itself; give the folder it was meant for",
-    Kind.MISSING: "does not exist; check the path",
+    PathKind.OTHER: NO_FILE,
+    PathKind.NOWHERE: "a symbolic link that leads nowhere or to itself; give the folder it was meant for",
+    PathKind.MISSING: "does not exist; check the path",
 }
 
 
@@ -82,12 +82,12 @@ def _nothing(segments: list[Segment], log_partition: int | None) -> str:
 
 def _find(path: Path) -> Iterator[Segment]:
     given = look_at(path)
-    if given.kind is Kind.FOLDER:
+    if given.kind is PathKind.FOLDER:
         segments = followed(_find_in_folder(path, _meta_near(path)))
         yield from segments
         if all(segment.unreadable for segment in segments):
             yield from _loose(path)
-    elif given.kind is Kind.FILE:
+    elif given.kind is PathKind.FILE:
         yield from _find_file(path)
     else:
         raise SourceError(path.as_posix(), given.problem or _NOT_THERE[given.kind])
@@ -158,9 +158,9 @@ def _find_in_entry(entry: Entry, meta: MetaProperties | None) -> Iterator[Segmen
     name = entry.path.name
     if entry.problem:
         raise SourceError(entry.path.as_posix(), entry.problem)
-    if entry.kind is Kind.FOLDER and (directory := offsets_directory(name)):
+    if entry.kind is PathKind.FOLDER and (directory := offsets_directory(name)):
         yield from _segments_of(entry.path, directory, meta)
-    elif entry.kind is Kind.FILE and tar_name(name):
+    elif entry.kind is PathKind.FILE and tar_name(name):
         found = find_in_tar(entry.path)
         yield from (each for each in found if each.log_partition is not None or each.unreadable)
 
@@ -196,7 +196,7 @@ def _segments_of(
     folder: Path, directory: PartitionDirectory | None, meta: MetaProperties | None
 ) -> Iterator[Segment]:
     for entry in listing(folder):
-        if _is_segment(entry) and entry.kind not in (Kind.FOLDER, Kind.OTHER):
+        if _is_segment(entry) and entry.kind not in (PathKind.FOLDER, PathKind.OTHER):
             yield _segment(entry.path, directory, meta)
 
 
@@ -223,7 +223,7 @@ def _size(path: Path) -> tuple[int, str]:
     try:
         found = path.stat()
     except OSError as error:
-        leads_nowhere = look_at(path).kind is Kind.NOWHERE
+        leads_nowhere = look_at(path).kind is PathKind.NOWHERE
         remedy = "copy what the link stands for" if leads_nowhere else "check its permissions"
         return 0, f"cannot be opened ({why(error)}); {remedy}"
     if not stat.S_ISREG(found.st_mode):

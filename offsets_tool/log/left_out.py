@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.files import is_delta
 from offsets_tool.log.discover import is_other_topic
-from offsets_tool.log.files.folders import Entry, Kind, look_at, size_of, walk
+from offsets_tool.log.files.folders import Entry, PathKind, look_at, size_of, walk
 from offsets_tool.log.files.tar_index import tar_index
 from offsets_tool.log.names import (
     member_source,
@@ -37,7 +37,7 @@ _INSIDE: Final = "a folder inside of a partition's directory; give the folder it
 _REPLACED: Final = "a later member of the tar has the same name; unpack it by hand to read both"
 
 
-class LeftOut(NamedTuple):
+class UnreadFile(NamedTuple):
     """A file, folder or member of a tar that is not read; or a folder, and what is counted in it."""
 
     source: str
@@ -47,17 +47,19 @@ class LeftOut(NamedTuple):
     """Whether it is a thing that can have bytes, by itself: no pipe, no sum."""
 
 
-Read = Collection[tuple[str, str]]
+ReadFiles = Collection[tuple[str, str]]
 """What is read: real paths, with the member of a tar or an empty string."""
 
 
-def find_left_out(paths: Iterable[str], read: Read) -> list[LeftOut]:
+def find_left_out(paths: Iterable[str], read: ReadFiles) -> list[UnreadFile]:
     """What under the paths is not among what is read. Of folders that cannot be listed, nothing: they are named as unreadable."""
-    found: dict[tuple[str, str | bool], LeftOut] = {}
+    found: dict[tuple[str, str | bool], UnreadFile] = {}
     for path in paths:
         given = look_at(path)
         try:
-            inside = _in_folder(given.path, read) if given.kind is Kind.FOLDER else _in_tar(given.path, read)
+            inside = (
+                _in_folder(given.path, read) if given.kind is PathKind.FOLDER else _in_tar(given.path, read)
+            )
             for each in inside:
                 found.setdefault((each.source, not each.has_row and each.reason), each)
         except SourceError:
@@ -65,15 +67,15 @@ def find_left_out(paths: Iterable[str], read: Read) -> list[LeftOut]:
     return list(found.values())
 
 
-def _in_folder(top: Path, read: Read) -> Iterator[LeftOut]:
+def _in_folder(top: Path, read: ReadFiles) -> Iterator[UnreadFile]:
     foreign: Counter[Path] = Counter()
     topics: Counter[Path] = Counter()
     for entry in walk(top, _is_looked_into):
         folder = entry.path.parent
-        if entry.kind is Kind.FOLDER:
+        if entry.kind is PathKind.FOLDER:
             topics[folder] += is_other_topic(entry.path)
             if offsets_directory(folder.name):
-                yield LeftOut(entry.path.as_posix(), _INSIDE)
+                yield UnreadFile(entry.path.as_posix(), _INSIDE)
         elif not _is_known(entry, read):
             named = list(_of_file(entry, read))
             yield from named
@@ -84,7 +86,7 @@ def _in_folder(top: Path, read: Read) -> Iterator[LeftOut]:
     ):
         for folder, count in counted.items():
             if count:
-                yield LeftOut(folder.as_posix(), f"{count} {what}", has_row=False)
+                yield UnreadFile(folder.as_posix(), f"{count} {what}", has_row=False)
 
 
 def _is_looked_into(folder: Entry) -> bool:
@@ -92,21 +94,21 @@ def _is_looked_into(folder: Entry) -> bool:
     return not (inside_a_partition or is_other_topic(folder.path) or is_delta(folder.path))
 
 
-def _is_known(entry: Entry, read: Read) -> bool:
+def _is_known(entry: Entry, read: ReadFiles) -> bool:
     """Whether it is read, or Kafka's own, or cannot be looked at, which is said elsewhere."""
     is_read = (os.path.realpath(entry.path), "") in read
     return is_read or bool(entry.problem) or bool(_KAFKAS.fullmatch(entry.path.name))
 
 
-def _of_file(entry: Entry, read: Read) -> Iterator[LeftOut]:
+def _of_file(entry: Entry, read: ReadFiles) -> Iterator[UnreadFile]:
     """Something that is not read itself, if it may well be a log; or what is not read of a tar."""
-    if entry.kind is Kind.FILE and tar_name(entry.path.name):
+    if entry.kind is PathKind.FILE and tar_name(entry.path.name):
         yield from _in_tar(entry.path, read)
     elif _may_be_a_log(entry.path):
-        is_file = entry.kind is Kind.FILE
+        is_file = entry.kind is PathKind.FILE
         reason = _why_not(entry.path.name) if is_file else f"it is {entry.kind.value}"
-        has_bytes = entry.kind is not Kind.OTHER
-        yield LeftOut(entry.path.as_posix(), reason, size_of(entry.path), has_bytes)
+        has_bytes = entry.kind is not PathKind.OTHER
+        yield UnreadFile(entry.path.as_posix(), reason, size_of(entry.path), has_bytes)
 
 
 def _may_be_a_log(path: Path | PurePosixPath) -> bool:
@@ -118,7 +120,7 @@ def _why_not(name: str) -> str:
     return _OUTSIDE if named is not None and named.base_offset is not None else _UNNAMED
 
 
-def _in_tar(path: Path, read: Read) -> Iterator[LeftOut]:
+def _in_tar(path: Path, read: ReadFiles) -> Iterator[UnreadFile]:
     """Members of a tar that may be logs. A tar that cannot be read at all is unreadable, which is said elsewhere."""
     if not tar_name(path.name):
         return
@@ -128,7 +130,7 @@ def _in_tar(path: Path, read: Read) -> Iterator[LeftOut]:
         return
     real = os.path.realpath(path)
     for member in tar.replaced:
-        yield LeftOut(member_source(path.as_posix(), member.name), _REPLACED, member.size)
+        yield UnreadFile(member_source(path.as_posix(), member.name), _REPLACED, member.size)
     for member in tar.members.values():
         place = PurePosixPath(member.name)
         directory = partition_directory(place.parent.name)
@@ -137,4 +139,4 @@ def _in_tar(path: Path, read: Read) -> Iterator[LeftOut]:
             continue
         if _may_be_a_log(place):
             reason = f"it is {member.problem}" if member.problem else _why_not(place.name)
-            yield LeftOut(member_source(path.as_posix(), member.name), reason, member.size)
+            yield UnreadFile(member_source(path.as_posix(), member.name), reason, member.size)

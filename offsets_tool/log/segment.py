@@ -17,10 +17,10 @@ from offsets_tool.log.batches.header import HEADER_SIZE_V2, Span, read_span
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.batches.places import (
     NONE_MISPLACED,
-    Bounds,
-    Place,
-    Places,
-    Verdict,
+    BatchExtent,
+    BatchExtents,
+    Misplacements,
+    SegmentBounds,
     are_in_order,
     judge,
 )
@@ -144,28 +144,28 @@ class SegmentReading:
         if ledger is not None:
             ledger.size(max(0, self.last - self.first))
 
-    def verdict(self, are_in_order: Callable[[Bounds], bool] | None = None) -> Verdict:
+    def verdict(self, are_in_order: Callable[[SegmentBounds], bool] | None = None) -> Misplacements:
         """Which batches of the whole file cannot stand where they say, whatever range is read.
 
         `are_in_order` is asked first, where somebody can tell sooner that all of them can.
         """
         if self.first >= self.last:
             return NONE_MISPLACED
-        bounds = Bounds.of(self.segment)
+        bounds = SegmentBounds.of(self.segment)
         if (are_in_order or self._are_in_order)(bounds):
             return NONE_MISPLACED
-        return judge(Places(self._places()), bounds)
+        return judge(BatchExtents(self._places()), bounds)
 
-    def _are_in_order(self, bounds: Bounds) -> bool:
+    def _are_in_order(self, bounds: SegmentBounds) -> bool:
         return are_in_order(self._places(), bounds)
 
-    def _places(self) -> Iterator[Place]:
+    def _places(self) -> Iterator[BatchExtent]:
         """Of all batches that the walker proves."""
         position, checksums = 0, Checksums(self.data, self.fetch)
         while position < len(self.data):
             span = self._span(position, checksums)
             if span is not None:
-                yield Place(position, span.first, span.last, 2)
+                yield BatchExtent(position, span.first, span.last, 2)
                 position += span.size
                 continue
             for item in self.walker.walk(position):

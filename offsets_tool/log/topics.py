@@ -10,7 +10,7 @@ from typing import NamedTuple
 from offsets_tool.errors import SourceError
 from offsets_tool.log.discover import is_other_topic
 from offsets_tool.log.files.checkpoints import read_partition_metadata
-from offsets_tool.log.files.folders import Entry, Kind, look_at, walk
+from offsets_tool.log.files.folders import Entry, PathKind, look_at, walk
 from offsets_tool.log.names import OFFSETS_TOPIC, PartitionDirectory, partition_directory
 
 
@@ -39,7 +39,7 @@ def find_topics(paths: Iterable[str | Path]) -> list[TopicDirectory]:
 
 def _topic_id(folder: Path) -> str | None:
     metadata = folder / "partition.metadata"
-    if look_at(metadata).kind is not Kind.FILE:
+    if look_at(metadata).kind is not PathKind.FILE:
         return None
     try:
         return read_partition_metadata(metadata).topic_id
@@ -52,13 +52,13 @@ def _partition_directories(top: Path) -> Iterator[tuple[Path, PartitionDirectory
     given = look_at(top)
     if given.problem:
         raise SourceError(top.as_posix(), given.problem)
-    if given.kind is not Kind.FOLDER:
+    if given.kind is not PathKind.FOLDER:
         return
     if directory := _directory(top):
         yield top, directory
         return
     for entry in walk(top, _may_hold_others):
-        if entry.kind is Kind.FOLDER and (directory := _directory(entry.path)):
+        if entry.kind is PathKind.FOLDER and (directory := _directory(entry.path)):
             yield entry.path, directory
 
 

@@ -16,7 +16,7 @@ from offsets_tool.wire.schema import FieldSpec, FieldValue, Message, Primitive, 
 from offsets_tool.wire.text import java_text
 
 Release: TypeAlias = tuple[int, ...]
-"""A release of Kafka as numbers that compare: (3, 9, 2)."""
+"""A release of Kafka as numbers that compare: `(3, 9, 2)`; before 1.0 its family has three numbers: `(0, 10, 2, 1)`."""
 Json: TypeAlias = Any
 """A value as `json` reads and writes it: None, a truth value, a number, a text, a list or an object of these."""
 JsonObject: TypeAlias = dict[str, Any]

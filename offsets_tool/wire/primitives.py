@@ -11,9 +11,9 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.wire.cursor import Cursor
 from offsets_tool.wire.schema import FieldValue, Primitive
 
-Read: TypeAlias = Callable[[Cursor], FieldValue]
+ReadValue: TypeAlias = Callable[[Cursor], FieldValue]
 """Reads one value where a cursor stands, and moves the cursor behind it."""
-Write: TypeAlias = Callable[[bytearray, FieldValue], None]
+WriteValue: TypeAlias = Callable[[bytearray, FieldValue], None]
 """Appends the bytes of one value."""
 
 
@@ -36,7 +36,7 @@ def _read_java_chars(cursor: Cursor) -> str:
         raise DecodeError("malformed UTF-16", start) from None
 
 
-FIXED_READERS: dict[Primitive, Read] = {
+FIXED_READERS: dict[Primitive, ReadValue] = {
     Primitive.INT8: Cursor.int8,
     Primitive.INT16: Cursor.int16,
     Primitive.UINT16: Cursor.uint16,
@@ -55,7 +55,7 @@ def write_unsigned_varint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def _fixed_writer(layout: str) -> Write:
+def _fixed_writer(layout: str) -> WriteValue:
     packer = struct.Struct(layout)
 
     def write(out: bytearray, value: FieldValue) -> None:
@@ -76,7 +76,7 @@ def _write_java_chars(out: bytearray, value: str) -> None:
     out += struct.pack(">i", len(raw) // 2) + raw
 
 
-FIXED_WRITERS: dict[Primitive, Write] = {
+FIXED_WRITERS: dict[Primitive, WriteValue] = {
     Primitive.INT8: _fixed_writer(">b"),
     Primitive.INT16: _fixed_writer(">h"),
     Primitive.UINT16: _fixed_writer(">H"),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.wire.cursor import Cursor
-from offsets_tool.wire.primitives import FIXED_READERS, Read
+from offsets_tool.wire.primitives import FIXED_READERS, ReadValue
 from offsets_tool.wire.schema import (
     FieldSpec,
     FieldValue,
@@ -50,7 +50,7 @@ def encode(message: Message, version: int) -> bytes:
 
 
 @cache
-def struct_reader(cls: type, version: int, flexible: bool) -> Read:
+def struct_reader(cls: type, version: int, flexible: bool) -> ReadValue:
     schema = schema_of(cls)
     plain = [(f, field_reader(f, version, flexible)) for f in untagged(schema, version)]
     known = {f.tag: (f, _tag_reader(f, version)) for f in tagged(schema, version)} if flexible else {}
@@ -80,7 +80,7 @@ def _absent(cls: type, version: int) -> dict[str, FieldValue]:
 
 
 def _read_tags(
-    cursor: Cursor, known: dict[int | None, tuple[FieldSpec, Read]], values: dict[str, FieldValue]
+    cursor: Cursor, known: dict[int | None, tuple[FieldSpec, ReadValue]], values: dict[str, FieldValue]
 ) -> None:
     unknown: list[tuple[int, bytes]] = []
     for _ in range(cursor.unsigned_varint()):
@@ -103,7 +103,7 @@ def _read_tags(
         values["unknown_tags"] = tuple(unknown)
 
 
-def _tag_reader(spec: FieldSpec, version: int) -> Read:
+def _tag_reader(spec: FieldSpec, version: int) -> ReadValue:
     if spec.shape.part is None or not spec.shape.nullable:
         return field_reader(spec, version, True)
     read_part = struct_reader(spec.shape.part, version, True)
@@ -111,11 +111,11 @@ def _tag_reader(spec: FieldSpec, version: int) -> Read:
     return lambda cursor: read_part(cursor) if cursor.unsigned_varint() > 0 else None
 
 
-def field_reader(spec: FieldSpec, version: int, flexible: bool) -> Read:
+def field_reader(spec: FieldSpec, version: int, flexible: bool) -> ReadValue:
     return _shape_reader(spec.shape, _kafka_name(spec.name), version, flexible)
 
 
-def _shape_reader(shape: Shape, name: str, version: int, flexible: bool) -> Read:
+def _shape_reader(shape: Shape, name: str, version: int, flexible: bool) -> ReadValue:
     if shape.element is not None:
         return _array_reader(shape, name, version, flexible)
     if shape.part is not None:
@@ -128,7 +128,7 @@ def _shape_reader(shape: Shape, name: str, version: int, flexible: bool) -> Read
     return _string_reader(name, shape.nullable, flexible)
 
 
-def _part_reader(shape: Shape, version: int, flexible: bool) -> Read:
+def _part_reader(shape: Shape, version: int, flexible: bool) -> ReadValue:
     assert shape.part is not None
     read_part = struct_reader(shape.part, version, flexible)
     if not shape.nullable:
@@ -145,7 +145,7 @@ def _null(cursor: Cursor, name: str, nullable: bool) -> None:
         raise DecodeError(f"non-nullable field {name} was serialized as null", cursor.position)
 
 
-def _array_reader(shape: Shape, name: str, version: int, flexible: bool) -> Read:
+def _array_reader(shape: Shape, name: str, version: int, flexible: bool) -> ReadValue:
     assert shape.element is not None
     read_length = _length_reader(flexible, Cursor.int32)
     read_element = _shape_reader(shape.element, f"{name} element", version, flexible)
@@ -171,7 +171,7 @@ def _array_reader(shape: Shape, name: str, version: int, flexible: bool) -> Read
     return read
 
 
-def _string_reader(name: str, nullable: bool, flexible: bool) -> Read:
+def _string_reader(name: str, nullable: bool, flexible: bool) -> ReadValue:
     read_length = _length_reader(flexible, Cursor.int16)
 
     def read(cursor: Cursor) -> FieldValue:
@@ -193,7 +193,7 @@ def _text(cursor: Cursor, length: int, name: str) -> str:
     return text
 
 
-def _bytes_reader(name: str, nullable: bool, flexible: bool) -> Read:
+def _bytes_reader(name: str, nullable: bool, flexible: bool) -> ReadValue:
     read_length = _length_reader(flexible, Cursor.int32)
 
     def read(cursor: Cursor) -> FieldValue:

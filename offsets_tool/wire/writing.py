@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable
 from functools import cache
 
-from offsets_tool.wire.primitives import FIXED_WRITERS, Write, write_unsigned_varint
+from offsets_tool.wire.primitives import FIXED_WRITERS, WriteValue, write_unsigned_varint
 from offsets_tool.wire.schema import (
     FieldSpec,
     FieldValue,
@@ -23,7 +23,7 @@ from offsets_tool.wire.text import encode_text
 
 
 @cache
-def struct_writer(cls: type, version: int, flexible: bool) -> Write:
+def struct_writer(cls: type, version: int, flexible: bool) -> WriteValue:
     schema = schema_of(cls)
     plain = [(f.name, _shape_writer(f.shape, version, flexible)) for f in untagged(schema, version)]
     tags = [(f, _tag_writer(f, version)) for f in tagged(schema, version)]
@@ -37,7 +37,7 @@ def struct_writer(cls: type, version: int, flexible: bool) -> Write:
     return write
 
 
-def _write_tags(out: bytearray, value: Message, tags: list[tuple[FieldSpec, Write]]) -> None:
+def _write_tags(out: bytearray, value: Message, tags: list[tuple[FieldSpec, WriteValue]]) -> None:
     payloads = list(value.unknown_tags)
     for spec, write_field in tags:
         held = getattr(value, spec.name)
@@ -52,7 +52,7 @@ def _write_tags(out: bytearray, value: Message, tags: list[tuple[FieldSpec, Writ
         out += payload
 
 
-def _tag_writer(spec: FieldSpec, version: int) -> Write:
+def _tag_writer(spec: FieldSpec, version: int) -> WriteValue:
     if spec.shape.part is None or not spec.shape.nullable:
         return _shape_writer(spec.shape, version, True)
     write_part = struct_writer(spec.shape.part, version, True)
@@ -65,7 +65,7 @@ def _tag_writer(spec: FieldSpec, version: int) -> Write:
     return write
 
 
-def _shape_writer(shape: Shape, version: int, flexible: bool) -> Write:
+def _shape_writer(shape: Shape, version: int, flexible: bool) -> WriteValue:
     if shape.element is not None:
         return _array_writer(shape.element, version, flexible)
     if shape.part is not None:
@@ -77,7 +77,7 @@ def _shape_writer(shape: Shape, version: int, flexible: bool) -> Write:
     return _blob_writer(write_length, shape.primitive)
 
 
-def _blob_writer(write_length: Callable[[bytearray, int], None], primitive: Primitive) -> Write:
+def _blob_writer(write_length: Callable[[bytearray, int], None], primitive: Primitive) -> WriteValue:
     def write(out: bytearray, value: FieldValue) -> None:
         if value is None:
             write_length(out, -1)
@@ -89,7 +89,7 @@ def _blob_writer(write_length: Callable[[bytearray, int], None], primitive: Prim
     return write
 
 
-def _part_writer(shape: Shape, version: int, flexible: bool) -> Write:
+def _part_writer(shape: Shape, version: int, flexible: bool) -> WriteValue:
     assert shape.part is not None
     write_part = struct_writer(shape.part, version, flexible)
     if not shape.nullable:
@@ -103,7 +103,7 @@ def _part_writer(shape: Shape, version: int, flexible: bool) -> Write:
     return write
 
 
-def _array_writer(element: Shape, version: int, flexible: bool) -> Write:
+def _array_writer(element: Shape, version: int, flexible: bool) -> WriteValue:
     write_length = _length_writer(flexible, ">i")
     write_element = _shape_writer(element, version, flexible)
 

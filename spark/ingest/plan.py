@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.discover import find_segments
-from offsets_tool.log.files.folders import Kind, listing, look_at, size_of
+from offsets_tool.log.files.folders import PathKind, listing, look_at, size_of
 from offsets_tool.log.files.mapping import sha256, sha256_of
 from offsets_tool.log.files.open_file import open_file, read_whole, why
 from offsets_tool.log.names import Packing, Segment, SegmentKind, member_source, segment_name
@@ -105,7 +105,9 @@ def find_files(
     files: list[File] = []
     for path in paths:
         here = os.path.realpath(path)
-        archives = archive_files(here, columns) if look_at(here).kind in (Kind.FILE, Kind.FOLDER) else []
+        archives = (
+            archive_files(here, columns) if look_at(here).kind in (PathKind.FILE, PathKind.FOLDER) else []
+        )
         files += [_archive(file, cluster, log_partition) for file in archives]
         if any(file.named for file in archives):
             continue
@@ -184,14 +186,14 @@ def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) 
 
 def _absolute(path: str | Path) -> str:
     """Without links, but for a link that leads nowhere: that is what there is to name."""
-    leads_somewhere = look_at(path).kind is not Kind.NOWHERE
+    leads_somewhere = look_at(path).kind is not PathKind.NOWHERE
     return os.path.realpath(path) if leads_somewhere else Path(path).absolute().as_posix()
 
 
 def _stat(path: str | Path) -> os.stat_result:
     place = Path(path)
     try:
-        return place.stat(follow_symlinks=look_at(place).kind is not Kind.NOWHERE)
+        return place.stat(follow_symlinks=look_at(place).kind is not PathKind.NOWHERE)
     except OSError as error:
         raise SourceError(
             place.as_posix(), f"cannot be opened ({why(error)}); check its permissions"

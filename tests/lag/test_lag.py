@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag import Confidence, CountedFrom, LagMethod
+from offsets_tool.lag.lag import CountedFrom, LagConfidence, LagMethod
 from offsets_tool.lag.rows import Held, LagRow, lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample, committed_ends
 from offsets_tool.replay.changes import OffsetOf
@@ -23,13 +23,13 @@ GROWING = ((100, 10), (200, 30))
 @pytest.mark.parametrize(
     ("points", "at", "lag", "least", "most", "method", "confidence"),
     [
-        (GROWING, 100, 5, 5, 5, LagMethod.SAMPLED, Confidence.EXACT),
-        (GROWING, 150, 15, 5, 25, LagMethod.INTERPOLATED, Confidence.MEDIUM),
-        (GROWING, 200, 25, 25, 25, LagMethod.SAMPLED, Confidence.EXACT),
-        (GROWING, 900, 25, 25, None, LagMethod.LOWER_BOUND, Confidence.LOW),
-        (GROWING, 50, None, 0, 5, LagMethod.UPPER_BOUND, Confidence.NONE),
-        (((100, 10), (200, 10)), 150, 5, 5, 5, LagMethod.SAMPLED, Confidence.EXACT),
-        ((), 150, None, 0, None, LagMethod.NONE, Confidence.NONE),
+        (GROWING, 100, 5, 5, 5, LagMethod.SAMPLED, LagConfidence.EXACT),
+        (GROWING, 150, 15, 5, 25, LagMethod.INTERPOLATED, LagConfidence.MEDIUM),
+        (GROWING, 200, 25, 25, 25, LagMethod.SAMPLED, LagConfidence.EXACT),
+        (GROWING, 900, 25, 25, None, LagMethod.LOWER_BOUND, LagConfidence.LOW),
+        (GROWING, 50, None, 0, 5, LagMethod.UPPER_BOUND, LagConfidence.NONE),
+        (((100, 10), (200, 10)), 150, 5, 5, 5, LagMethod.SAMPLED, LagConfidence.EXACT),
+        ((), 150, None, 0, None, LagMethod.NONE, LagConfidence.NONE),
     ],
 )
 def test_lag_says_how_it_is_known(
@@ -39,7 +39,7 @@ def test_lag_says_how_it_is_known(
     least: int,
     most: int | None,
     method: LagMethod,
-    confidence: Confidence,
+    confidence: LagConfidence,
 ) -> None:
     found = lag_at(CommitAt(40, 5), ends_of(*points), at)
     assert (found.lag, found.lag_min, found.lag_max) == (lag, least, most)
@@ -93,10 +93,14 @@ def test_what_was_gone_before_it_was_read_is_data_lost() -> None:
 def test_a_group_without_a_commit_has_all_of_the_log_before_it() -> None:
     ends = Ends.of([EndSample("t", 0, 100, log_start=8, end=30)])
     found = lag_at(None, ends, 100)
-    assert (found.lag, found.counted_from, found.confidence) == (22, CountedFrom.LOG_START, Confidence.EXACT)
+    assert (found.lag, found.counted_from, found.confidence) == (
+        22,
+        CountedFrom.LOG_START,
+        LagConfidence.EXACT,
+    )
     assert found.data_lost is None
     unknown = lag_at(None, ends_of(*GROWING), 100)
-    assert (unknown.lag, unknown.lag_max, unknown.confidence) == (None, 10, Confidence.NONE)
+    assert (unknown.lag, unknown.lag_max, unknown.confidence) == (None, 10, LagConfidence.NONE)
 
 
 def test_an_end_that_goes_back_is_a_topic_created_anew() -> None:
@@ -107,7 +111,7 @@ def test_an_end_that_goes_back_is_a_topic_created_anew() -> None:
     later = lag_at(CommitAt(150, 1_400), ends, 400)
     assert (later.topic_recreated, later.confidence, later.lag, later.data_lost) == (
         True,
-        Confidence.LOW,
+        LagConfidence.LOW,
         0,
         None,
     )
@@ -155,7 +159,7 @@ def test_a_log_that_never_came_so_far_is_of_another_topic() -> None:
 
 def test_lag_by_the_index_is_not_called_exact() -> None:
     found = lag_at(CommitAt(90, 40), Ends.of([index(100, 50), index(200, 50)]), 150)
-    assert (found.lag, found.method, found.confidence) == (10, LagMethod.INDEX, Confidence.HIGH)
+    assert (found.lag, found.method, found.confidence) == (10, LagMethod.INDEX, LagConfidence.HIGH)
 
 
 def test_who_reads_committed_data_only_lags_behind_the_last_stable_offset() -> None:
@@ -181,7 +185,7 @@ def test_the_truth_lies_within_the_bounds_and_lag_is_never_negative(log: Log, da
     if found.lag is not None:
         assert found.lag_min <= found.lag
         assert found.lag_max is None or found.lag <= found.lag_max
-    if found.confidence is Confidence.EXACT:
+    if found.confidence is LagConfidence.EXACT:
         assert found.lag == truth
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag import Confidence
+from offsets_tool.lag.lag import LagConfidence
 from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample
 from offsets_tool.lag.time_lag import TimeLag, TimeMethod, Written, written_at
 from tests.lag.logs import Log, commits, ends_of, logs, some
@@ -74,25 +74,25 @@ def test_who_is_at_the_end_has_no_lag(points: tuple[tuple[int, int], ...]) -> No
     end, seconds = points[-1]
     at = seconds * 1000
     found = time_lag_at(CommitAt(at, end), table(*points), at)
-    assert found == TimeLag(0, 0, 0, TimeMethod.CAUGHT_UP, Confidence.EXACT)
+    assert found == TimeLag(0, 0, 0, TimeMethod.CAUGHT_UP, LagConfidence.EXACT)
 
 
 def test_who_was_at_the_end_may_have_fallen_behind_since() -> None:
     assert time_lag_at(CommitAt(30_000, 100), table((100, 30)), 50_000) == TimeLag(
-        0, 0, 20_000, TimeMethod.BOUND, Confidence.LOW
+        0, 0, 20_000, TimeMethod.BOUND, LagConfidence.LOW
     )
 
 
 def test_lag_is_from_the_record_to_the_moment() -> None:
     assert time_lag_at(CommitAt(0, 201), table(*FLATS), 9_030_000) == TimeLag(
-        8_329_700, 8_300_000, 8_330_000, TimeMethod.INTERPOLATED, Confidence.MEDIUM
+        8_329_700, 8_300_000, 8_330_000, TimeMethod.INTERPOLATED, LagConfidence.MEDIUM
     )
 
 
 def test_the_record_itself_tells_it_exactly() -> None:
     record = Written(777_000, 777_000, 777_000, TimeMethod.RECORD)
     assert time_lag_at(CommitAt(0, 201), table(*FLATS), 9_030_000, record) == TimeLag(
-        8_253_000, 8_253_000, 8_253_000, TimeMethod.RECORD, Confidence.EXACT
+        8_253_000, 8_253_000, 8_253_000, TimeMethod.RECORD, LagConfidence.EXACT
     )
 
 

@@ -14,12 +14,12 @@ from offsets_tool.columns.assembly.batch_columns import BatchColumns
 from offsets_tool.columns.assembly.event_columns import COMMIT_LAYOUT, EventColumns
 from offsets_tool.columns.assembly.gather import gather
 from offsets_tool.columns.assembly.keys import TEXTS, KeyColumns
-from offsets_tool.columns.assembly.names import Names
-from offsets_tool.columns.assembly.topic_ids import TopicIds
+from offsets_tool.columns.assembly.names import TextDictionary
+from offsets_tool.columns.assembly.topic_ids import TopicIdTexts
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.interned import Interned
-from offsets_tool.columns.lane.layout import R
+from offsets_tool.columns.lane.interned import InternedKeys
+from offsets_tool.columns.lane.layout import RecordField
 from offsets_tool.columns.origin import Origin
 from offsets_tool.table_rows import EventRow, LogRow
 from offsets_tool.wire.arrow import arrow_schema
@@ -34,7 +34,7 @@ class Assembler:
 
     def __init__(self) -> None:
         self._json = JsonWriter()
-        self._of(Interned(keys=1, arena=1, topic_ids=1))
+        self._of(InternedKeys(keys=1, arena=1, topic_ids=1))
 
     def rows(
         self, chunk: Chunk, origin: Origin, *, log: bool = True
@@ -51,16 +51,16 @@ class Assembler:
         decoded = EventColumns(chunk, self._keys, self._topic_ids, self._names, self._json)
         return raw, _batch(EventRow, both | decoded.columns())
 
-    def _of(self, interned: Interned) -> None:
+    def _of(self, interned: InternedKeys) -> None:
         """From here on chunks are of these tables. Names begin anew too, so that memory stays flat when all are new."""
-        self._names = {name: Names() for name in _DICTIONARY}
-        self._names["control"] = Names(*_MARKERS)
-        self._names["layout"] = Names(COMMIT_LAYOUT)
+        self._names = {name: TextDictionary() for name in _DICTIONARY}
+        self._names["control"] = TextDictionary(*_MARKERS)
+        self._names["layout"] = TextDictionary(COMMIT_LAYOUT)
         self._keys = KeyColumns(interned, self._names)
-        self._topic_ids = TopicIds(interned, self._names["topic_id"])
+        self._topic_ids = TopicIdTexts(interned, self._names["topic_id"])
 
     def _raw_keys(self, chunk: Chunk) -> pa.Array:
-        numbers = chunk.records[R.KEY]
+        numbers = chunk.records[RecordField.KEY]
         has_key = numbers >= 0
         valid = None if has_key.all() else has_key
         if len(chunk.interned) > _MOST_KEYS_AS_DICTIONARY:

@@ -9,7 +9,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.arrays import booleans, column, repeated, repeated_name
 from offsets_tool.columns.assembly.gather import gather
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import B, Bit, R
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField
 from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batches.header import CODECS, MAX_INT
 from offsets_tool.rows import TimestampType
@@ -27,7 +27,7 @@ class BatchColumns:
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
         self._rows = chunk.records.shape[1]
-        self._batch_of = chunk.records[R.BATCH]
+        self._batch_of = chunk.records[RecordField.BATCH]
 
     def both(self, origin: Origin) -> dict[str, pa.Array]:
         """What both tables have."""
@@ -36,16 +36,16 @@ class BatchColumns:
             "cluster": repeated_name(origin.cluster, rows),
             "source": repeated_name(origin.source, rows),
             "log_partition": repeated(origin.log_partition, pa.int32(), rows),
-            "log_offset": column(pa.int64(), records[R.LOG_OFFSET].copy()),
-            "timestamp": column(pa.int64(), records[R.TIMESTAMP].copy()),
-            "timestamp_type": self._named(_TIMESTAMP_TYPES, self._flag(Bit.LOG_APPEND_TIME)),
-            "base_offset": self._numbers(B.BASE_OFFSET, pa.int64()),
-            "partition_leader_epoch": self._numbers(B.PARTITION_LEADER_EPOCH, pa.int32()),
-            "producer_id": self._numbers(B.PRODUCER_ID, pa.int64()),
-            "producer_epoch": self._numbers(B.PRODUCER_EPOCH, pa.int16()),
+            "log_offset": column(pa.int64(), records[RecordField.LOG_OFFSET].copy()),
+            "timestamp": column(pa.int64(), records[RecordField.TIMESTAMP].copy()),
+            "timestamp_type": self._named(_TIMESTAMP_TYPES, self._flag(AttributeBit.LOG_APPEND_TIME)),
+            "base_offset": self._numbers(BatchField.BASE_OFFSET, pa.int64()),
+            "partition_leader_epoch": self._numbers(BatchField.PARTITION_LEADER_EPOCH, pa.int32()),
+            "producer_id": self._numbers(BatchField.PRODUCER_ID, pa.int64()),
+            "producer_epoch": self._numbers(BatchField.PRODUCER_EPOCH, pa.int16()),
             "sequence": self._sequences(),
-            "is_transactional": self._flags(Bit.TRANSACTIONAL),
-            "is_control": self._flags(Bit.CONTROL),
+            "is_transactional": self._flags(AttributeBit.TRANSACTIONAL),
+            "is_control": self._flags(AttributeBit.CONTROL),
             "misplaced": repeated(None, pa.string(), rows),
             "run": repeated(origin.run, pa.int64(), rows),
         }
@@ -53,37 +53,37 @@ class BatchColumns:
     def of_log(self) -> dict[str, pa.Array]:
         """What only `log` has, without the key."""
         records, batches, rows = self._chunk.records, self._chunk.batches, self._rows
-        sizes = records[R.VALUE_SIZE]
+        sizes = records[RecordField.VALUE_SIZE]
         has_value = sizes >= 0
         return {
-            "batch_position": self._numbers(B.POSITION, pa.int64()),
-            "last_offset": self._numbers(B.LAST_OFFSET, pa.int64()),
+            "batch_position": self._numbers(BatchField.POSITION, pa.int64()),
+            "last_offset": self._numbers(BatchField.LAST_OFFSET, pa.int64()),
             "magic": repeated(2, pa.int8(), rows),
-            "codec": self._named(_CODECS, batches[B.ATTRIBUTES] & Bit.CODEC),
-            "base_sequence": self._numbers(B.BASE_SEQUENCE, pa.int32()),
+            "codec": self._named(_CODECS, batches[BatchField.ATTRIBUTES] & AttributeBit.CODEC),
+            "base_sequence": self._numbers(BatchField.BASE_SEQUENCE, pa.int32()),
             "delete_horizon_ms": self._delete_horizons(),
             "headers": repeated((), _HEADERS, rows),
             "value": gather(
                 self._chunk.data,
-                records[R.VALUE_START],
+                records[RecordField.VALUE_START],
                 sizes,
                 pa.binary(),
                 None if has_value.all() else has_value,
             ),
         }
 
-    def _flag(self, bit: Bit) -> Array:
+    def _flag(self, bit: AttributeBit) -> Array:
         """Whether each batch has a bit, as 0 or 1."""
-        flags: Array = (self._chunk.batches[B.ATTRIBUTES] & bit) // bit
+        flags: Array = (self._chunk.batches[BatchField.ATTRIBUTES] & bit) // bit
         return flags
 
-    def _numbers(self, field: B, type_: pa.DataType) -> pa.Array:
+    def _numbers(self, field: BatchField, type_: pa.DataType) -> pa.Array:
         values = self._chunk.batches[field]
         if _is_constant(values):
             return repeated(int(values[0]), type_, self._rows)
         return column(type_, values.astype(type_.to_pandas_dtype())[self._batch_of])
 
-    def _flags(self, bit: Bit) -> pa.Array:
+    def _flags(self, bit: AttributeBit) -> pa.Array:
         flags = self._flag(bit)
         if _is_constant(flags):
             return repeated(bool(flags[0]), pa.bool_(), self._rows)
@@ -98,20 +98,20 @@ class BatchColumns:
         return pa.DictionaryArray.from_arrays(indices, names, safe=False)
 
     def _sequences(self) -> pa.Array:
-        first = self._chunk.batches[B.BASE_SEQUENCE]
+        first = self._chunk.batches[BatchField.BASE_SEQUENCE]
         if (first < 0).all():
             return repeated(-1, pa.int32(), self._rows)
-        from_base = (first - self._chunk.batches[B.BASE_OFFSET])[self._batch_of]
-        sequence = from_base + self._chunk.records[R.LOG_OFFSET]
+        from_base = (first - self._chunk.batches[BatchField.BASE_OFFSET])[self._batch_of]
+        sequence = from_base + self._chunk.records[RecordField.LOG_OFFSET]
         sequence[sequence > MAX_INT] -= MAX_INT + 1
         sequence[(first < 0)[self._batch_of]] = -1
         return column(pa.int32(), sequence.astype(np.int32))
 
     def _delete_horizons(self) -> pa.Array:
-        has_horizon = self._flag(Bit.DELETE_HORIZON).astype(np.bool_)
+        has_horizon = self._flag(AttributeBit.DELETE_HORIZON).astype(np.bool_)
         if not has_horizon.any():
             return repeated(None, pa.int64(), self._rows)
-        horizons = self._chunk.batches[B.BASE_TIMESTAMP][self._batch_of]
+        horizons = self._chunk.batches[BatchField.BASE_TIMESTAMP][self._batch_of]
         return column(pa.int64(), horizons, has_horizon[self._batch_of])
 
 

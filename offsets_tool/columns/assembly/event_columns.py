@@ -15,14 +15,14 @@ from offsets_tool.columns.assembly.arrays import booleans, column, repeated, tex
 from offsets_tool.columns.assembly.gather import gather
 from offsets_tool.columns.assembly.keys import TEXTS, KeyColumns
 from offsets_tool.columns.assembly.kinds import Kinds
-from offsets_tool.columns.assembly.names import NULL, Names
-from offsets_tool.columns.assembly.topic_ids import TopicIds
+from offsets_tool.columns.assembly.names import NULL, TextDictionary
+from offsets_tool.columns.assembly.topic_ids import TopicIdTexts
 from offsets_tool.columns.decode import added_columns
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.key_table import Flag, K, pick_keys
-from offsets_tool.columns.lane.layout import CAPACITY, Kind, R
+from offsets_tool.columns.lane.key_table import KeyField, KeyFlag, pick_keys
+from offsets_tool.columns.lane.layout import CAPACITY, RecordField, RecordKind
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.table_rows import EventRow
 from offsets_tool.wire.arrow import arrow_schema
@@ -32,10 +32,10 @@ COMMIT_LAYOUT: Final = RECORD_TYPES[1].layouts[0].since
 
 _EVENT_TYPES: Final = {field.name: field.type for field in arrow_schema(EventRow)}
 _OF_COMMITS: Final = {
-    "committed_offset": R.COMMITTED_OFFSET,
-    "leader_epoch": R.LEADER_EPOCH,
-    "commit_timestamp": R.COMMIT_TIMESTAMP,
-    "expire_timestamp": R.EXPIRE_TIMESTAMP,
+    "committed_offset": RecordField.COMMITTED_OFFSET,
+    "leader_epoch": RecordField.LEADER_EPOCH,
+    "commit_timestamp": RecordField.COMMIT_TIMESTAMP,
+    "expire_timestamp": RecordField.EXPIRE_TIMESTAMP,
 }
 _NO_TEXT: Final = np.zeros(CAPACITY + 1, np.int32)
 _NO_BYTES: Final = np.zeros(8, np.uint8)
@@ -45,7 +45,12 @@ class EventColumns:
     """The decoded columns of one chunk."""
 
     def __init__(
-        self, chunk: Chunk, keys: KeyColumns, topic_ids: TopicIds, names: dict[str, Names], json: JsonWriter
+        self,
+        chunk: Chunk,
+        keys: KeyColumns,
+        topic_ids: TopicIdTexts,
+        names: dict[str, TextDictionary],
+        json: JsonWriter,
     ) -> None:
         self._chunk = chunk
         self._topic_ids = topic_ids
@@ -56,16 +61,16 @@ class EventColumns:
         self._keys = self._picked(keys)
         self._left = self._kinds.left
         self._decoded = self._by_reference(keys)
-        self._is_commit = self._where(Kind.COMMIT)
+        self._is_commit = self._where(RecordKind.COMMIT)
 
-    def _where(self, *kinds: Kind) -> Array | None:
+    def _where(self, *kinds: RecordKind) -> Array | None:
         """Rows of these kinds; None for all."""
         found = self._kinds.of(*kinds)
         return None if found.all() else found
 
     def _picked(self, keys: KeyColumns) -> Array:
         """Fields of each row's key."""
-        columns = np.empty((len(K), self._rows), np.int32)
+        columns = np.empty((len(KeyField), self._rows), np.int32)
         records, table = self._chunk.records, keys.table
         pick_keys(
             address(records), self._rows, address(self._kind), address(table), address(columns), self._rows
@@ -76,7 +81,7 @@ class EventColumns:
         """The columns that decoding adds, for the rows that the lane left."""
         if not len(self._left):
             return {}
-        fields = (R.KEY, R.VALUE_START, R.VALUE_SIZE)
+        fields = (RecordField.KEY, RecordField.VALUE_START, RecordField.VALUE_SIZE)
         places = zip(*(self._chunk.records[field, self._left].tolist() for field in fields), strict=True)
         data, control = self._chunk.data, self._kinds.control_left.tolist()
         return added_columns(
@@ -91,9 +96,11 @@ class EventColumns:
     def columns(self) -> dict[str, pa.Array]:
         """All that `events` has beyond `log`."""
         made = self._key_columns() | self._commit_columns() | self._texts()
-        made["coordinator_epoch"] = self._of_markers("coordinator_epoch", R.LEADER_EPOCH)
+        made["coordinator_epoch"] = self._of_markers("coordinator_epoch", RecordField.LEADER_EPOCH)
         made["value_version"] = self._numbers(
-            "value_version", self._chunk.records[R.VALUE_VERSION], self._where(Kind.COMMIT, Kind.JSON)
+            "value_version",
+            self._chunk.records[RecordField.VALUE_VERSION],
+            self._where(RecordKind.COMMIT, RecordKind.JSON),
         )
         made["metadata"] = self._metadata()
         made["tombstone"] = self._tombstones()
@@ -101,11 +108,11 @@ class EventColumns:
 
     def _key_columns(self) -> dict[str, pa.Array]:
         made = {name: self._named(name, self._keys[place]) for name, place in TEXTS.items()}
-        types, flags = self._keys[K.RECORD_TYPE], self._keys[K.FLAGS]
-        has_key, has_partition = types >= 0, (flags & Flag.PARTITION) != 0
+        types, flags = self._keys[KeyField.RECORD_TYPE], self._keys[KeyField.FLAGS]
+        has_key, has_partition = types >= 0, (flags & KeyFlag.PARTITION) != 0
         made["record_type"] = self._numbers("record_type", types, None if has_key.all() else has_key)
         made["partition"] = self._numbers(
-            "partition", self._keys[K.PARTITION], None if has_partition.all() else has_partition
+            "partition", self._keys[KeyField.PARTITION], None if has_partition.all() else has_partition
         )
         return made
 
@@ -115,8 +122,8 @@ class EventColumns:
             name: self._numbers(name, records[field], self._is_commit) for name, field in _OF_COMMITS.items()
         }
 
-    def _of_markers(self, name: str, field: R) -> pa.Array:
-        return self._numbers(name, self._chunk.records[field], self._where(Kind.MARKER))
+    def _of_markers(self, name: str, field: RecordField) -> pa.Array:
+        return self._numbers(name, self._chunk.records[field], self._where(RecordKind.MARKER))
 
     def _numbers(self, name: str, values: Array, valid: Array | None) -> pa.Array:
         """A column of numbers, with the reference decoder's in their places."""
@@ -124,10 +131,10 @@ class EventColumns:
         # Always a copy: the chunk's tables are filled again for the next one.
         values = values.astype(type_.to_pandas_dtype())
         if self._decoded:
-            told = self._decoded[name]
+            decoded = self._decoded[name]
             valid = np.ones(self._rows, np.bool_) if valid is None else valid.copy()
-            values[self._left] = [0 if value is None else value for value in told]
-            valid[self._left] = [value is not None for value in told]
+            values[self._left] = [0 if value is None else value for value in decoded]
+            valid[self._left] = [value is not None for value in decoded]
         elif valid is not None and not valid.any():
             return repeated(None, type_, self._rows)
         return column(type_, values, valid)
@@ -135,8 +142,8 @@ class EventColumns:
     def _texts(self) -> dict[str, pa.Array]:
         """Texts that are not the key's."""
         control = np.full(self._rows, NULL, np.int32)
-        marker = self._kinds.of(Kind.MARKER)
-        control[marker] = self._chunk.records[R.VALUE_VERSION][marker]
+        marker = self._kinds.of(RecordKind.MARKER)
+        control[marker] = self._chunk.records[RecordField.VALUE_VERSION][marker]
         numbers = {
             "control": control,
             "layout": self._layouts(),
@@ -162,8 +169,8 @@ class EventColumns:
         if self._is_commit is not None:
             layouts[self._is_commit] = 0
         if self._kinds.json is not None:
-            printed = self._kinds.of(Kind.JSON)
-            layouts[printed] = self._newest_layouts()[self._keys[K.RECORD_TYPE][printed]]
+            printed = self._kinds.of(RecordKind.JSON)
+            layouts[printed] = self._newest_layouts()[self._keys[KeyField.RECORD_TYPE][printed]]
         return layouts
 
     def _newest_layouts(self) -> Array:
@@ -177,21 +184,21 @@ class EventColumns:
         numbers = self._topic_ids.numbers()
         found: Array
         if self._is_commit is None:
-            found = numbers[self._chunk.records[R.TOPIC_ID]]
+            found = numbers[self._chunk.records[RecordField.TOPIC_ID]]
         else:
             found = np.full(self._rows, NULL, np.int32)
-            found[self._is_commit] = numbers[self._chunk.records[R.TOPIC_ID][self._is_commit]]
+            found[self._is_commit] = numbers[self._chunk.records[RecordField.TOPIC_ID][self._is_commit]]
         return found
 
     def _metadata(self) -> pa.Array:
         records, valid = self._chunk.records, self._is_commit
-        sizes = records[R.METADATA_SIZE]
+        sizes = records[RecordField.METADATA_SIZE]
         if valid is not None:
             sizes = np.where(valid, sizes, 0)
         if not sizes.any():
             made = texts(pa.string(), _NO_TEXT[: self._rows + 1], _NO_BYTES, valid)
         else:
-            made = gather(self._chunk.data, records[R.METADATA_START], sizes, pa.string(), valid)
+            made = gather(self._chunk.data, records[RecordField.METADATA_START], sizes, pa.string(), valid)
         return self._replaced(made, "metadata")
 
     def _replaced(self, column: pa.Array, name: str) -> pa.Array:
@@ -202,7 +209,7 @@ class EventColumns:
         return pc.replace_with_mask(column, booleans(left), pa.array(self._decoded[name], column.type))
 
     def _tombstones(self) -> pa.Array:
-        tombstones = self._kinds.of(Kind.TOMBSTONE)
+        tombstones = self._kinds.of(RecordKind.TOMBSTONE)
         if self._decoded:
             tombstones[self._left] = self._decoded["tombstone"]
         return booleans(tombstones)

@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.arrays import texts
-from offsets_tool.columns.assembly.names import NULL, Names
+from offsets_tool.columns.assembly.names import NULL, TextDictionary
 from offsets_tool.columns.jit.machine import address
-from offsets_tool.columns.lane.interned import FULL, Interned
-from offsets_tool.columns.lane.key_table import SHAPE, Flag, K, read_keys
+from offsets_tool.columns.lane.interned import FULL, InternedKeys
+from offsets_tool.columns.lane.key_table import SHAPE, KeyField, KeyFlag, read_keys
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
 from offsets_tool.records import RECORD_TYPES
@@ -18,20 +18,20 @@ from offsets_tool.wire.schema import FieldSpec, Primitive, Shape, schema_of
 from offsets_tool.wire.text import shown
 
 TEXTS: Final = {
-    "record_name": K.RECORD_NAME,
-    "group": K.GROUP,
-    "topic": K.TOPIC,
-    "member_id": K.MEMBER_ID,
-    "regular_expression": K.REGULAR_EXPRESSION,
+    "record_name": KeyField.RECORD_NAME,
+    "group": KeyField.GROUP,
+    "topic": KeyField.TOPIC,
+    "member_id": KeyField.MEMBER_ID,
+    "regular_expression": KeyField.REGULAR_EXPRESSION,
 }
 """Columns of `events` that come from the key and are texts."""
 
 _FIRST_ROOM: Final = 1 << 12
-_FIELDS: Final = {"group_id": K.GROUP, "partition": K.PARTITION} | TEXTS
+_FIELDS: Final = {"group_id": KeyField.GROUP, "partition": KeyField.PARTITION} | TEXTS
 """Where the fields of keys go, by their declared names."""
 
 
-def _shape(type_id: int, names: dict[str, Names]) -> list[int]:
+def _shape(type_id: int, names: dict[str, TextDictionary]) -> list[int]:
     """How keys of a record type are read: fields K in their order; none if they are more than texts and a last partition."""
     record_type = RECORD_TYPES.get(type_id)
     if record_type is None:
@@ -39,7 +39,7 @@ def _shape(type_id: int, names: dict[str, Names]) -> list[int]:
     declared = schema_of(record_type.key)
     fields = [_FIELDS[spec.name] for spec in declared.fields if _is_readable(spec)]
     plain = 0 not in declared.flexible and len(fields) == len(declared.fields) < SHAPE
-    if not plain or K.PARTITION in fields[:-1]:
+    if not plain or KeyField.PARTITION in fields[:-1]:
         fields = []
     return [names["record_name"].number(record_type.name), *fields, *[NULL] * (SHAPE - 1 - len(fields))]
 
@@ -52,17 +52,17 @@ def _is_readable(spec: FieldSpec) -> bool:
 class KeyColumns:
     """Keys of one set of tables, by number, in `table`: a line a key, of fields K."""
 
-    def __init__(self, interned: Interned, names: dict[str, Names]) -> None:
+    def __init__(self, interned: InternedKeys, names: dict[str, TextDictionary]) -> None:
         self._interned = interned
         self._names = names
         self._known = 0
         self._shapes = np.array(
             [_shape(type_id, names) for type_id in range(max(RECORD_TYPES) + 1)], np.int64
         )
-        self.table: Array = np.full((_FIRST_ROOM, len(K)), NULL, np.int32)
+        self.table: Array = np.full((_FIRST_ROOM, len(KeyField)), NULL, np.int32)
         self._raw_column: pa.Array | None = None
 
-    def belong_to(self, interned: Interned) -> bool:
+    def belong_to(self, interned: InternedKeys) -> bool:
         """Whether these are the columns of these tables."""
         return self._interned is interned
 
@@ -81,7 +81,7 @@ class KeyColumns:
         """Reads the keys that are new."""
         count = len(self._interned)
         if count > len(self.table):
-            more = np.full((max(2 * len(self.table), count) - len(self.table), len(K)), NULL, np.int32)
+            more = np.full((max(2 * len(self.table), count) - len(self.table), len(KeyField)), NULL, np.int32)
             self.table = np.concatenate((self.table, more))
         while self._known < count:
             name_tables = self._name_tables()
@@ -102,7 +102,7 @@ class KeyColumns:
 
     def _name_tables(self) -> Array:
         """Addresses of the tables of names, by field."""
-        tables = np.zeros(len(K), np.int64)
+        tables = np.zeros(len(KeyField), np.int64)
         for name, field in TEXTS.items():
             tables[field] = self._names[name].table.address
         return tables
@@ -120,9 +120,11 @@ class KeyColumns:
             return
         fields, line = key.data, self.table[number]
         has_partition = hasattr(fields, "partition")
-        line[K.FLAGS] = Flag.CLEAN * (not key.notes and not key.trailing) | Flag.PARTITION * has_partition
-        line[K.RECORD_TYPE] = key.type.id
-        line[K.PARTITION] = getattr(fields, "partition", NULL)
+        line[KeyField.FLAGS] = (
+            KeyFlag.CLEAN * (not key.notes and not key.trailing) | KeyFlag.PARTITION * has_partition
+        )
+        line[KeyField.RECORD_TYPE] = key.type.id
+        line[KeyField.PARTITION] = getattr(fields, "partition", NULL)
         group = fields.group if hasattr(fields, "group") else fields.group_id
         values = {"record_name": key.type.name, "group": group}
         for name, place in TEXTS.items():

@@ -9,8 +9,8 @@ from offsets_tool.columns.assembly.keys import KeyColumns
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.key_table import Flag, K, sort_out
-from offsets_tool.columns.lane.layout import B, Bit, Kind, R
+from offsets_tool.columns.lane.key_table import KeyField, KeyFlag, sort_out
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, RecordKind
 
 
 class Kinds:
@@ -22,10 +22,12 @@ class Kinds:
         self.kind: Array = np.empty(rows, np.uint8)
         left = sort_out(address(chunk.records), rows, address(keys.table), address(self.kind))
         self.json: pa.Array | None = self._printed(keys, json) if left else None
-        self.left: Array = np.flatnonzero(self.kind == Kind.REFERENCE) if left else np.empty(0, np.int64)
+        self.left: Array = (
+            np.flatnonzero(self.kind == RecordKind.REFERENCE) if left else np.empty(0, np.int64)
+        )
         self.control_left: Array = self._is_control(self.left)
 
-    def of(self, *kinds: Kind) -> Array:
+    def of(self, *kinds: RecordKind) -> Array:
         """Which rows are of these kinds."""
         found: Array = self.kind == kinds[0]
         for kind in kinds[1:]:
@@ -33,30 +35,35 @@ class Kinds:
         return found
 
     def _is_control(self, rows: Array) -> Array:
-        attributes = self._chunk.batches[B.ATTRIBUTES]
-        control: Array = attributes[self._chunk.records[R.BATCH, rows]] & Bit.CONTROL != 0
+        attributes = self._chunk.batches[BatchField.ATTRIBUTES]
+        control: Array = attributes[self._chunk.records[RecordField.BATCH, rows]] & AttributeBit.CONTROL != 0
         return control
 
     def _printed(self, keys: KeyColumns, json: JsonWriter) -> pa.Array | None:
         """JSON of the values that programs print, for all rows; None if there is none. Such rows are of another kind then."""
         records = self._chunk.records
-        rows = np.flatnonzero((self.kind == Kind.REFERENCE) & (records[R.KEY] >= 0))
-        lines = keys.table[records[R.KEY, rows]]
-        able = (lines[:, K.FLAGS] & Flag.CLEAN != 0) & ~self._is_control(rows)
-        rows, types = rows[able], lines[able, K.RECORD_TYPE].astype(np.int64)
+        rows = np.flatnonzero((self.kind == RecordKind.REFERENCE) & (records[RecordField.KEY] >= 0))
+        lines = keys.table[records[RecordField.KEY, rows]]
+        able = (lines[:, KeyField.FLAGS] & KeyFlag.CLEAN != 0) & ~self._is_control(rows)
+        rows, types = rows[able], lines[able, KeyField.RECORD_TYPE].astype(np.int64)
         if not len(rows):
             return None
-        told = json.write(self._chunk.data, types, records[R.VALUE_START, rows], records[R.VALUE_SIZE, rows])
-        printed = told.sizes >= 0
+        texts = json.write(
+            self._chunk.data,
+            types,
+            records[RecordField.VALUE_START, rows],
+            records[RecordField.VALUE_SIZE, rows],
+        )
+        printed = texts.sizes >= 0
         rows = rows[printed]
-        self.kind[rows] = Kind.JSON
+        self.kind[rows] = RecordKind.JSON
         self._note_versions(rows)
         starts, sizes = np.zeros((2, len(self.kind)), np.int64)
-        starts[rows], sizes[rows] = told.starts[printed], told.sizes[printed]
-        return gather(told.data, starts, sizes, pa.string(), self.kind == Kind.JSON)
+        starts[rows], sizes[rows] = texts.starts[printed], texts.sizes[printed]
+        return gather(texts.data, starts, sizes, pa.string(), self.kind == RecordKind.JSON)
 
     def _note_versions(self, rows: Array) -> None:
         """Read here once more: only commits had theirs from the kernel."""
         records, data = self._chunk.records, self._chunk.data
-        places = records[R.VALUE_START, rows]
-        records[R.VALUE_VERSION, rows] = data[places].astype(np.int64) << 8 | data[places + 1]
+        places = records[RecordField.VALUE_START, rows]
+        records[RecordField.VALUE_VERSION, rows] = data[places].astype(np.int64) << 8 | data[places + 1]

@@ -8,16 +8,16 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.arrays import column, texts
 from offsets_tool.columns.jit.machine import address
-from offsets_tool.columns.lane.interned import FULL, Interned, number_of
+from offsets_tool.columns.lane.interned import FULL, InternedKeys, number_of
 
 NULL: Final = -1
 
 
-class Names:
+class TextDictionary:
     """Distinct texts in the order in which they came. Compiled code adds to `table`, in UTF-8."""
 
     def __init__(self, *known: str) -> None:
-        self.table = Interned(keys=1 << 6, arena=1 << 12, topic_ids=1)
+        self.table = InternedKeys(keys=1 << 6, arena=1 << 12, topic_ids=1)
         self._numbers: dict[str, int] = {}
         self._values: pa.Array = pa.array([], pa.string())
         for text in known:
@@ -32,8 +32,8 @@ class Names:
         return self._numbers[text]
 
     def _added(self, data: bytes) -> int:
-        held = np.frombuffer(data or b"\0", np.uint8)
-        number: int = number_of(self.table.address, address(held), len(data))
+        data_array = np.frombuffer(data or b"\0", np.uint8)
+        number: int = number_of(self.table.address, address(data_array), len(data))
         if number == FULL:
             self.table.grow(len(data))
             return self._added(data)

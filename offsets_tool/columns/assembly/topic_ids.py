@@ -5,15 +5,15 @@ from uuid import UUID
 import numpy as np
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.assembly.names import Names
-from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.columns.assembly.names import TextDictionary
+from offsets_tool.columns.lane.interned import InternedKeys
 from offsets_tool.wire.json import uuid_text
 
 
-class TopicIds:
+class TopicIdTexts:
     """Of one set of tables."""
 
-    def __init__(self, interned: Interned, names: Names) -> None:
+    def __init__(self, interned: InternedKeys, names: TextDictionary) -> None:
         self._interned = interned
         self._names = names
         self._numbers: Array = np.empty(0, np.int32)

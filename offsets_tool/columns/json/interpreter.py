@@ -19,7 +19,7 @@ from offsets_tool.columns.jit.machine import (
     store_u8,
 )
 from offsets_tool.columns.json.pieces import write_base64, write_copy, write_number, write_text, write_uuid
-from offsets_tool.columns.json.programs import Op
+from offsets_tool.columns.json.programs import JsonOp
 
 DECLINED: Final = -1
 NO_ROOM: Final = -2
@@ -36,20 +36,20 @@ _CLOSE: Final = ord("]")
 _COMMA: Final = ord(",")
 
 # Compiled code takes plain integers.
-_END: Final = int(Op.END)
-_LITERAL: Final = int(Op.LITERAL)
-_INT64: Final = int(Op.INT64)
-_INT8: Final = int(Op.INT8)
-_INT16: Final = int(Op.INT16)
-_UINT16: Final = int(Op.UINT16)
-_INT32: Final = int(Op.INT32)
-_UUID: Final = int(Op.UUID)
-_STRING: Final = int(Op.STRING)
-_BYTES: Final = int(Op.BYTES)
-_ARRAY: Final = int(Op.ARRAY)
-_NEXT: Final = int(Op.NEXT)
-_NULLABLE: Final = int(Op.NULLABLE)
-_TAGS: Final = int(Op.TAGS)
+_END: Final = int(JsonOp.END)
+_LITERAL: Final = int(JsonOp.LITERAL)
+_INT64: Final = int(JsonOp.INT64)
+_INT8: Final = int(JsonOp.INT8)
+_INT16: Final = int(JsonOp.INT16)
+_UINT16: Final = int(JsonOp.UINT16)
+_INT32: Final = int(JsonOp.INT32)
+_UUID: Final = int(JsonOp.UUID)
+_STRING: Final = int(JsonOp.STRING)
+_BYTES: Final = int(JsonOp.BYTES)
+_ARRAY: Final = int(JsonOp.ARRAY)
+_NEXT: Final = int(JsonOp.NEXT)
+_NULLABLE: Final = int(JsonOp.NULLABLE)
+_TAGS: Final = int(JsonOp.TAGS)
 
 
 @step

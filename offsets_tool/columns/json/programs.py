@@ -19,7 +19,7 @@ VERSIONS: Final = 5
 """Value versions 0 to 4: a program's place is type * VERSIONS + version."""
 
 
-class Op(IntEnum):
+class JsonOp(IntEnum):
     """An instruction is four int64: the operation, and up to three arguments."""
 
     END = 0
@@ -49,12 +49,12 @@ class Op(IntEnum):
 
 
 _PRIMITIVES: Final = {
-    Primitive.INT8: Op.INT8,
-    Primitive.INT16: Op.INT16,
-    Primitive.UINT16: Op.UINT16,
-    Primitive.INT32: Op.INT32,
-    Primitive.INT64: Op.INT64,
-    Primitive.UUID: Op.UUID,
+    Primitive.INT8: JsonOp.INT8,
+    Primitive.INT16: JsonOp.INT16,
+    Primitive.UINT16: JsonOp.UINT16,
+    Primitive.INT32: JsonOp.INT32,
+    Primitive.INT64: JsonOp.INT64,
+    Primitive.UUID: JsonOp.UUID,
 }
 _WORDS: Final = 4
 
@@ -72,14 +72,14 @@ class _Program:
         self._flexible = int(flexible)
         self._pool = pool
 
-    def emit(self, op: Op, *arguments: int) -> int:
+    def emit(self, op: JsonOp, *arguments: int) -> int:
         """Adds an instruction; returns its number."""
         self.code.append([op, *arguments, *[0] * (3 - len(arguments))])
         return len(self.code) - 1
 
     def literal(self, text: str) -> None:
         place, size = self._pooled(text)
-        self.emit(Op.LITERAL, place, size)
+        self.emit(JsonOp.LITERAL, place, size)
 
     def _pooled(self, text: str) -> tuple[int, int]:
         data = text.encode()
@@ -106,15 +106,15 @@ class _Program:
         self.literal("}")
 
     def _tags(self, tagged: list[FieldSpec]) -> None:
-        section = self.emit(Op.TAGS)
-        entries = [self.emit(Op.TAG) for _ in tagged]
+        section = self.emit(JsonOp.TAGS)
+        entries = [self.emit(JsonOp.TAG) for _ in tagged]
         for entry, spec in zip(entries, tagged, strict=True):
-            self.code[entry] = [Op.TAG, spec.tag or 0, len(self.code), 0]
+            self.code[entry] = [JsonOp.TAG, spec.tag or 0, len(self.code), 0]
             self.literal(f',"{camel(spec.name)}":')
             self.value(spec.shape, in_tag=True)
             # With the end of the name before it, so that only the whole of a value can be the default.
-            self.emit(Op.TAG_END, *self._pooled(f'":{_default_json(spec, self._version)}'), section)
-        self.code[section] = [Op.TAGS, len(self.code), len(tagged), 0]
+            self.emit(JsonOp.TAG_END, *self._pooled(f'":{_default_json(spec, self._version)}'), section)
+        self.code[section] = [JsonOp.TAGS, len(self.code), len(tagged), 0]
 
     def value(self, shape: Shape, *, in_tag: bool = False) -> None:
         if shape.element is not None:
@@ -124,24 +124,24 @@ class _Program:
         elif shape.primitive in _PRIMITIVES:
             self.emit(_PRIMITIVES[shape.primitive])
         elif shape.primitive in (Primitive.STRING, Primitive.BYTES):
-            op = Op.STRING if shape.primitive is Primitive.STRING else Op.BYTES
+            op = JsonOp.STRING if shape.primitive is Primitive.STRING else JsonOp.BYTES
             self.emit(op, self._flexible, int(shape.nullable))
         else:
             raise _Unsupported
 
     def _array(self, shape: Shape) -> None:
         assert shape.element is not None
-        begin = self.emit(Op.ARRAY)
+        begin = self.emit(JsonOp.ARRAY)
         self.value(shape.element)
-        self.emit(Op.NEXT)
-        self.code[begin] = [Op.ARRAY, self._flexible, int(shape.nullable), len(self.code)]
+        self.emit(JsonOp.NEXT)
+        self.code[begin] = [JsonOp.ARRAY, self._flexible, int(shape.nullable), len(self.code)]
 
     def _part(self, shape: Shape, *, in_tag: bool) -> None:
         assert shape.part is not None
-        begin = self.emit(Op.NULLABLE) if shape.nullable else None
+        begin = self.emit(JsonOp.NULLABLE) if shape.nullable else None
         self.structure(schema_of(shape.part))
         if begin is not None:
-            self.code[begin] = [Op.NULLABLE, int(in_tag), len(self.code), 0]
+            self.code[begin] = [JsonOp.NULLABLE, int(in_tag), len(self.code), 0]
 
 
 def _default_json(spec: FieldSpec, version: int) -> str:
@@ -171,20 +171,20 @@ def programs() -> tuple[Array, Array, Array]:
                 program.structure(schema)
             except _Unsupported:
                 continue
-            program.emit(Op.END)
+            program.emit(JsonOp.END)
             starts[record_type.id * VERSIONS + version] = len(code)
             code += _relocated(program.code, len(code))
     return np.array(code, np.int64), starts, np.frombuffer(bytes(pool), np.uint8)
 
 
-_TARGETS: Final = {Op.ARRAY: 3, Op.NULLABLE: 2, Op.TAGS: 1, Op.TAG: 2, Op.TAG_END: 3}
+_TARGETS: Final = {JsonOp.ARRAY: 3, JsonOp.NULLABLE: 2, JsonOp.TAGS: 1, JsonOp.TAG: 2, JsonOp.TAG_END: 3}
 """Which argument of an instruction is the number of another."""
 
 
 def _relocated(code: list[list[int]], by: int) -> list[list[int]]:
     moved = [list(instruction) for instruction in code]
     for instruction in moved:
-        target = _TARGETS.get(Op(instruction[0]))
+        target = _TARGETS.get(JsonOp(instruction[0]))
         if target is not None:
             instruction[target] += by
     return moved

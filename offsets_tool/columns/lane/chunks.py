@@ -12,14 +12,14 @@ import numpy as np
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.lane.headers import read_headers
-from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.columns.lane.interned import InternedKeys
 from offsets_tool.columns.lane.layout import (
     CAPACITY,
     CHUNK_BYTES,
     LONGEST_BATCH,
-    B,
-    Bit,
-    R,
+    AttributeBit,
+    BatchField,
+    RecordField,
     new_table,
 )
 from offsets_tool.columns.lane.records import TABLES_FULL, read_records
@@ -28,7 +28,7 @@ from offsets_tool.log.batches.batch import read_content
 from offsets_tool.log.batches.compression import inflate
 from offsets_tool.log.batches.header import CODECS, LOG_OVERHEAD, MAGIC_AT, SHORTEST_HEADER
 from offsets_tool.log.batches.limits import LIMITS, Limits
-from offsets_tool.log.batches.places import NONE_MISPLACED, Bounds
+from offsets_tool.log.batches.places import NONE_MISPLACED, SegmentBounds
 from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.holes import Fetch, all_there
 from offsets_tool.rows import Batch, BatchRead, Unreadable
@@ -52,20 +52,20 @@ class Chunk(NamedTuple):
     batches: Array
     records: Array
     data: Array
-    interned: Interned
+    interned: InternedKeys
 
     @property
     def start(self) -> int:
         """Where its first batch begins in the file."""
-        return int(self.batches[B.POSITION, 0])
+        return int(self.batches[BatchField.POSITION, 0])
 
     @property
     def end(self) -> int:
         """Where its last batch ends."""
-        return int(self.batches[B.POSITION, -1] + self.batches[B.SIZE, -1])
+        return int(self.batches[BatchField.POSITION, -1] + self.batches[BatchField.SIZE, -1])
 
 
-Read = Chunk | BatchRead | Unreadable
+ChunkOrReference = Chunk | BatchRead | Unreadable
 
 
 class Lane:
@@ -76,7 +76,7 @@ class Lane:
         data: memoryview,
         source: str,
         log_partition: int | None,
-        interned: Interned | None = None,
+        interned: InternedKeys | None = None,
         limits: Limits = LIMITS,
         *,
         verify: bool = True,
@@ -94,13 +94,13 @@ class Lane:
         self._verify = verify
         self._fetch = fetch
         self._walker = Walker(data, source, verify=verify, fetch=fetch)
-        self._batches = new_table(B)
-        self._records = new_table(R)
-        self.interned = interned or Interned()
+        self._batches = new_table(BatchField)
+        self._records = new_table(RecordField)
+        self.interned = interned or InternedKeys()
         self.verdict = NONE_MISPLACED
         """Which batches cannot stand where they say: these are the reference's."""
 
-    def are_in_order(self, bounds: Bounds) -> bool:
+    def are_in_order(self, bounds: SegmentBounds) -> bool:
         """Whether every batch can stand where it says; False too where only the reference can tell."""
         reached, position, size = (bounds.begin or 0) - 1, 0, len(self._view)
         while position < size:
@@ -114,24 +114,29 @@ class Lane:
                 position = items[-1].position + items[-1].size
                 continue
             batches = self._batches[:, :count]
-            first, last = batches[B.BASE_OFFSET], batches[B.LAST_OFFSET]
+            first, last = batches[BatchField.BASE_OFFSET], batches[BatchField.LAST_OFFSET]
             if first[0] <= reached or (first[1:] <= last[:-1]).any():
                 return False
-            reached, position = int(last[-1]), int(batches[B.POSITION, -1] + batches[B.SIZE, -1])
+            reached, position = (
+                int(last[-1]),
+                int(batches[BatchField.POSITION, -1] + batches[BatchField.SIZE, -1]),
+            )
         return reached < bounds.end
 
-    def read(self, start: int = 0, end: int | None = None) -> Iterator[Read]:
+    def read(self, start: int = 0, end: int | None = None) -> Iterator[ChunkOrReference]:
         """The batches that begin from `start`, where one begins, to `end`; by default all."""
         position, end = start, len(self._view) if end is None else end
         while position < end:
             if self._know_too_much():
-                self.interned = Interned()
+                self.interned = InternedKeys()
             there = self._fetched(position)
             sound = self.verdict.next_from(position, min(end, there))
             count = read_headers(address(self._data), there, position, sound, address(self._batches))
             if count:
                 count = self._of_one_kind(count)
-                position = int(self._batches[B.POSITION, count - 1] + self._batches[B.SIZE, count - 1])
+                position = int(
+                    self._batches[BatchField.POSITION, count - 1] + self._batches[BatchField.SIZE, count - 1]
+                )
                 yield from self._chunks(count)
             else:
                 for item in self._references(position, end):
@@ -183,15 +188,15 @@ class Lane:
 
     def _of_one_kind(self, count: int) -> int:
         """How many of the first batches are all compressed, or none of them."""
-        compressed = self._batches[B.ATTRIBUTES, :count] & Bit.CODEC != 0
+        compressed = self._batches[BatchField.ATTRIBUTES, :count] & AttributeBit.CODEC != 0
         changes = np.flatnonzero(compressed != compressed[0])
         return int(changes[0]) if len(changes) else count
 
-    def _chunks(self, count: int) -> Iterator[Read]:
+    def _chunks(self, count: int) -> Iterator[ChunkOrReference]:
         first = 0
         while first < count:
             data, last = self._data, count
-            if self._batches[B.ATTRIBUTES, first] & Bit.CODEC:
+            if self._batches[BatchField.ATTRIBUTES, first] & AttributeBit.CODEC:
                 data, last = self._inflated(first, count)
             yield from self._read_rows(data, first, last)
             first = last
@@ -202,9 +207,9 @@ class Lane:
         held, number = 0, first
         while number < count and held < CHUNK_BYTES:
             content = self._content(number)
-            self._batches[B.BODY_START, number] = held
+            self._batches[BatchField.BODY_START, number] = held
             held += len(content)
-            self._batches[B.BODY_END, number] = held
+            self._batches[BatchField.BODY_END, number] = held
             parts.append(content)
             number += 1
         # One alone may be long, and need not be copied.
@@ -212,11 +217,13 @@ class Lane:
 
     def _content(self, number: int) -> bytes:
         """A batch's decompressed records; nothing where the batch is the reference's, which it then is by its count."""
-        start, end = (int(self._batches[field, number]) for field in (B.BODY_START, B.BODY_END))
+        start, end = (
+            int(self._batches[field, number]) for field in (BatchField.BODY_START, BatchField.BODY_END)
+        )
         if start == end:
             return b""
-        size = int(self._batches[B.SIZE, number])
-        codec = CODECS[int(self._batches[B.ATTRIBUTES, number]) & Bit.CODEC]
+        size = int(self._batches[BatchField.SIZE, number])
+        codec = CODECS[int(self._batches[BatchField.ATTRIBUTES, number]) & AttributeBit.CODEC]
         try:
             content = inflate(codec, self._view[start:end], self._limits.content(size))
         except DecodeError:
@@ -224,10 +231,10 @@ class Lane:
         if not content or len(content) > LONGEST_BATCH:
             # An empty batch with content, or one that cannot be inflated: one record more than there is declines it.
             content = b""
-            self._batches[B.COUNT, number] = max(1, self._batches[B.COUNT, number])
+            self._batches[BatchField.COUNT, number] = max(1, self._batches[BatchField.COUNT, number])
         return content
 
-    def _read_rows(self, data: Array, first: int, last: int) -> Iterator[Read]:
+    def _read_rows(self, data: Array, first: int, last: int) -> Iterator[ChunkOrReference]:
         """Batches first to last as chunks, and by the reference those that compiled code declines."""
         row, start = 0, first
         while first < last:
@@ -242,7 +249,10 @@ class Lane:
             )
             if why == TABLES_FULL:
                 self.interned.grow(
-                    int(self._batches[B.BODY_END, number] - self._batches[B.BODY_START, number])
+                    int(
+                        self._batches[BatchField.BODY_END, number]
+                        - self._batches[BatchField.BODY_START, number]
+                    )
                 )
                 first = number
                 continue
@@ -256,9 +266,9 @@ class Lane:
 
     def _chunk(self, data: Array, start: int, number: int, row: int) -> Chunk:
         records = self._records[:, :row]
-        records[R.BATCH] -= start
+        records[RecordField.BATCH] -= start
         return Chunk(self._batches[:, start:number], records, data, self.interned)
 
     def _declined(self, number: int) -> BatchRead | Unreadable:
-        item = next(self._walker.walk(int(self._batches[B.POSITION, number])))
+        item = next(self._walker.walk(int(self._batches[BatchField.POSITION, number])))
         return self._by_reference(item)

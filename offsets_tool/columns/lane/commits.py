@@ -8,23 +8,23 @@ from typing import Final
 from offsets_tool.columns.jit.machine import big_i16, big_i32, big_i64, load_u8, step
 from offsets_tool.columns.jit.utf8 import is_ascii, is_utf8, looks_escaped
 from offsets_tool.columns.lane.interned import NO_TOPIC_ID, topic_id_number
-from offsets_tool.columns.lane.layout import Kind, R, get, put
+from offsets_tool.columns.lane.layout import RecordField, RecordKind, get, put
 
 # Compiled code takes plain integers.
-_KEY: Final = int(R.KEY)
-_KIND: Final = int(R.KIND)
-_VALUE_VERSION: Final = int(R.VALUE_VERSION)
-_COMMITTED_OFFSET: Final = int(R.COMMITTED_OFFSET)
-_LEADER_EPOCH: Final = int(R.LEADER_EPOCH)
-_METADATA_START: Final = int(R.METADATA_START)
-_METADATA_SIZE: Final = int(R.METADATA_SIZE)
-_COMMIT_TIMESTAMP: Final = int(R.COMMIT_TIMESTAMP)
-_EXPIRE_TIMESTAMP: Final = int(R.EXPIRE_TIMESTAMP)
-_TOPIC_ID: Final = int(R.TOPIC_ID)
-_REFERENCE: Final = int(Kind.REFERENCE)
-_COMMIT: Final = int(Kind.COMMIT)
-_COMMIT_IN_UTF8: Final = int(Kind.COMMIT_IN_UTF8)
-_MARKER: Final = int(Kind.MARKER)
+_KEY: Final = int(RecordField.KEY)
+_KIND: Final = int(RecordField.KIND)
+_VALUE_VERSION: Final = int(RecordField.VALUE_VERSION)
+_COMMITTED_OFFSET: Final = int(RecordField.COMMITTED_OFFSET)
+_LEADER_EPOCH: Final = int(RecordField.LEADER_EPOCH)
+_METADATA_START: Final = int(RecordField.METADATA_START)
+_METADATA_SIZE: Final = int(RecordField.METADATA_SIZE)
+_COMMIT_TIMESTAMP: Final = int(RecordField.COMMIT_TIMESTAMP)
+_EXPIRE_TIMESTAMP: Final = int(RecordField.EXPIRE_TIMESTAMP)
+_TOPIC_ID: Final = int(RecordField.TOPIC_ID)
+_REFERENCE: Final = int(RecordKind.REFERENCE)
+_COMMIT: Final = int(RecordKind.COMMIT)
+_COMMIT_IN_UTF8: Final = int(RecordKind.COMMIT_IN_UTF8)
+_MARKER: Final = int(RecordKind.MARKER)
 
 _SHORTEST: Final = 20
 _SHORTEST_FLEXIBLE: Final = 24

@@ -15,7 +15,14 @@ from offsets_tool.columns.jit.machine import (
     step,
 )
 from offsets_tool.columns.lane.crc import crc32c
-from offsets_tool.columns.lane.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B, Bit, put
+from offsets_tool.columns.lane.layout import (
+    CAPACITY,
+    CHUNK_BYTES,
+    LONGEST_BATCH,
+    AttributeBit,
+    BatchField,
+    put,
+)
 from offsets_tool.log.batches.header import HEADER_SIZE_V2
 from offsets_tool.log.batches.limits import RECORDS_PER_BYTE
 from offsets_tool.wire.longs import MAX_LONG
@@ -23,22 +30,22 @@ from offsets_tool.wire.longs import MAX_LONG
 _HIGHEST_CODEC: Final = 4
 
 # Compiled code takes plain integers.
-_CODEC: Final = int(Bit.CODEC)
-_POSITION: Final = int(B.POSITION)
-_SIZE: Final = int(B.SIZE)
-_BASE_OFFSET: Final = int(B.BASE_OFFSET)
-_LAST_OFFSET: Final = int(B.LAST_OFFSET)
-_ATTRIBUTES: Final = int(B.ATTRIBUTES)
-_BASE_TIMESTAMP: Final = int(B.BASE_TIMESTAMP)
-_MAX_TIMESTAMP: Final = int(B.MAX_TIMESTAMP)
-_PRODUCER_ID: Final = int(B.PRODUCER_ID)
-_PRODUCER_EPOCH: Final = int(B.PRODUCER_EPOCH)
-_BASE_SEQUENCE: Final = int(B.BASE_SEQUENCE)
-_PARTITION_LEADER_EPOCH: Final = int(B.PARTITION_LEADER_EPOCH)
-_CRC: Final = int(B.CRC)
-_COUNT: Final = int(B.COUNT)
-_BODY_START: Final = int(B.BODY_START)
-_BODY_END: Final = int(B.BODY_END)
+_CODEC: Final = int(AttributeBit.CODEC)
+_POSITION: Final = int(BatchField.POSITION)
+_SIZE: Final = int(BatchField.SIZE)
+_BASE_OFFSET: Final = int(BatchField.BASE_OFFSET)
+_LAST_OFFSET: Final = int(BatchField.LAST_OFFSET)
+_ATTRIBUTES: Final = int(BatchField.ATTRIBUTES)
+_BASE_TIMESTAMP: Final = int(BatchField.BASE_TIMESTAMP)
+_MAX_TIMESTAMP: Final = int(BatchField.MAX_TIMESTAMP)
+_PRODUCER_ID: Final = int(BatchField.PRODUCER_ID)
+_PRODUCER_EPOCH: Final = int(BatchField.PRODUCER_EPOCH)
+_BASE_SEQUENCE: Final = int(BatchField.BASE_SEQUENCE)
+_PARTITION_LEADER_EPOCH: Final = int(BatchField.PARTITION_LEADER_EPOCH)
+_CRC: Final = int(BatchField.CRC)
+_COUNT: Final = int(BatchField.COUNT)
+_BODY_START: Final = int(BatchField.BODY_START)
+_BODY_END: Final = int(BatchField.BODY_END)
 
 
 @compiled

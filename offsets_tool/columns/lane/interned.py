@@ -1,7 +1,7 @@
 """Tables of what repeats: distinct keys, each kept once and known by its number, and distinct topic ids.
 
-Open addressing over 64-bit hashes, full comparison, no deletion. `Interned` owns the arrays; compiled code sees the address of a
-small directory with their addresses and sizes.
+Open addressing over 64-bit hashes, full comparison, no deletion. `InternedKeys` owns the arrays; compiled code takes the address
+of a small directory of them.
 """
 
 from typing import Final
@@ -57,7 +57,7 @@ _LATEST: Final = 88
 """The key that was looked up last."""
 
 
-class Interned:
+class InternedKeys:
     """The tables. Keys and topic ids keep their numbers when the tables grow."""
 
     def __init__(self, keys: int = 1 << 14, arena: int = 1 << 20, topic_ids: int = 1 << 8) -> None:
@@ -237,18 +237,18 @@ def _looked_up(tables: int, at: int, size: int) -> int:
 
 @step
 def _add(tables: int, at: int, size: int, found: int, slot: int) -> int:
-    number, held = load_i64(tables + _KEYS), load_i64(tables + _ARENA_USED)
-    if number == load_i64(tables + _KEY_LIMIT) or held + size > load_i64(tables + _ARENA_LIMIT):
+    number, used = load_i64(tables + _KEYS), load_i64(tables + _ARENA_USED)
+    if number == load_i64(tables + _KEY_LIMIT) or used + size > load_i64(tables + _ARENA_LIMIT):
         return FULL
     entry = load_i64(tables + _ENTRIES) + number * _ENTRY
     store_i32(slot, number)
     store_i64(entry, found)
-    store_i64(entry + _START, held)
+    store_i64(entry + _START, used)
     store_i64(entry + _SIZE, size)
     for place in range(size):
-        store_u8(load_i64(tables + _ARENA) + held + place, load_u8(at + place))
+        store_u8(load_i64(tables + _ARENA) + used + place, load_u8(at + place))
     store_i64(tables + _KEYS, number + 1)
-    store_i64(tables + _ARENA_USED, held + size)
+    store_i64(tables + _ARENA_USED, used + size)
     return number
 
 

@@ -20,10 +20,10 @@ from offsets_tool.columns.jit.machine import (
 )
 from offsets_tool.columns.jit.utf8 import is_utf8, looks_escaped
 from offsets_tool.columns.lane.interned import FULL, key_at, key_number, key_size
-from offsets_tool.columns.lane.layout import Kind, R, get
+from offsets_tool.columns.lane.layout import RecordField, RecordKind, get
 
 
-class K(IntEnum):
+class KeyField(IntEnum):
     """Fields of a key, each int32; texts are numbers of names, or -1 for none."""
 
     FLAGS = 0
@@ -36,7 +36,7 @@ class K(IntEnum):
     REGULAR_EXPRESSION = 7
 
 
-class Flag(IntEnum):
+class KeyFlag(IntEnum):
     """Bits of FLAGS."""
 
     CLEAN = 1
@@ -45,24 +45,24 @@ class Flag(IntEnum):
     """It has a partition."""
 
 
-ENTRY: Final = 4 * len(K)
+ENTRY: Final = 4 * len(KeyField)
 """Bytes of a key in the table."""
 
 SHAPE: Final = 4
 """int64 that tell how the keys of a record type are read: its name's number, and up to three fields in their order, then -1."""
 
 # Compiled code takes plain integers.
-_RECORD_TYPE: Final = 4 * int(K.RECORD_TYPE)
-_PARTITION: Final = int(K.PARTITION)
-_RECORD_NAME: Final = 4 * int(K.RECORD_NAME)
-_CLEAN: Final = int(Flag.CLEAN)
-_HAS_PARTITION: Final = int(Flag.PARTITION)
-_KEY: Final = int(R.KEY)
-_KIND: Final = int(R.KIND)
-_REFERENCE: Final = int(Kind.REFERENCE)
-_COMMIT: Final = int(Kind.COMMIT)
-_MARKER: Final = int(Kind.MARKER)
-_COMMIT_IN_UTF8: Final = int(Kind.COMMIT_IN_UTF8)
+_RECORD_TYPE: Final = 4 * int(KeyField.RECORD_TYPE)
+_PARTITION: Final = int(KeyField.PARTITION)
+_RECORD_NAME: Final = 4 * int(KeyField.RECORD_NAME)
+_CLEAN: Final = int(KeyFlag.CLEAN)
+_HAS_PARTITION: Final = int(KeyFlag.PARTITION)
+_KEY: Final = int(RecordField.KEY)
+_KIND: Final = int(RecordField.KIND)
+_REFERENCE: Final = int(RecordKind.REFERENCE)
+_COMMIT: Final = int(RecordKind.COMMIT)
+_MARKER: Final = int(RecordKind.MARKER)
+_COMMIT_IN_UTF8: Final = int(RecordKind.COMMIT_IN_UTF8)
 
 _NONE: Final = -1
 

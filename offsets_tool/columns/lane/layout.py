@@ -28,7 +28,7 @@ _LINE: Final = CAPACITY + 40
 caches."""
 
 
-class B(IntEnum):
+class BatchField(IntEnum):
     """Fields of a batch: headers of magic 2 whose checksum is right."""
 
     POSITION = 0
@@ -48,7 +48,7 @@ class B(IntEnum):
     BODY_END = 14
 
 
-class Bit(IntEnum):
+class AttributeBit(IntEnum):
     """Bits of a batch's ATTRIBUTES."""
 
     CODEC = 7
@@ -58,7 +58,7 @@ class Bit(IntEnum):
     DELETE_HORIZON = 64
 
 
-class R(IntEnum):
+class RecordField(IntEnum):
     """Fields of a record, and of the commit that it is."""
 
     BATCH = 0
@@ -78,7 +78,7 @@ class R(IntEnum):
     TOPIC_ID = 14
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record is to the lane."""
 
     REFERENCE = 0

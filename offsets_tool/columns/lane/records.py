@@ -11,10 +11,10 @@ from offsets_tool.columns.lane.commits import read_flexible, read_marker, read_p
 from offsets_tool.columns.lane.interned import key_number
 from offsets_tool.columns.lane.layout import (
     NO_KEY,
-    B,
-    Bit,
-    Kind,
-    R,
+    AttributeBit,
+    BatchField,
+    RecordField,
+    RecordKind,
     get,
     put,
 )
@@ -25,27 +25,27 @@ DECLINED: Final = -1
 TABLES_FULL: Final = -2
 
 # Compiled code takes plain integers.
-_BASE_OFFSET: Final = int(B.BASE_OFFSET)
-_LAST_OFFSET: Final = int(B.LAST_OFFSET)
-_BASE_TIMESTAMP: Final = int(B.BASE_TIMESTAMP)
-_MAX_TIMESTAMP: Final = int(B.MAX_TIMESTAMP)
-_ATTRIBUTES: Final = int(B.ATTRIBUTES)
-_COUNT: Final = int(B.COUNT)
-_BODY_START: Final = int(B.BODY_START)
-_BODY_END: Final = int(B.BODY_END)
-_BATCH: Final = int(R.BATCH)
-_LOG_OFFSET: Final = int(R.LOG_OFFSET)
-_TIMESTAMP: Final = int(R.TIMESTAMP)
-_KEY: Final = int(R.KEY)
-_VALUE_START: Final = int(R.VALUE_START)
-_VALUE_SIZE: Final = int(R.VALUE_SIZE)
-_KIND: Final = int(R.KIND)
-_VALUE_VERSION: Final = int(R.VALUE_VERSION)
-_REFERENCE: Final = int(Kind.REFERENCE)
-_TOMBSTONE: Final = int(Kind.TOMBSTONE)
+_BASE_OFFSET: Final = int(BatchField.BASE_OFFSET)
+_LAST_OFFSET: Final = int(BatchField.LAST_OFFSET)
+_BASE_TIMESTAMP: Final = int(BatchField.BASE_TIMESTAMP)
+_MAX_TIMESTAMP: Final = int(BatchField.MAX_TIMESTAMP)
+_ATTRIBUTES: Final = int(BatchField.ATTRIBUTES)
+_COUNT: Final = int(BatchField.COUNT)
+_BODY_START: Final = int(BatchField.BODY_START)
+_BODY_END: Final = int(BatchField.BODY_END)
+_BATCH: Final = int(RecordField.BATCH)
+_LOG_OFFSET: Final = int(RecordField.LOG_OFFSET)
+_TIMESTAMP: Final = int(RecordField.TIMESTAMP)
+_KEY: Final = int(RecordField.KEY)
+_VALUE_START: Final = int(RecordField.VALUE_START)
+_VALUE_SIZE: Final = int(RecordField.VALUE_SIZE)
+_KIND: Final = int(RecordField.KIND)
+_VALUE_VERSION: Final = int(RecordField.VALUE_VERSION)
+_REFERENCE: Final = int(RecordKind.REFERENCE)
+_TOMBSTONE: Final = int(RecordKind.TOMBSTONE)
 
-_LOG_APPEND_TIME: Final = int(Bit.LOG_APPEND_TIME)
-_CONTROL: Final = int(Bit.CONTROL)
+_LOG_APPEND_TIME: Final = int(AttributeBit.LOG_APPEND_TIME)
+_CONTROL: Final = int(AttributeBit.CONTROL)
 
 
 @compiled

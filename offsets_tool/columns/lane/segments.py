@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from offsets_tool.columns.lane.chunks import Chunk, Lane
-from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.columns.lane.interned import InternedKeys
 from offsets_tool.columns.lane.sums import run_of
 from offsets_tool.log.ledger import BatchRun, Ledger
 from offsets_tool.log.segment import SegmentReading
@@ -30,7 +30,7 @@ class SegmentReader:
     """Reads one segment after another."""
 
     def __init__(self) -> None:
-        self._interned: Interned | None = None
+        self._interned: InternedKeys | None = None
 
     def read(
         self, reading: SegmentReading, ledger: Ledger, *, verify: bool = True

@@ -4,27 +4,27 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import B, Bit, R
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField
 from offsets_tool.log.batches.header import CODECS
 from offsets_tool.log.ledger import BatchRun
 
 
 def run_of(chunk: Chunk) -> BatchRun:
     """The chunk's batches as the ledger takes them; none of them is misplaced."""
-    batches, timestamps = chunk.batches, chunk.records[R.TIMESTAMP]
-    base, last = batches[B.BASE_OFFSET], batches[B.LAST_OFFSET]
-    codecs = _distinct(batches[B.ATTRIBUTES] & Bit.CODEC)
+    batches, timestamps = chunk.batches, chunk.records[RecordField.TIMESTAMP]
+    base, last = batches[BatchField.BASE_OFFSET], batches[BatchField.LAST_OFFSET]
+    codecs = _distinct(batches[BatchField.ATTRIBUTES] & AttributeBit.CODEC)
     return BatchRun(
         batches=batches.shape[1],
-        empty_batches=int((batches[B.COUNT] == 0).sum()),
-        bytes=int(batches[B.SIZE].sum()),
+        empty_batches=int((batches[BatchField.COUNT] == 0).sum()),
+        bytes=int(batches[BatchField.SIZE].sum()),
         records=chunk.records.shape[1],
         magic=2,
         codecs=frozenset(CODECS[codec] for codec in codecs),
         missing_offsets=_missing(batches),
-        delete_horizons=int((batches[B.ATTRIBUTES] & Bit.DELETE_HORIZON != 0).sum()),
-        transactional=int((batches[B.ATTRIBUTES] & Bit.TRANSACTIONAL != 0).sum()),
-        leader_epochs=frozenset(_distinct(batches[B.PARTITION_LEADER_EPOCH])),
+        delete_horizons=int((batches[BatchField.ATTRIBUTES] & AttributeBit.DELETE_HORIZON != 0).sum()),
+        transactional=int((batches[BatchField.ATTRIBUTES] & AttributeBit.TRANSACTIONAL != 0).sum()),
+        leader_epochs=frozenset(_distinct(batches[BatchField.PARTITION_LEADER_EPOCH])),
         offsets=(int(base.min()), int(last.max())),
         timestamps=(int(timestamps.min()), int(timestamps.max())) if len(timestamps) else (),
     )
@@ -32,7 +32,7 @@ def run_of(chunk: Chunk) -> BatchRun:
 
 def offsets_of(chunk: Chunk) -> tuple[int, int]:
     """Of the first batch and of the last."""
-    return int(chunk.batches[B.BASE_OFFSET, 0]), int(chunk.batches[B.LAST_OFFSET, -1])
+    return int(chunk.batches[BatchField.BASE_OFFSET, 0]), int(chunk.batches[BatchField.LAST_OFFSET, -1])
 
 
 def _distinct(values: Array) -> list[int]:
@@ -43,6 +43,6 @@ def _distinct(values: Array) -> list[int]:
 
 def _missing(batches: Array) -> int:
     """Inside batches, and between one and the next."""
-    base, last = batches[B.BASE_OFFSET], batches[B.LAST_OFFSET]
-    inside = np.maximum(last - base + 1 - batches[B.COUNT], 0).sum()
+    base, last = batches[BatchField.BASE_OFFSET], batches[BatchField.LAST_OFFSET]
+    inside = np.maximum(last - base + 1 - batches[BatchField.COUNT], 0).sum()
     return int(inside + (base[1:] - last[:-1] - 1).sum())

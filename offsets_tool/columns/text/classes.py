@@ -12,7 +12,7 @@ from offsets_tool.columns.text.keys import KeyTexts, probe_keys
 from offsets_tool.columns.text.printer import Printer
 from offsets_tool.columns.text.probes import SETTINGS, Probe, batch_probes, record_probe, record_probes
 from offsets_tool.columns.text.samples import Sample, sample_keys, sample_values
-from offsets_tool.columns.text.template import Escapes, Printed, Template, Text, fill, learn
+from offsets_tool.columns.text.template import Escapes, PrintedProbe, Template, Text, fill, learn
 from offsets_tool.events import decode, decode_key, decode_value
 from offsets_tool.rows import Batch, LogRecord
 from offsets_tool.wire.json import render, to_json
@@ -29,21 +29,21 @@ class Templates:
         self._keys = keys
         self._escapes: Escapes | None = None
 
-    def of_batch(self, real: Batch, batch_class: int) -> tuple[Template | None, bool]:
+    def of_batch(self, example: Batch, batch_class: int) -> tuple[Template | None, bool]:
         """The line of batches that are as this one, and whether the records' lines follow it."""
         assert self._printer.batch is not None
         printed, follows = [], []
-        for probe in batch_probes(real, absent(batch_class)):
+        for probe in batch_probes(example, absent(batch_class)):
             output, records_follow = self._printer.batch(probe.batch)
             if output.error is not None:
                 return None, False
-            printed.append(Printed(output.text, probe.numbers, {}))
+            printed.append(PrintedProbe(output.text, probe.numbers, {}))
             follows.append(records_follow)
         return (learn(printed) if len(set(follows)) == 1 else None), follows[0]
 
-    def of_record(self, real: LogRecord, batch_class: int, record_class: int) -> Template | None:
+    def of_record(self, example: LogRecord, batch_class: int, record_class: int) -> Template | None:
         """The line of records that are as this one."""
-        if decode(real).problem is not None:
+        if decode(example).problem is not None:
             return None
         lacking = absent(batch_class, record_class)
         values = None
@@ -52,24 +52,26 @@ class Templates:
             if values is None:
                 return None
         keys = _keys(key_class(record_class))
-        printed = [self._printed(probe) for probe in record_probes(real, lacking, keys, values)]
+        printed = [self._printed(probe) for probe in record_probes(example, lacking, keys, values)]
         whole = [each for each in printed if each is not None]
         template = learn(whole) if len(whole) == len(printed) else None
-        if template is not None and values is not None and not self._holds(template, real, lacking):
+        if template is not None and values is not None and not self._holds(template, example, lacking):
             return None
         if template is None or Text.METADATA not in template:
             return template
-        return template if self._escapes_hold(template, real, lacking, keys) else None
+        return template if self._escapes_hold(template, example, lacking, keys) else None
 
-    def _holds(self, template: Template, real: LogRecord, lacking: frozenset[str]) -> bool:
+    def _holds(self, template: Template, example: LogRecord, lacking: frozenset[str]) -> bool:
         """Whether the real value is printed so, too."""
-        assert real.key is not None and real.value is not None
-        value = decode_value(decode_key(real.key).type, real.value)
+        assert example.key is not None and example.value is not None
+        value = decode_value(decode_key(example.key).type, example.value)
         json = render(to_json(value.data, value.version, unknown_tags=True)).encode()
-        found = self._printed(record_probe(real, SETTINGS[0], lacking, real.key, Sample(real.value, json)))
+        found = self._printed(
+            record_probe(example, SETTINGS[0], lacking, example.key, Sample(example.value, json))
+        )
         return found is not None and fill(template, found) == found.line
 
-    def _printed(self, probe: Probe) -> Printed | None:
+    def _printed(self, probe: Probe) -> PrintedProbe | None:
         """None where the printer has an error to tell, or the key has no text."""
         assert probe.record is not None and probe.record.key is not None
         output = self._printer.record(probe.record)
@@ -79,16 +81,20 @@ class Templates:
             if key is None:
                 return None
             texts[Text.KEY] = key
-        return None if output.error is not None else Printed(output.text, probe.numbers, texts)
+        return None if output.error is not None else PrintedProbe(output.text, probe.numbers, texts)
 
     def _escapes_hold(
-        self, template: Template, real: LogRecord, lacking: frozenset[str], keys: tuple[bytes, bytes] | None
+        self,
+        template: Template,
+        example: LogRecord,
+        lacking: frozenset[str],
+        keys: tuple[bytes, bytes] | None,
     ) -> bool:
         """Whether metadata of every ASCII character is printed as the characters one by one were."""
         assert keys is not None
 
         def printed(metadata: str) -> bytes | None:
-            probe = record_probe(real, SETTINGS[0]._replace(metadata=metadata), lacking, keys[0])
+            probe = record_probe(example, SETTINGS[0]._replace(metadata=metadata), lacking, keys[0])
             found = self._printed(probe)
             return None if found is None else _cut_out(template, found)
 
@@ -120,7 +126,7 @@ def _escapes(printed: Iterator[bytes | None]) -> Escapes | None:
     return tuple(escapes) if all(len(escape) <= LONGEST_ESCAPE for escape in escapes) else None
 
 
-def _cut_out(template: Template, printed: Printed) -> bytes | None:
+def _cut_out(template: Template, printed: PrintedProbe) -> bytes | None:
     """What is printed where the template has the metadata."""
     at = template.index(Text.METADATA)
     begin, end = fill(template[:at], printed), fill(template[at + 1 :], printed)

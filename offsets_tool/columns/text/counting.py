@@ -4,7 +4,7 @@ from typing import Final
 
 from offsets_tool.columns.jit.machine import compiled, load_i64, load_u8, store_i64, store_u8
 from offsets_tool.columns.lane.interned import FULL, key_at, key_number, key_size
-from offsets_tool.columns.lane.layout import Kind, R, get
+from offsets_tool.columns.lane.layout import RecordField, RecordKind, get
 from offsets_tool.columns.text.key_kernel import plain_group
 
 LEFT: Final = -1
@@ -18,13 +18,13 @@ MARKERS_AT: Final = TOMBSTONES_AT + TYPES
 COUNTS: Final = MARKERS_AT + TYPES
 
 # Compiled code takes plain integers.
-_KIND: Final = int(R.KIND)
-_KEY: Final = int(R.KEY)
-_VALUE_VERSION: Final = int(R.VALUE_VERSION)
-_COMMIT: Final = int(Kind.COMMIT)
-_COMMIT_IN_UTF8: Final = int(Kind.COMMIT_IN_UTF8)
-_TOMBSTONE: Final = int(Kind.TOMBSTONE)
-_MARKER: Final = int(Kind.MARKER)
+_KIND: Final = int(RecordField.KIND)
+_KEY: Final = int(RecordField.KEY)
+_VALUE_VERSION: Final = int(RecordField.VALUE_VERSION)
+_COMMIT: Final = int(RecordKind.COMMIT)
+_COMMIT_IN_UTF8: Final = int(RecordKind.COMMIT_IN_UTF8)
+_TOMBSTONE: Final = int(RecordKind.TOMBSTONE)
+_MARKER: Final = int(RecordKind.MARKER)
 
 
 @compiled

@@ -12,33 +12,33 @@ import numpy as np
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.interned import NO_TOPIC_ID
-from offsets_tool.columns.lane.layout import B, Kind, R
+from offsets_tool.columns.lane.layout import BatchField, RecordField, RecordKind
 from offsets_tool.log.batches.header import MAX_INT
 
 BATCH_NUMBERS: Final = {
-    "position": B.POSITION,
-    "size": B.SIZE,
-    "base_offset": B.BASE_OFFSET,
-    "last_offset": B.LAST_OFFSET,
-    "base_timestamp": B.BASE_TIMESTAMP,
-    "max_timestamp": B.MAX_TIMESTAMP,
-    "producer_id": B.PRODUCER_ID,
-    "producer_epoch": B.PRODUCER_EPOCH,
-    "base_sequence": B.BASE_SEQUENCE,
-    "partition_leader_epoch": B.PARTITION_LEADER_EPOCH,
-    "crc": B.CRC,
-    "count": B.COUNT,
+    "position": BatchField.POSITION,
+    "size": BatchField.SIZE,
+    "base_offset": BatchField.BASE_OFFSET,
+    "last_offset": BatchField.LAST_OFFSET,
+    "base_timestamp": BatchField.BASE_TIMESTAMP,
+    "max_timestamp": BatchField.MAX_TIMESTAMP,
+    "producer_id": BatchField.PRODUCER_ID,
+    "producer_epoch": BatchField.PRODUCER_EPOCH,
+    "base_sequence": BatchField.BASE_SEQUENCE,
+    "partition_leader_epoch": BatchField.PARTITION_LEADER_EPOCH,
+    "crc": BatchField.CRC,
+    "count": BatchField.COUNT,
 }
 """Numbers of Batch, by its names."""
 
 RECORD_NUMBERS: Final = {
-    "log_offset": R.LOG_OFFSET,
-    "timestamp": R.TIMESTAMP,
-    "value_size": R.VALUE_SIZE,
-    "committed_offset": R.COMMITTED_OFFSET,
-    "leader_epoch": R.LEADER_EPOCH,
-    "commit_timestamp": R.COMMIT_TIMESTAMP,
-    "expire_timestamp": R.EXPIRE_TIMESTAMP,
+    "log_offset": RecordField.LOG_OFFSET,
+    "timestamp": RecordField.TIMESTAMP,
+    "value_size": RecordField.VALUE_SIZE,
+    "committed_offset": RecordField.COMMITTED_OFFSET,
+    "leader_epoch": RecordField.LEADER_EPOCH,
+    "commit_timestamp": RecordField.COMMIT_TIMESTAMP,
+    "expire_timestamp": RecordField.EXPIRE_TIMESTAMP,
 }
 """Numbers of a record and its value; a marker's coordinator epoch is in the column of the leader epoch."""
 
@@ -87,8 +87,8 @@ def columns(chunk: Chunk, key_sizes: Array) -> dict[str, Array]:
     """All of NUMBERS; `key_sizes` are those of the chunk's records."""
     found = {name: chunk.batches[field] for name, field in BATCH_NUMBERS.items()}
     found |= {name: chunk.records[field] for name, field in RECORD_NUMBERS.items()}
-    from_base = chunk.records[R.LOG_OFFSET] - found["base_offset"][chunk.records[R.BATCH]]
-    found["sequence"] = found["base_sequence"][chunk.records[R.BATCH]] + from_base
+    from_base = chunk.records[RecordField.LOG_OFFSET] - found["base_offset"][chunk.records[RecordField.BATCH]]
+    found["sequence"] = found["base_sequence"][chunk.records[RecordField.BATCH]] + from_base
     found["last_sequence"] = found["base_sequence"] + (found["last_offset"] - found["base_offset"])
     found["key_size"] = key_sizes
     return found
@@ -126,13 +126,13 @@ def key_class(record_class: int) -> int:
 
 def value_of_class(record_class: int) -> tuple[int, bool] | None:
     """Version and whether it has parts, of values that compiled code prints as JSON; None for others."""
-    if record_class >> _KIND_PLACE & 7 != Kind.JSON:
+    if record_class >> _KIND_PLACE & 7 != RecordKind.JSON:
         return None
     return record_class >> _VERSION_PLACE & 7, bool(record_class >> _TEXT_PLACE & 1)
 
 
 def _batch_classes(chunk: Chunk, found: dict[str, Array]) -> Array:
-    made: Array = chunk.batches[B.ATTRIBUTES] & 0xFFFF
+    made: Array = chunk.batches[BatchField.ATTRIBUTES] & 0xFFFF
     strange = found["last_sequence"] > MAX_INT
     for place, name in enumerate(_MAY_LACK):
         made |= (found[name] == -1).astype(np.int64) << (_ATTRIBUTE_BITS + place)
@@ -143,26 +143,28 @@ def _batch_classes(chunk: Chunk, found: dict[str, Array]) -> Array:
 
 def _record_classes(chunk: Chunk, found: dict[str, Array], key_classes: Array, has_parts: Array) -> Array:
     records = chunk.records
-    kind = records[R.KIND]
-    is_commit, is_marker, is_json = (kind == one for one in (Kind.COMMIT, Kind.MARKER, Kind.JSON))
+    kind = records[RecordField.KIND]
+    is_commit, is_marker, is_json = (
+        kind == one for one in (RecordKind.COMMIT, RecordKind.MARKER, RecordKind.JSON)
+    )
     made: Array = (found["timestamp"] == -1).astype(np.int64)
     strange = (found["timestamp"] < -1) | (found["log_offset"] < 0) | (found["sequence"] > MAX_INT)
     # An offset before its batch's first has a sequence before the first, or around the corner.
-    strange |= found["log_offset"] < found["base_offset"][records[R.BATCH]]
+    strange |= found["log_offset"] < found["base_offset"][records[RecordField.BATCH]]
     for place, name in enumerate(_COMMIT_MAY_LACK, 1):
         relevant = is_commit | is_marker if name == "leader_epoch" else is_commit
         made |= (relevant & (found[name] == -1)).astype(np.int64) << place
         strange |= relevant & (found[name] < -1)
     has_version = is_commit | is_marker | is_json
-    made |= np.where(has_version, records[R.VALUE_VERSION], 0) << _VERSION_PLACE
-    has_text = is_commit & (records[R.METADATA_SIZE] > 0) | has_parts.astype(bool)
+    made |= np.where(has_version, records[RecordField.VALUE_VERSION], 0) << _VERSION_PLACE
+    has_text = is_commit & (records[RecordField.METADATA_SIZE] > 0) | has_parts.astype(bool)
     made |= has_text.astype(np.int64) << _TEXT_PLACE
-    made |= (is_commit & (records[R.TOPIC_ID] != NO_TOPIC_ID)).astype(np.int64) << 9
+    made |= (is_commit & (records[RecordField.TOPIC_ID] != NO_TOPIC_ID)).astype(np.int64) << 9
     made |= kind << _KIND_PLACE
     made |= key_classes << _KEY_PLACE
     of_commit = (key_classes >= 0) & (key_classes < KeyClass.MARKER)
     keyed = is_commit & of_commit | is_marker & (key_classes == KeyClass.MARKER)
-    keyed |= is_json | (kind == Kind.TOMBSTONE) & (key_classes >= 0) & (key_classes != KeyClass.MARKER)
+    keyed |= is_json | (kind == RecordKind.TOMBSTONE) & (key_classes >= 0) & (key_classes != KeyClass.MARKER)
     strange |= ~keyed
     made[strange] = _NO_CLASS
     return made

@@ -12,7 +12,7 @@ from offsets_tool.columns.jit.machine import compiled, load_i64, load_u8, step, 
 from offsets_tool.columns.lane.layout import NO_KEY
 
 
-class Op(IntEnum):
+class TextOp(IntEnum):
     """An instruction is three int64: the operation and two arguments."""
 
     LITERAL = 0
@@ -26,7 +26,7 @@ class Op(IntEnum):
     VALUE = 6
 
 
-class At(IntEnum):
+class KernelInput(IntEnum):
     """What compiled code is told: addresses of arrays of int64, if nothing else is said."""
 
     PROGRAMS = 0
@@ -68,30 +68,30 @@ SLACK: Final = 16
 """Bytes that may be written beyond the end of a text."""
 
 # Compiled code takes plain integers.
-_PROGRAMS: Final = 8 * int(At.PROGRAMS)
-_COLUMNS: Final = 8 * int(At.COLUMNS)
-_LINE_PROGRAMS: Final = 8 * int(At.LINE_PROGRAMS)
-_LINE_BATCHES: Final = 8 * int(At.LINE_BATCHES)
-_LINE_RECORDS: Final = 8 * int(At.LINE_RECORDS)
-_KEYS: Final = 8 * int(At.KEYS)
-_KEY_STARTS: Final = 8 * int(At.KEY_STARTS)
-_KEY_SIZES: Final = 8 * int(At.KEY_SIZES)
-_KEY_TEXTS: Final = 8 * int(At.KEY_TEXTS)
-_METADATA_STARTS: Final = 8 * int(At.METADATA_STARTS)
-_METADATA_SIZES: Final = 8 * int(At.METADATA_SIZES)
-_DATA: Final = 8 * int(At.DATA)
-_ESCAPES: Final = 8 * int(At.ESCAPES)
-_TOPIC_IDS: Final = 8 * int(At.TOPIC_IDS)
-_TOPIC_ID_TEXTS: Final = 8 * int(At.TOPIC_ID_TEXTS)
-_VALUE_STARTS: Final = 8 * int(At.VALUE_STARTS)
-_VALUE_SIZES: Final = 8 * int(At.VALUE_SIZES)
-_VALUES: Final = 8 * int(At.VALUES)
-_LITERAL: Final = int(Op.LITERAL)
-_BATCH_NUMBER: Final = int(Op.BATCH_NUMBER)
-_RECORD_NUMBER: Final = int(Op.RECORD_NUMBER)
-_KEY: Final = int(Op.KEY)
-_METADATA: Final = int(Op.METADATA)
-_VALUE: Final = int(Op.VALUE)
+_PROGRAMS: Final = 8 * int(KernelInput.PROGRAMS)
+_COLUMNS: Final = 8 * int(KernelInput.COLUMNS)
+_LINE_PROGRAMS: Final = 8 * int(KernelInput.LINE_PROGRAMS)
+_LINE_BATCHES: Final = 8 * int(KernelInput.LINE_BATCHES)
+_LINE_RECORDS: Final = 8 * int(KernelInput.LINE_RECORDS)
+_KEYS: Final = 8 * int(KernelInput.KEYS)
+_KEY_STARTS: Final = 8 * int(KernelInput.KEY_STARTS)
+_KEY_SIZES: Final = 8 * int(KernelInput.KEY_SIZES)
+_KEY_TEXTS: Final = 8 * int(KernelInput.KEY_TEXTS)
+_METADATA_STARTS: Final = 8 * int(KernelInput.METADATA_STARTS)
+_METADATA_SIZES: Final = 8 * int(KernelInput.METADATA_SIZES)
+_DATA: Final = 8 * int(KernelInput.DATA)
+_ESCAPES: Final = 8 * int(KernelInput.ESCAPES)
+_TOPIC_IDS: Final = 8 * int(KernelInput.TOPIC_IDS)
+_TOPIC_ID_TEXTS: Final = 8 * int(KernelInput.TOPIC_ID_TEXTS)
+_VALUE_STARTS: Final = 8 * int(KernelInput.VALUE_STARTS)
+_VALUE_SIZES: Final = 8 * int(KernelInput.VALUE_SIZES)
+_VALUES: Final = 8 * int(KernelInput.VALUES)
+_LITERAL: Final = int(TextOp.LITERAL)
+_BATCH_NUMBER: Final = int(TextOp.BATCH_NUMBER)
+_RECORD_NUMBER: Final = int(TextOp.RECORD_NUMBER)
+_KEY: Final = int(TextOp.KEY)
+_METADATA: Final = int(TextOp.METADATA)
+_VALUE: Final = int(TextOp.VALUE)
 
 _INSTRUCTION: Final = 24
 _QUOTE: Final = ord('"')
@@ -112,43 +112,43 @@ _POWERS: Final = np.array([10**digits for digits in range(19)], np.uint64)
 
 
 @compiled
-def write_lines(told: int, line: int, last: int, out: int, limit: int) -> tuple[int, int]:
+def write_lines(inputs: int, line: int, last: int, out: int, limit: int) -> tuple[int, int]:
     """Writes lines from `line` to `last` at address `out`; returns the line it stopped before, and where the text ends.
 
     It stops before a line that has no program, and where a line might not end before `limit`.
     """
     while line < last:
-        program = _at(told, _LINE_PROGRAMS, line)
+        program = _at(inputs, _LINE_PROGRAMS, line)
         if program < 0:
             break
-        entry = load_i64(told + _PROGRAMS) + 24 * program
-        record = _at(told, _LINE_RECORDS, line)
-        if out + load_i64(entry + 16) + _texts_bound(told, record) > limit:
+        entry = load_i64(inputs + _PROGRAMS) + 24 * program
+        record = _at(inputs, _LINE_RECORDS, line)
+        if out + load_i64(entry + 16) + _texts_bound(inputs, record) > limit:
             break
-        batch = _at(told, _LINE_BATCHES, line)
-        out = _run(told, load_i64(entry), load_i64(entry + 8), batch, record, out)
+        batch = _at(inputs, _LINE_BATCHES, line)
+        out = _run(inputs, load_i64(entry), load_i64(entry + 8), batch, record, out)
         line += 1
     return line, out
 
 
 @step
-def _at(told: int, place: int, number: int) -> int:
-    return load_i64(load_i64(told + place) + 8 * number)
+def _at(inputs: int, place: int, number: int) -> int:
+    return load_i64(load_i64(inputs + place) + 8 * number)
 
 
 @step
-def _texts_bound(told: int, record: int) -> int:
+def _texts_bound(inputs: int, record: int) -> int:
     """The most bytes that a record's texts take."""
     if record < 0:
         return 0
-    key = _at(told, _KEYS, record)
-    size = _at(told, _KEY_SIZES, key) if key != NO_KEY else 0
-    size += _at(told, _VALUE_SIZES, record)
-    return size + LONGEST_ESCAPE * max(_at(told, _METADATA_SIZES, record), 0) + TOPIC_ID_SIZE + SLACK
+    key = _at(inputs, _KEYS, record)
+    size = _at(inputs, _KEY_SIZES, key) if key != NO_KEY else 0
+    size += _at(inputs, _VALUE_SIZES, record)
+    return size + LONGEST_ESCAPE * max(_at(inputs, _METADATA_SIZES, record), 0) + TOPIC_ID_SIZE + SLACK
 
 
 @step
-def _run(told: int, instruction: int, count: int, batch: int, record: int, out: int) -> int:
+def _run(inputs: int, instruction: int, count: int, batch: int, record: int, out: int) -> int:
     end = instruction + _INSTRUCTION * count
     while instruction < end:
         op = load_i64(instruction)
@@ -156,29 +156,29 @@ def _run(told: int, instruction: int, count: int, batch: int, record: int, out: 
         if op == _LITERAL:
             out = _copy(out, argument, load_i64(instruction + 16))
         elif op == _RECORD_NUMBER:
-            out = write_digits(out, load_i64(_at(told, _COLUMNS, argument) + 8 * record))
+            out = write_digits(out, load_i64(_at(inputs, _COLUMNS, argument) + 8 * record))
         elif op == _BATCH_NUMBER:
-            out = write_digits(out, load_i64(_at(told, _COLUMNS, argument) + 8 * batch))
+            out = write_digits(out, load_i64(_at(inputs, _COLUMNS, argument) + 8 * batch))
         else:
-            out = _text(told, op, record, out)
+            out = _text(inputs, op, record, out)
         instruction += _INSTRUCTION
     return out
 
 
 @step
-def _text(told: int, op: int, record: int, out: int) -> int:
+def _text(inputs: int, op: int, record: int, out: int) -> int:
     if op == _KEY:
-        key = _at(told, _KEYS, record)
-        start = load_i64(told + _KEY_TEXTS) + _at(told, _KEY_STARTS, key)
-        return _copy(out, start, _at(told, _KEY_SIZES, key))
+        key = _at(inputs, _KEYS, record)
+        start = load_i64(inputs + _KEY_TEXTS) + _at(inputs, _KEY_STARTS, key)
+        return _copy(out, start, _at(inputs, _KEY_SIZES, key))
     if op == _METADATA:
-        start = load_i64(told + _DATA) + _at(told, _METADATA_STARTS, record)
-        return _escaped(load_i64(told + _ESCAPES), out, start, _at(told, _METADATA_SIZES, record))
+        start = load_i64(inputs + _DATA) + _at(inputs, _METADATA_STARTS, record)
+        return _escaped(load_i64(inputs + _ESCAPES), out, start, _at(inputs, _METADATA_SIZES, record))
     if op == _VALUE:
-        start = load_i64(told + _VALUES) + _at(told, _VALUE_STARTS, record)
-        return _copy(out, start, _at(told, _VALUE_SIZES, record))
-    number = _at(told, _TOPIC_IDS, record)
-    return _copy(out, load_i64(told + _TOPIC_ID_TEXTS) + TOPIC_ID_SIZE * number, TOPIC_ID_SIZE)
+        start = load_i64(inputs + _VALUES) + _at(inputs, _VALUE_STARTS, record)
+        return _copy(out, start, _at(inputs, _VALUE_SIZES, record))
+    number = _at(inputs, _TOPIC_IDS, record)
+    return _copy(out, load_i64(inputs + _TOPIC_ID_TEXTS) + TOPIC_ID_SIZE * number, TOPIC_ID_SIZE)
 
 
 @step

@@ -32,7 +32,7 @@ class KeyOp(IntEnum):
     PARTITION = 3
 
 
-class KeyAt(IntEnum):
+class KeyKernelInput(IntEnum):
     """What compiled code is told: addresses of arrays of int64, if nothing else is said."""
 
     INTERNED = 0
@@ -55,14 +55,14 @@ LEFT: Final = -2
 
 PLAIN: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
-_INTERNED: Final = 8 * int(KeyAt.INTERNED)
-_PROGRAMS: Final = 8 * int(KeyAt.PROGRAMS)
-_CLASSES: Final = 8 * int(KeyAt.CLASSES)
-_SIZES: Final = 8 * int(KeyAt.SIZES)
-_STARTS: Final = 8 * int(KeyAt.STARTS)
-_TEXT_SIZES: Final = 8 * int(KeyAt.TEXT_SIZES)
-_OUT: Final = 8 * int(KeyAt.OUT)
-_ROOM: Final = 8 * int(KeyAt.ROOM)
+_INTERNED: Final = 8 * int(KeyKernelInput.INTERNED)
+_PROGRAMS: Final = 8 * int(KeyKernelInput.PROGRAMS)
+_CLASSES: Final = 8 * int(KeyKernelInput.CLASSES)
+_SIZES: Final = 8 * int(KeyKernelInput.SIZES)
+_STARTS: Final = 8 * int(KeyKernelInput.STARTS)
+_TEXT_SIZES: Final = 8 * int(KeyKernelInput.TEXT_SIZES)
+_OUT: Final = 8 * int(KeyKernelInput.OUT)
+_ROOM: Final = 8 * int(KeyKernelInput.ROOM)
 _LITERAL: Final = int(KeyOp.LITERAL)
 _GROUP: Final = int(KeyOp.GROUP)
 _TOPIC: Final = int(KeyOp.TOPIC)
@@ -74,24 +74,24 @@ _IS_PLAIN: Final = np.array([byte in PLAIN for byte in range(256)], np.uint8)
 
 
 @compiled
-def write_keys(told: int, number: int, last: int, used: int) -> tuple[int, int]:
+def write_keys(inputs: int, number: int, last: int, used: int) -> tuple[int, int]:
     """Texts of the keys from `number` to `last`; returns the key that room ran out before, and how much is used."""
-    tables = load_i64(told + _INTERNED)
+    tables = load_i64(inputs + _INTERNED)
     while number < last:
         size, key = key_size(tables, number), key_at(tables, number)
         group = plain_group(key, size)
-        program = load_i64(told + _PROGRAMS) + _PROGRAM * (load_u8(key + 1) & 1) if group >= 0 else 0
-        store_i64(load_i64(told + _SIZES) + 8 * number, size)
+        program = load_i64(inputs + _PROGRAMS) + _PROGRAM * (load_u8(key + 1) & 1) if group >= 0 else 0
+        store_i64(load_i64(inputs + _SIZES) + 8 * number, size)
         if group < 0 or load_i64(program + 8) == 0:
-            store_i64(load_i64(told + _CLASSES) + 8 * number, LEFT)
+            store_i64(load_i64(inputs + _CLASSES) + 8 * number, LEFT)
         else:
-            if used + load_i64(program + 16) + size * load_i64(program + 24) > load_i64(told + _ROOM):
+            if used + load_i64(program + 16) + size * load_i64(program + 24) > load_i64(inputs + _ROOM):
                 break
-            out = load_i64(told + _OUT)
+            out = load_i64(inputs + _OUT)
             end = _run(program, key, size, group, out + used) - out
-            store_i64(load_i64(told + _CLASSES) + 8 * number, load_u8(key + 1))
-            store_i64(load_i64(told + _STARTS) + 8 * number, used)
-            store_i64(load_i64(told + _TEXT_SIZES) + 8 * number, end - used)
+            store_i64(load_i64(inputs + _CLASSES) + 8 * number, load_u8(key + 1))
+            store_i64(load_i64(inputs + _STARTS) + 8 * number, used)
+            store_i64(load_i64(inputs + _TEXT_SIZES) + 8 * number, end - used)
             used = end
         number += 1
     return number, used

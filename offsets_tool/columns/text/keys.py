@@ -13,9 +13,9 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
-from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.columns.lane.interned import InternedKeys
 from offsets_tool.columns.text.fields import TYPES_AT, KeyClass
-from offsets_tool.columns.text.key_kernel import LEFT, KeyAt, write_keys
+from offsets_tool.columns.text.key_kernel import LEFT, KeyKernelInput, write_keys
 from offsets_tool.columns.text.plain_keys import PlainKeys
 from offsets_tool.columns.text.samples import key_json
 from offsets_tool.dialects.output import Output
@@ -23,7 +23,7 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
 from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
 
-Show = Callable[[LogRecord], Output]
+PrintRecord = Callable[[LogRecord], Output]
 
 _MARKER_KEYS: Final = (b"\0\0\0\0", b"\0\0\0\1")
 _OVERHEAD: Final = 10
@@ -57,7 +57,7 @@ _VALUE: Final = struct.pack(">hqhq", 0, 0, 0, 0)
 class KeyTexts:
     """Texts of keys, as one printer prints them."""
 
-    def __init__(self, show: Show) -> None:
+    def __init__(self, show: PrintRecord) -> None:
         self._show = show
         self._frames: dict[tuple[int, int], tuple[bytes, bytes] | None] = {}
 
@@ -150,7 +150,7 @@ class KeyTable:
     """Classes, sizes and texts of interned keys, by number, for compiled code."""
 
     def __init__(
-        self, interned: Interned, texts: KeyTexts, about: Callable[[LogRecord], bool] | None
+        self, interned: InternedKeys, texts: KeyTexts, about: Callable[[LogRecord], bool] | None
     ) -> None:
         self._interned = interned
         self._texts = texts
@@ -164,7 +164,7 @@ class KeyTable:
         self.arena: Array = np.zeros(1 << 18, np.uint8)
         self._used = 0
 
-    def belongs_to(self, interned: Interned) -> bool:
+    def belongs_to(self, interned: InternedKeys) -> bool:
         """Whether this is the table of these keys."""
         return self._interned is interned
 
@@ -186,16 +186,16 @@ class KeyTable:
 
     def _write_plain(self, number: int, last: int) -> None:
         while number < last:
-            told = np.zeros(len(KeyAt), np.int64)
-            told[KeyAt.INTERNED] = self._interned.address
-            told[KeyAt.PROGRAMS] = address(self._texts.plain.programs)
-            told[KeyAt.CLASSES] = address(self.classes)
-            told[KeyAt.SIZES] = address(self.sizes)
-            told[KeyAt.STARTS] = address(self.text_starts)
-            told[KeyAt.TEXT_SIZES] = address(self.text_sizes)
-            told[KeyAt.OUT] = address(self.arena)
-            told[KeyAt.ROOM] = len(self.arena) - _SPARE
-            number, self._used = write_keys(address(told), number, last, self._used)
+            inputs = np.zeros(len(KeyKernelInput), np.int64)
+            inputs[KeyKernelInput.INTERNED] = self._interned.address
+            inputs[KeyKernelInput.PROGRAMS] = address(self._texts.plain.programs)
+            inputs[KeyKernelInput.CLASSES] = address(self.classes)
+            inputs[KeyKernelInput.SIZES] = address(self.sizes)
+            inputs[KeyKernelInput.STARTS] = address(self.text_starts)
+            inputs[KeyKernelInput.TEXT_SIZES] = address(self.text_sizes)
+            inputs[KeyKernelInput.OUT] = address(self.arena)
+            inputs[KeyKernelInput.ROOM] = len(self.arena) - _SPARE
+            number, self._used = write_keys(address(inputs), number, last, self._used)
             if number < last:
                 self._make_room(len(self._interned.key(number)))
 

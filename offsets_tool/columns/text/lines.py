@@ -6,7 +6,7 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import B, R
+from offsets_tool.columns.lane.layout import BatchField, RecordField
 from offsets_tool.columns.text.programs import REFUSED
 
 NO_RECORD: Final = -1
@@ -25,7 +25,7 @@ class Lines:
         *,
         with_batches: bool,
     ) -> None:
-        batch = chunk.records[R.BATCH]
+        batch = chunk.records[RecordField.BATCH]
         refused = of_batch[batch] == REFUSED
         shown = has_records[batch] & ~refused
         self.in_lane: Array = np.flatnonzero(shown & (of_record != REFUSED))
@@ -34,7 +34,7 @@ class Lines:
             shown &= wanted | (of_record == REFUSED)
         records = np.flatnonzero(shown)
         heads = np.flatnonzero(of_batch == REFUSED) if not with_batches else np.arange(len(of_batch))
-        first = np.cumsum(chunk.batches[B.COUNT]) - chunk.batches[B.COUNT]
+        first = np.cumsum(chunk.batches[BatchField.COUNT]) - chunk.batches[BatchField.COUNT]
         # A batch's own line comes before its records.
         order = np.argsort(np.concatenate((2 * records + 1, 2 * first[heads])), kind="stable")
         self.batches: Array = np.concatenate((batch[records], heads))[order]

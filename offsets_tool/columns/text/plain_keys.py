@@ -13,7 +13,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.text.kernel import NUMBER_SIZE
 from offsets_tool.columns.text.key_kernel import PLAIN, KeyOp
-from offsets_tool.columns.text.template import Number, Piece, Printed, Template, Text, learn
+from offsets_tool.columns.text.template import Number, PrintedProbe, Template, TemplatePart, Text, learn
 
 TextOfKey = Callable[[bytes], bytes | None]
 
@@ -44,7 +44,7 @@ class PlainKeys:
         fixed = sum(len(piece) if isinstance(piece, bytes) else NUMBER_SIZE for piece in template)
         return address(code), len(code), fixed, sum(isinstance(piece, Text) for piece in template)
 
-    def _instruction(self, piece: Piece) -> tuple[int, int, int]:
+    def _instruction(self, piece: TemplatePart) -> tuple[int, int, int]:
         if isinstance(piece, Number):
             return KeyOp.PARTITION, 0, 0
         if isinstance(piece, Text):
@@ -60,7 +60,7 @@ def _learned(printed: TextOfKey, type_id: int) -> Template | None:
         text = printed(_key(type_id, group, topic, partition))
         if text is None:
             return None
-        probes.append(Printed(text, {_PARTITION: partition}, {Text.GROUP: group, Text.TOPIC: topic}))
+        probes.append(PrintedProbe(text, {_PARTITION: partition}, {Text.GROUP: group, Text.TOPIC: topic}))
     return learn(probes)
 
 

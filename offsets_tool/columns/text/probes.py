@@ -64,32 +64,36 @@ class Probe(NamedTuple):
     texts: dict[Text, bytes]
 
 
-def batch_probes(real: Batch, absent: frozenset[str]) -> Iterator[Probe]:
-    """Batches as `real` is; `absent` are the numbers that stay -1."""
+def batch_probes(example: Batch, absent: frozenset[str]) -> Iterator[Probe]:
+    """Batches as `example` is; `absent` are the numbers that stay -1."""
     for setting in SETTINGS:
         numbers = _of_batch(setting, absent)
-        yield Probe(_batch(real, numbers), None, numbers, {})
+        yield Probe(_batch(example, numbers), None, numbers, {})
 
 
 def record_probes(
-    real: LogRecord,
+    example: LogRecord,
     absent: frozenset[str],
     keys: tuple[bytes, bytes] | None,
     values: tuple[Sample, Sample] | None = None,
 ) -> Iterator[Probe]:
-    """Records as `real` is, with one of two other keys and one of two other values in turn, if there are such."""
+    """Records as `example` is, with one of two other keys and one of two other values in turn, if there are such."""
     for place, setting in enumerate(SETTINGS):
-        key = keys[place % 2] if keys else real.key
-        yield record_probe(real, setting, absent, key, values[(place + 1) // 2 % 2] if values else None)
+        key = keys[place % 2] if keys else example.key
+        yield record_probe(example, setting, absent, key, values[(place + 1) // 2 % 2] if values else None)
 
 
 def record_probe(
-    real: LogRecord, setting: Setting, absent: frozenset[str], key: bytes | None, sample: Sample | None = None
+    example: LogRecord,
+    setting: Setting,
+    absent: frozenset[str],
+    key: bytes | None,
+    sample: Sample | None = None,
 ) -> Probe:
-    """`real` with this setting and key, and, if there is one, this value."""
-    assert real.batch is not None and key is not None
+    """`example` with this setting and key, and, if there is one, this value."""
+    assert example.batch is not None and key is not None
     numbers = _of_batch(setting, absent)
-    batch = _batch(real.batch, numbers)
+    batch = _batch(example.batch, numbers)
     numbers |= {name: setting.numbers[name] for name in ("log_offset", "timestamp") if name not in absent}
     if "base_sequence" not in absent:
         numbers["sequence"] = setting.numbers["sequence"]
@@ -97,9 +101,9 @@ def record_probe(
     if sample is not None:
         value, texts = sample.data, {Text.VALUE: sample.json}
     else:
-        value, texts = _value(real, setting, absent, numbers)
+        value, texts = _value(example, setting, absent, numbers)
     record = replace(
-        real,
+        example,
         batch=batch,
         log_offset=numbers["log_offset"],
         timestamp=numbers.get("timestamp", -1),
@@ -122,23 +126,23 @@ def _of_batch(setting: Setting, absent: frozenset[str]) -> dict[str, int]:
     return numbers
 
 
-def _batch(real: Batch, numbers: Mapping[str, int]) -> Batch:
+def _batch(example: Batch, numbers: Mapping[str, int]) -> Batch:
     changed: dict[str, FieldValue] = {name: numbers.get(name, -1) for name in BATCH_NUMBERS}
-    if real.delete_horizon_ms is not None:
+    if example.delete_horizon_ms is not None:
         changed["delete_horizon_ms"] = changed["base_timestamp"]
-    return replace(real, **changed)
+    return replace(example, **changed)
 
 
 def _value(
-    real: LogRecord, setting: Setting, absent: frozenset[str], numbers: dict[str, int]
+    example: LogRecord, setting: Setting, absent: frozenset[str], numbers: dict[str, int]
 ) -> tuple[bytes | None, dict[Text, bytes]]:
     """The value with the setting's numbers, which are added to `numbers`, and the texts in it."""
-    if real.value is None:
+    if example.value is None:
         return None, {}
-    if real.is_control:
-        return _marker(real.value, setting, absent, numbers), {}
-    assert real.key is not None
-    value = decode_value(decode_key(real.key).type, real.value)
+    if example.is_control:
+        return _marker(example.value, setting, absent, numbers), {}
+    assert example.key is not None
+    value = decode_value(decode_key(example.key).type, example.value)
     names = {"offset": "committed_offset", "commit_timestamp": "commit_timestamp"}
     names |= {"leader_epoch": "leader_epoch"} if value.version >= 3 else {}
     names |= {"expire_timestamp": "expire_timestamp"} if value.version == 1 else {}

@@ -8,17 +8,17 @@ import numpy as np
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.text.fields import NUMBERS, PER_RECORD
-from offsets_tool.columns.text.kernel import NUMBER_SIZE, SLACK, Op
-from offsets_tool.columns.text.template import Number, Piece, Template, Text
+from offsets_tool.columns.text.kernel import NUMBER_SIZE, SLACK, TextOp
+from offsets_tool.columns.text.template import Number, Template, TemplatePart, Text
 
 REFUSED: Final = -1
 """The number of a class's program that has none."""
 
 _TEXTS: Final = {
-    Text.KEY: Op.KEY,
-    Text.METADATA: Op.METADATA,
-    Text.TOPIC_ID: Op.TOPIC_ID,
-    Text.VALUE: Op.VALUE,
+    Text.KEY: TextOp.KEY,
+    Text.METADATA: TextOp.METADATA,
+    Text.TOPIC_ID: TextOp.TOPIC_ID,
+    Text.VALUE: TextOp.VALUE,
 }
 
 
@@ -40,17 +40,17 @@ class Programs:
         self.table = np.array(self._entries, np.int64)
         return len(self._entries) - 1
 
-    def _instruction(self, piece: Piece) -> tuple[int, int, int]:
+    def _instruction(self, piece: TemplatePart) -> tuple[int, int, int]:
         if isinstance(piece, Number):
             number = NUMBERS.index(piece.name)
-            return (Op.BATCH_NUMBER if number < PER_RECORD else Op.RECORD_NUMBER), number, 0
+            return (TextOp.BATCH_NUMBER if number < PER_RECORD else TextOp.RECORD_NUMBER), number, 0
         if isinstance(piece, Text):
             return _TEXTS[piece], 0, 0
         literal = np.frombuffer(piece + bytes(SLACK), np.uint8)
         self._kept.append(literal)
-        return Op.LITERAL, address(literal), len(piece)
+        return TextOp.LITERAL, address(literal), len(piece)
 
 
-def _bound(template: Sequence[Piece]) -> int:
+def _bound(template: Sequence[TemplatePart]) -> int:
     sizes = (len(piece) if isinstance(piece, bytes) else NUMBER_SIZE for piece in template)
     return sum(sizes) + SLACK

@@ -7,7 +7,7 @@ from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
 from offsets_tool.columns.text.printer import Printer
 from offsets_tool.columns.text.reference import Passed
 from offsets_tool.columns.text.selection import Selection
-from offsets_tool.columns.text.writer import TextWriter, Written
+from offsets_tool.columns.text.writer import TextOrRecord, TextWriter
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import Segment
@@ -19,10 +19,10 @@ class ChunkText(NamedTuple):
     """Bytes of a file, as many as `size`, printed. To be used up before the next is asked for."""
 
     size: int
-    pieces: Iterator[Written]
+    pieces: Iterator[TextOrRecord]
 
 
-class TextReader:
+class SegmentTextReader:
     """Prints segments by one printer; what repeats from file to file is kept."""
 
     def __init__(self, printer: Printer, selection: Selection | None = None) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import B, R
+from offsets_tool.columns.lane.layout import BatchField, RecordField
 from offsets_tool.log.batches.batch import read_batch
 from offsets_tool.log.batches.limits import Limits
 from offsets_tool.log.ledger import Ledger
@@ -17,7 +17,7 @@ from offsets_tool.rows import BatchRead, LogRecord
 Passed = Callable[[int, int], None]
 
 
-class File(NamedTuple):
+class FileInput(NamedTuple):
     data: memoryview
     segment: Segment
     ledger: Ledger
@@ -25,20 +25,20 @@ class File(NamedTuple):
     limits: Limits
 
 
-class Real:
+class ReferenceRecords:
     """Batches and records of a chunk as the reference reader has them."""
 
-    def __init__(self, chunk: Chunk, file: File) -> None:
+    def __init__(self, chunk: Chunk, file: FileInput) -> None:
         self._chunk = chunk
         self._file = file
         self._latest: tuple[int, BatchRead] | None = None
-        self._first = np.cumsum(chunk.batches[B.COUNT]) - chunk.batches[B.COUNT]
-        self.batch_numbers: Array = chunk.records[R.BATCH]
+        self._first = np.cumsum(chunk.batches[BatchField.COUNT]) - chunk.batches[BatchField.COUNT]
+        self.batch_numbers: Array = chunk.records[RecordField.BATCH]
 
     def batch(self, number: int) -> BatchRead:
         """A batch of the chunk, by its number there."""
         if self._latest is None or self._latest[0] != number:
-            position = int(self._chunk.batches[B.POSITION, number])
+            position = int(self._chunk.batches[BatchField.POSITION, number])
             place = self._file.segment
             read = read_batch(
                 self._file.data, position, place.source, place.log_partition, limits=self._file.limits
@@ -48,5 +48,5 @@ class Real:
 
     def record(self, row: int) -> LogRecord:
         """A record of the chunk, by its row."""
-        number = int(self._chunk.records[R.BATCH, row])
+        number = int(self._chunk.records[RecordField.BATCH, row])
         return self.batch(number).records[row - int(self._first[number])]

@@ -29,13 +29,13 @@ class Number(NamedTuple):
     name: str
 
 
-Piece = bytes | Number | Text
-Template = tuple[Piece, ...]
+TemplatePart = bytes | Number | Text
+Template = tuple[TemplatePart, ...]
 Escapes = tuple[bytes, ...]
 """What is printed for each ASCII character of the metadata."""
 
 
-class Printed(NamedTuple):
+class PrintedProbe(NamedTuple):
     """What is printed of a probe, and what the probe holds: its numbers, and its texts as they are printed."""
 
     line: bytes
@@ -46,7 +46,7 @@ class Printed(NamedTuple):
 _DIGITS: Final = rb"[0-9]+"
 
 
-def learn(printed: Sequence[Printed]) -> Template | None:
+def learn(printed: Sequence[PrintedProbe]) -> Template | None:
     """The template that prints all of these; None if there is none. The first two hold numbers that tell which is which."""
     template = _compared(printed[0], printed[1])
     if template is None or any(fill(template, each) != each.line for each in printed):
@@ -54,22 +54,22 @@ def learn(printed: Sequence[Printed]) -> Template | None:
     return template
 
 
-def fill(template: Template, values: Printed) -> bytes:
+def fill(template: Template, values: PrintedProbe) -> bytes:
     """The line that the template prints of these values."""
     return b"".join(_filled(piece, values) for piece in template)
 
 
-def _filled(piece: Piece, values: Printed) -> bytes:
+def _filled(piece: TemplatePart, values: PrintedProbe) -> bytes:
     if isinstance(piece, Number):
         return b"%d" % values.numbers[piece.name]
     return values.texts[piece] if isinstance(piece, Text) else piece
 
 
-def _compared(one: Printed, other: Printed) -> Template | None:
+def _compared(one: PrintedProbe, other: PrintedProbe) -> Template | None:
     pieces, others = _pieces(one), _pieces(other)
     if len(pieces) != len(others):
         return None
-    template: list[Piece] = []
+    template: list[TemplatePart] = []
     for piece, counterpart in zip(pieces, others, strict=True):
         found = piece if piece == counterpart else _number(piece, counterpart, one, other)
         if found is None:
@@ -81,7 +81,7 @@ def _compared(one: Printed, other: Printed) -> Template | None:
     return tuple(template)
 
 
-def _pieces(printed: Printed) -> list[bytes | Text]:
+def _pieces(printed: PrintedProbe) -> list[bytes | Text]:
     """The line cut at its texts and numbers; numbers are still digits."""
     texts = {text: kind for kind, text in printed.texts.items() if text}
     longest_first = sorted(texts, key=len, reverse=True)
@@ -90,7 +90,9 @@ def _pieces(printed: Printed) -> list[bytes | Text]:
     return [texts.get(part, part) if place % 2 else part for place, part in enumerate(parts)]
 
 
-def _number(piece: bytes | Text, counterpart: bytes | Text, one: Printed, other: Printed) -> Number | None:
+def _number(
+    piece: bytes | Text, counterpart: bytes | Text, one: PrintedProbe, other: PrintedProbe
+) -> Number | None:
     """The one number that is `piece` in one probe and `counterpart` in the other."""
     if isinstance(piece, Text) or isinstance(counterpart, Text):
         return None

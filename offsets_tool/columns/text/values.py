@@ -8,7 +8,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import NO_KEY, B, Bit, Kind, R
+from offsets_tool.columns.lane.layout import NO_KEY, AttributeBit, BatchField, RecordField, RecordKind
 from offsets_tool.columns.text.fields import TYPES_AT, KeyClass
 from offsets_tool.columns.text.kernel import HAS_CODE, HAS_PART, SLACK, find_marks
 
@@ -26,18 +26,23 @@ class Values:
         self.sizes: Array = np.zeros(rows, np.int64)
         self.has_parts: Array = np.zeros(rows, np.int64)
         records = chunk.records
-        candidates = (
-            (records[R.KIND] == Kind.REFERENCE) & (records[R.KEY] != NO_KEY) & (key_classes > KeyClass.MARKER)
-        )
+        has_key = records[RecordField.KEY] != NO_KEY
+        is_left = records[RecordField.KIND] == RecordKind.REFERENCE
+        candidates = is_left & has_key & (key_classes > KeyClass.MARKER)
         if candidates.any():
             found = np.flatnonzero(candidates)
-            control = chunk.batches[B.ATTRIBUTES, records[R.BATCH, found]] & Bit.CONTROL != 0
+            control = (
+                chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, found]] & AttributeBit.CONTROL
+                != 0
+            )
             self._write(chunk, found[~control], key_classes, json)
 
     def _write(self, chunk: Chunk, rows: Array, key_classes: Array, json: JsonWriter) -> None:
         records = chunk.records
-        places = records[R.VALUE_START, rows]
-        texts = json.write(chunk.data, key_classes[rows] - TYPES_AT, places, records[R.VALUE_SIZE, rows])
+        places = records[RecordField.VALUE_START, rows]
+        texts = json.write(
+            chunk.data, key_classes[rows] - TYPES_AT, places, records[RecordField.VALUE_SIZE, rows]
+        )
         printed = np.flatnonzero((texts.sizes >= 0) & (texts.sizes <= _LONGEST))
         if not len(printed):
             return
@@ -47,7 +52,9 @@ class Values:
         # Not all write such codes in the same letters.
         same = marks & HAS_CODE == 0
         rows, places = rows[printed[same]], places[printed[same]]
-        records[R.KIND, rows] = Kind.JSON
-        records[R.VALUE_VERSION, rows] = chunk.data[places].astype(np.int64) << 8 | chunk.data[places + 1]
+        records[RecordField.KIND, rows] = RecordKind.JSON
+        records[RecordField.VALUE_VERSION, rows] = (
+            chunk.data[places].astype(np.int64) << 8 | chunk.data[places + 1]
+        )
         self.starts[rows], self.sizes[rows] = starts[same], sizes[same]
         self.has_parts[rows] = marks[same] & HAS_PART

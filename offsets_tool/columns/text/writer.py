@@ -12,9 +12,9 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.interned import Interned
-from offsets_tool.columns.lane.layout import Kind, R
-from offsets_tool.columns.text.arguments import Told
+from offsets_tool.columns.lane.interned import InternedKeys
+from offsets_tool.columns.lane.layout import RecordField, RecordKind
+from offsets_tool.columns.text.arguments import KernelArguments
 from offsets_tool.columns.text.classes import Templates
 from offsets_tool.columns.text.fields import Classes, classes, distinct
 from offsets_tool.columns.text.kernel import SLACK, write_lines
@@ -22,7 +22,7 @@ from offsets_tool.columns.text.keys import KeyTable, KeyTexts
 from offsets_tool.columns.text.lines import NO_RECORD, Lines
 from offsets_tool.columns.text.printer import Printer
 from offsets_tool.columns.text.programs import REFUSED, Programs
-from offsets_tool.columns.text.reference import File, Passed, Real
+from offsets_tool.columns.text.reference import FileInput, Passed, ReferenceRecords
 from offsets_tool.columns.text.selection import Selection
 from offsets_tool.columns.text.values import Values
 from offsets_tool.log.batches.limits import LIMITS, Limits
@@ -37,7 +37,7 @@ _MOST_CLASSES: Final = 500
 _RECORD_BITS: Final = 20
 _RECORD_MASK: Final = (1 << _RECORD_BITS) - 1
 
-Written = memoryview | LogRecord | BatchRead
+TextOrRecord = memoryview | LogRecord | BatchRead
 """Text, which is overwritten by the next; or what the caller prints, counts and decodes: a record, or a whole batch."""
 
 
@@ -52,7 +52,7 @@ class TextWriter:
         self.out: Final[Array] = np.empty(_ROOM + 2 * SLACK, np.uint8)
         self._keys: KeyTable | None = None
 
-    def keys(self, interned: Interned) -> KeyTable:
+    def keys(self, interned: InternedKeys) -> KeyTable:
         """The table of these keys, up to date."""
         if self._keys is None or not self._keys.belongs_to(interned):
             about = self.selection.about if self.selection else None
@@ -73,13 +73,13 @@ class TextWriter:
         The ledger is told of what compiled code printed; `passed` of all offsets that were printed, as first and last of
         some that follow each other.
         """
-        return FileWriter(self, File(data, segment, ledger, passed, limits))
+        return FileWriter(self, FileInput(data, segment, ledger, passed, limits))
 
 
 class FileWriter:
     """The text of one file's chunks."""
 
-    def __init__(self, writer: TextWriter, file: File) -> None:
+    def __init__(self, writer: TextWriter, file: FileInput) -> None:
         self._writer = writer
         self._printer = writer.printer
         self._file = file
@@ -90,23 +90,23 @@ class FileWriter:
         self._of_records: dict[int, int] = {}
         self._numbers: dict[int, int] = {}
 
-    def write(self, chunk: Chunk) -> Iterator[Written]:
+    def write(self, chunk: Chunk) -> Iterator[TextOrRecord]:
         """Text of the chunk's records and batches, and in their places those that the caller prints."""
-        told = Told(chunk, self._writer.keys(chunk.interned))
-        values = Values(chunk, told.key_classes, self._writer.json)
-        found = classes(chunk, told.columns, told.key_classes, values.has_parts)
-        real = Real(chunk, self._file)
-        lines = self._lines(chunk, found, real, self._wanted(chunk, told))
-        told.take(lines, self._programs.table, self._templates.escape_table(), values)
+        arguments = KernelArguments(chunk, self._writer.keys(chunk.interned))
+        values = Values(chunk, arguments.key_classes, self._writer.json)
+        found = classes(chunk, arguments.columns, arguments.key_classes, values.has_parts)
+        reference = ReferenceRecords(chunk, self._file)
+        lines = self._lines(chunk, found, reference, self._wanted(chunk, arguments))
+        arguments.fill(lines, self._programs.table, self._templates.escape_table(), values)
         self._count(chunk, lines)
-        yield from self._written(chunk, lines, told, real)
+        yield from self._written(chunk, lines, arguments, reference)
 
     def _count(self, chunk: Chunk, lines: Lines) -> None:
-        control = int((chunk.records[R.KIND, lines.in_lane] == Kind.MARKER).sum())
+        control = int((chunk.records[RecordField.KIND, lines.in_lane] == RecordKind.MARKER).sum())
         self._file.ledger.count(Outcome.CONTROL, times=control)
         self._file.ledger.count(Outcome.DECODED, times=len(lines.in_lane) - control)
 
-    def _wanted(self, chunk: Chunk, told: Told) -> Array | None:
+    def _wanted(self, chunk: Chunk, arguments: KernelArguments) -> Array | None:
         """Which records are selected; None where all are."""
         selection = self._writer.selection
         if selection is None:
@@ -114,29 +114,36 @@ class FileWriter:
         found = selection.range_of(self._file.segment.log_partition)
         if found is None:
             return np.zeros(chunk.records.shape[1], bool)
-        wanted = told.wanted
-        for field, (first, end) in ((R.TIMESTAMP, found.times), (R.LOG_OFFSET, found.offsets)):
+        wanted = arguments.wanted
+        for field, (first, end) in (
+            (RecordField.TIMESTAMP, found.times),
+            (RecordField.LOG_OFFSET, found.offsets),
+        ):
             if first is not None:
                 wanted = wanted & (chunk.records[field] >= first)
             if end is not None:
                 wanted = wanted & (chunk.records[field] < end)
         return wanted
 
-    def _lines(self, chunk: Chunk, found: Classes, real: Real, wanted: Array | None) -> Lines:
+    def _lines(
+        self, chunk: Chunk, found: Classes, reference: ReferenceRecords, wanted: Array | None
+    ) -> Lines:
         values, first, which = distinct(found.batches)
         of_class = [
-            self._batch_program(one, place, real)
+            self._batch_program(one, place, reference)
             for one, place in zip(values.tolist(), first.tolist(), strict=True)
         ]
         of_batch = np.array([program for program, _ in of_class], np.int64)[which]
         has_records = np.array([shown for _, shown in of_class])[which]
         numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in values.tolist()]
-        both = found.records | (np.array(numbers)[which] << _RECORD_BITS)[chunk.records[R.BATCH]]
-        of_record = self._record_programs(np.where(found.records < 0, REFUSED, both), found.batches, real)
+        both = found.records | (np.array(numbers)[which] << _RECORD_BITS)[chunk.records[RecordField.BATCH]]
+        of_record = self._record_programs(
+            np.where(found.records < 0, REFUSED, both), found.batches, reference
+        )
         with_batches = self._printer.batch is not None
         return Lines(chunk, of_batch, has_records, of_record, wanted, with_batches=with_batches)
 
-    def _batch_program(self, batch_class: int, first: int, real: Real) -> tuple[int, bool]:
+    def _batch_program(self, batch_class: int, first: int, reference: ReferenceRecords) -> tuple[int, bool]:
         if batch_class < 0:
             return REFUSED, False
         if self._printer.batch is None:
@@ -144,35 +151,37 @@ class FileWriter:
         if batch_class not in self._of_batches:
             if len(self._of_batches) == _MOST_CLASSES:
                 return REFUSED, False
-            template, has_records = self._templates.of_batch(real.batch(first).batch, batch_class)
+            template, has_records = self._templates.of_batch(reference.batch(first).batch, batch_class)
             self._of_batches[batch_class] = self._programs.add(template), has_records
         return self._of_batches[batch_class]
 
-    def _record_programs(self, both: Array, batches: Array, real: Real) -> Array:
+    def _record_programs(self, both: Array, batches: Array, reference: ReferenceRecords) -> Array:
         """Programs of records by the class of their batch and their own."""
         values, first, which = distinct(both)
-        rows = real.batch_numbers[first].tolist()
+        rows = reference.batch_numbers[first].tolist()
         programs = [
-            self._record_program(one, int(batches[number]), place, real)
+            self._record_program(one, int(batches[number]), place, reference)
             for one, number, place in zip(values.tolist(), rows, first.tolist(), strict=True)
         ]
         return np.array(programs, np.int64)[which]
 
-    def _record_program(self, both: int, batch_class: int, first: int, real: Real) -> int:
+    def _record_program(self, both: int, batch_class: int, first: int, reference: ReferenceRecords) -> int:
         if both < 0 or batch_class < 0:
             return REFUSED
         if both not in self._of_records:
             if len(self._of_records) == _MOST_CLASSES:
                 return REFUSED
             record_class = both & _RECORD_MASK
-            template = self._templates.of_record(real.record(first), batch_class, record_class)
+            template = self._templates.of_record(reference.record(first), batch_class, record_class)
             self._of_records[both] = self._programs.add(template)
         return self._of_records[both]
 
-    def _written(self, chunk: Chunk, lines: Lines, told: Told, real: Real) -> Iterator[Written]:
+    def _written(
+        self, chunk: Chunk, lines: Lines, arguments: KernelArguments, reference: ReferenceRecords
+    ) -> Iterator[TextOrRecord]:
         out, line, count = address(self._out), 0, len(lines.programs)
         while line < count:
-            reached, end = write_lines(told.address, line, count, out, out + _ROOM)
+            reached, end = write_lines(arguments.address, line, count, out, out + _ROOM)
             if end > out:
                 yield self._out[: end - out].data
             by_caller = reached < count and lines.programs[reached] == REFUSED
@@ -181,12 +190,12 @@ class FileWriter:
             if by_caller:
                 record = int(lines.records[reached])
                 whole = record == NO_RECORD
-                yield real.batch(int(lines.batches[reached])) if whole else real.record(record)
+                yield reference.batch(int(lines.batches[reached])) if whole else reference.record(record)
 
     def _pass(self, chunk: Chunk, records: Array) -> None:
         if self._file.passed is None:
             return
-        offsets = chunk.records[R.LOG_OFFSET, records[records != NO_RECORD]]
+        offsets = chunk.records[RecordField.LOG_OFFSET, records[records != NO_RECORD]]
         cuts = np.flatnonzero(offsets[1:] != offsets[:-1] + 1) + 1
         first, last = np.append(0, cuts), np.append(cuts, len(offsets)) - 1
         if len(offsets):

@@ -9,8 +9,8 @@ from typing import Final
 from offsets_tool.dialects.consumer_protocol import read_assignment
 from offsets_tool.dialects.loaded_group import LoadedGroup, LoadedMember
 from offsets_tool.dialects.scala import map_of
-from offsets_tool.dialects.versions import Release
 from offsets_tool.errors import DecodeError
+from offsets_tool.wire.json import Release
 from offsets_tool.wire.text import java_text
 
 _CONSUMER: Final = "consumer"

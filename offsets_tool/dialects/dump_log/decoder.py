@@ -18,10 +18,10 @@ from offsets_tool.dialects.dump_log.text_decoder import (
 )
 from offsets_tool.dialects.output import Printed
 from offsets_tool.dialects.serde import CoordinatorRecord, UnknownRecordType, deserialize
-from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.rows import LogRecord
-from offsets_tool.wire.json import render, to_json
+from offsets_tool.wire.json import Release, render, to_json
 
 _GROUP_METADATA: Final = 2
 
@@ -68,7 +68,7 @@ def _json_value(found: CoordinatorRecord) -> str:
     return render({"version": str(found.version), "data": data})
 
 
-_DECODERS: Final[Table[Callable[[LogRecord, Release], Printed]]] = (
+_DECODERS: Final[ByRelease[Callable[[LogRecord, Release], Printed]]] = (
     ((0, 9), colons(group_in_text)),
     ((1, 0), colons(group_in_raw_json)),
     ((1, 0, 1), colons(group_in_json)),

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from offsets_tool.dialects.output import Output
-from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.dialects.versions import ByRelease, newest
+from offsets_tool.wire.json import Release
 
 _NONE: Final = -1
-_HEADS: Final[Table[str]] = (
+_HEADS: Final[ByRelease[str]] = (
     ((0, 8), "Non-secutive offsets in :"),
     ((0, 11), "Non-consecutive offsets in :"),
     ((2, 3), "Non-consecutive offsets in "),
@@ -28,7 +29,7 @@ def _by_offset(pairs: Pairs) -> Pairs:
     return sorted(dict(pairs).items())
 
 
-_ORDERS: Final[Table[Callable[[Pairs], Pairs]]] = (((0, 8), _last_first), ((4, 3), _by_offset))
+_ORDERS: Final[ByRelease[Callable[[Pairs], Pairs]]] = (((0, 8), _last_first), ((4, 3), _by_offset))
 _FIRST_COUNTS: Final = (4, 3)
 """Since then a first offset other than 0 is told of too, as following -1."""
 

@@ -7,10 +7,11 @@ what keys and values mean. Source: Kafka's DumpLogSegments.
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.log.batches.control import decode_control
 from offsets_tool.log.batches.header import increment_sequence
 from offsets_tool.rows import Batch, LogRecord
+from offsets_tool.wire.json import Release
 from offsets_tool.wire.text import decode_text, java_text
 
 _V2: Final = 2
@@ -27,7 +28,7 @@ class BatchWords(NamedTuple):
     has_horizon: bool = False
 
 
-_BATCH_WORDS: Final[Table[BatchWords]] = (
+_BATCH_WORDS: Final[ByRelease[BatchWords]] = (
     ((0, 11), BatchWords()),
     ((2, 0), BatchWords(has_count=True)),
     ((2, 0, 1), BatchWords(has_count=True, has_control=True)),
@@ -184,7 +185,7 @@ def _control(record: LogRecord) -> str:
     return f" controlType: {marker.type}({marker.type_id})"
 
 
-_RECORD_LINES: Final[Table[Callable[[LogRecord, Batch], str]]] = (
+_RECORD_LINES: Final[ByRelease[Callable[[LogRecord, Batch], str]]] = (
     ((0, 11), _line_011),
     ((0, 11, 0, 2), _line_0112),
     ((2, 2), _line_22),

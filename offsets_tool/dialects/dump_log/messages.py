@@ -5,11 +5,11 @@ Put together from the facts of Batch and LogRecord; a wrapper has no key. Source
 
 from typing import Final, NamedTuple
 
-from offsets_tool.dialects.versions import Release
 from offsets_tool.rows import Batch, Codec, LogRecord
+from offsets_tool.wire.json import Release
 
 
-class Message(NamedTuple):
+class MessageLine(NamedTuple):
     """What a message line tells: of an inner message, or of a wrapper."""
 
     offset: int
@@ -31,7 +31,7 @@ _TIMESTAMPS: Final = (0, 10, 1)
 _CODEC_NAMES: Final = (0, 10, 2)
 
 
-def message_line(message: Message, batch: Batch, release: Release) -> str:
+def message_line(message: MessageLine, batch: Batch, release: Release) -> str:
     """The line of one message, 0.8.2 to 0.10.2."""
     time = f" {batch.timestamp_type}: {message.timestamp}" if release >= _TIMESTAMPS else ""
     codec = (
@@ -44,9 +44,9 @@ def message_line(message: Message, batch: Batch, release: Release) -> str:
     )
 
 
-def inner_message(record: LogRecord) -> Message:
+def inner_message(record: LogRecord) -> MessageLine:
     """A message that holds a key and a value."""
-    return Message(
+    return MessageLine(
         record.log_offset,
         record.crc,
         record.crc_valid,
@@ -60,9 +60,9 @@ def inner_message(record: LogRecord) -> Message:
 _WRAPPER_OVERHEAD: Final = {0: 26, 1: 34}
 
 
-def wrapper_message(batch: Batch) -> Message:
+def wrapper_message(batch: Batch) -> MessageLine:
     """A compressed wrapper: no key, the compressed messages as value."""
-    return Message(
+    return MessageLine(
         batch.last_offset,
         batch.crc,
         batch.crc_valid,

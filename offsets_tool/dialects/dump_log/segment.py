@@ -14,18 +14,19 @@ from offsets_tool.dialects.dump_log.lines import batch_head, batch_line, record_
 from offsets_tool.dialects.dump_log.messages import inner_message, message_line, wrapper_message
 from offsets_tool.dialects.dump_log.text_decoder import MISSING_KEY
 from offsets_tool.dialects.output import Output
-from offsets_tool.dialects.versions import Release, Table, name_of, newest, parse_release
+from offsets_tool.dialects.versions import ByRelease, name_of, newest, parse_release
 from offsets_tool.errors import DecodeError, UsageError
 from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
+from offsets_tool.wire.json import Release
 
 _DECODER_SINCE: Final = (0, 9, 0, 1)
 _BATCHES_SINCE: Final = (0, 11)
 _BOTH_SINCE: Final = (2, 2)
 """Since then a batch has its line beside those of its records; before, one or the other."""
 _DECODER_IS_DEEP: Final = (1, 1)
-_NEWEST_MAGIC: Final[Table[int]] = (((0, 8), 0), ((0, 10), 1), ((0, 11), 2))
+_NEWEST_MAGIC: Final[ByRelease[int]] = (((0, 8), 0), ((0, 10), 1), ((0, 11), 2))
 _ZSTD: Final = (2, 1)
-_HEADS: Final[Table[str]] = (((0, 8), "Starting offset"), ((3, 3), "Log starting offset"))
+_HEADS: Final[ByRelease[str]] = (((0, 8), "Starting offset"), ((3, 3), "Log starting offset"))
 
 
 class DumpLog:
@@ -176,7 +177,7 @@ def _foreign(batch: Batch, release: Release) -> str | None:
     return None
 
 
-_ZEROS_ARE_CORRUPT: Final[Table[Callable[[str], str] | None]] = (
+_ZEROS_ARE_CORRUPT: Final[ByRelease[Callable[[str], str] | None]] = (
     ((0, 8), None),
     ((0, 10, 2), lambda _: "Record size is smaller than minimum record overhead (14)."),
     ((2, 0), lambda name: f"Found record size 0 smaller than minimum record overhead (14) in file {name}."),

@@ -11,10 +11,9 @@ from offsets_tool.dialects.dump_log.assignments import show_assignments
 from offsets_tool.dialects.loaded_group import LoadedGroup, load_group
 from offsets_tool.dialects.output import Printed
 from offsets_tool.dialects.text_records import TextKey, TextReader
-from offsets_tool.dialects.versions import Release
 from offsets_tool.errors import DecodeError
 from offsets_tool.rows import LogRecord
-from offsets_tool.wire.json import JsonObject, render
+from offsets_tool.wire.json import JsonObject, Release, render
 from offsets_tool.wire.text import java_text
 
 _GROUP_METADATA: Final = 2

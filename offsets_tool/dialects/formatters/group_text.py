@@ -11,9 +11,10 @@ from offsets_tool.dialects.loaded_group import LoadedGroup, LoadedMember, load_g
 from offsets_tool.dialects.output import NOTHING, Output
 from offsets_tool.dialects.scala import map_of, option
 from offsets_tool.dialects.text_records import TextReader, line
-from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.rows import LogRecord
+from offsets_tool.wire.json import Release
 from offsets_tool.wire.text import java_text
 
 _GROUP_METADATA: Final = 2
@@ -88,12 +89,12 @@ def _rest(member: LoadedMember) -> str:
     )
 
 
-_GROUPS: Final[Table[Callable[[LoadedGroup, str], str]]] = (
+_GROUPS: Final[ByRelease[Callable[[LoadedGroup, str], str]]] = (
     ((0, 9), _group_09),
     ((0, 10, 1), _group_0101),
     ((0, 11), _group_011),
 )
-_MEMBERS: Final[Table[Callable[[LoadedMember], str]]] = (
+_MEMBERS: Final[ByRelease[Callable[[LoadedMember], str]]] = (
     ((0, 9), _member_09),
     ((0, 11), _member_011),
     ((2, 3), _member_23),

@@ -11,10 +11,10 @@ from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.output import NOTHING, Output
 from offsets_tool.dialects.refusals import named
 from offsets_tool.dialects.serde import UnknownRecordType, deserialize
-from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.rows import LogRecord
-from offsets_tool.wire.json import JsonObject, render, to_json
+from offsets_tool.wire.json import JsonObject, Release, render, to_json
 
 _OFFSETS: Final = "offsets"
 _WANTED: Final = {
@@ -94,7 +94,7 @@ def _read_41(record: LogRecord, kind: str, release: Release) -> JsonObject | Non
     return {"key": {"type": found.type_id, "data": to_json(found.key, 0)}, "value": value}
 
 
-_FAMILIES: Final[Table[Callable[[LogRecord, str, Release], JsonObject | None]]] = (
+_FAMILIES: Final[ByRelease[Callable[[LogRecord, str, Release], JsonObject | None]]] = (
     ((3, 9), _read_39),
     ((4, 0), _read_40),
     ((4, 1), _read_41),

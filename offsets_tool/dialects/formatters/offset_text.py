@@ -9,10 +9,11 @@ from typing import Final
 from offsets_tool.dialects.output import NOTHING, Output
 from offsets_tool.dialects.scala import option
 from offsets_tool.dialects.text_records import TextReader, line
-from offsets_tool.dialects.versions import Release, Table, newest
+from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.rows import LogRecord
+from offsets_tool.wire.json import Release
 from offsets_tool.wire.schema import Message
 from offsets_tool.wire.text import java_text
 
@@ -51,7 +52,7 @@ class TextOffsetsFormatter:
         return line(key, self._show(version, value))
 
 
-Show = Callable[[int, Message], str]
+PrintCommit = Callable[[int, Message], str]
 
 
 def _metadata_082(metadata: str) -> str:
@@ -96,7 +97,7 @@ def _show(value: OffsetCommitValue, has_epoch: bool, expire_timestamp: int | Non
     )
 
 
-_SHOWN: Final[Table[Show]] = (
+_SHOWN: Final[ByRelease[PrintCommit]] = (
     ((0, 8), _show_082),
     ((0, 9), _show_09),
     ((2, 1), _show_21),

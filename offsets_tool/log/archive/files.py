@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.columns import check_fields, match_columns
 from offsets_tool.log.archive.lines import first_rows, names_of
-from offsets_tool.log.files.folders import Entry, Kind, look_at, walk
+from offsets_tool.log.files.folders import Entry, PathKind, look_at, walk
 from offsets_tool.log.files.open_file import why
 from offsets_tool.log.names import NO_FILE, OFFSETS_TOPIC, segment_name, tar_name
 
@@ -51,9 +51,9 @@ def archive_files(path: str | Path, columns: Mapping[str, str] | None = None) ->
     chosen = columns or {}
     check_fields(chosen)
     given = look_at(place)
-    if given.kind is Kind.FOLDER:
+    if given.kind is PathKind.FOLDER:
         return [file._replace(named=file.path == place) for file in sorted(_folder(place, chosen))]
-    if given.kind is Kind.OTHER:
+    if given.kind is PathKind.OTHER:
         raise SourceError(place.as_posix(), NO_FILE)
     try:
         return list(_file(place))
@@ -67,7 +67,7 @@ def _folder(top: Path, chosen: Mapping[str, str]) -> Iterator[ArchiveFile]:
         yield ArchiveFile(top, ArchiveKind.DELTA)
         return
     for entry in walk(top, _may_hold_archives):
-        if entry.kind is not Kind.FOLDER:
+        if entry.kind is not PathKind.FOLDER:
             yield from _in_folder(entry, chosen)
         elif not _hidden(entry.path.name) and is_delta(entry.path):
             yield ArchiveFile(entry.path, ArchiveKind.DELTA)
@@ -80,7 +80,7 @@ def _may_hold_archives(folder: Entry) -> bool:
 
 def is_delta(folder: Path) -> bool:
     """Whether a folder is a Delta table."""
-    return look_at(folder / _DELTA_LOG).kind is Kind.FOLDER
+    return look_at(folder / _DELTA_LOG).kind is PathKind.FOLDER
 
 
 def _hidden(name: str) -> bool:
@@ -91,7 +91,7 @@ def _hidden(name: str) -> bool:
 def _in_folder(entry: Entry, chosen: Mapping[str, str]) -> Iterator[ArchiveFile]:
     """A file of a folder, if its name is one of an archive's: not every file is opened to see what it is."""
     path = entry.path
-    if _hidden(path.name) or entry.kind is Kind.OTHER:
+    if _hidden(path.name) or entry.kind is PathKind.OTHER:
         return
     if path.suffix == ".parquet":
         # Even without Parquet's magic: a file that is cut off must be reported, not passed over.

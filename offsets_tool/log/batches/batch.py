@@ -11,7 +11,7 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.log.batches.compression import inflate
 from offsets_tool.log.batches.header import HEADER_SIZE_V2, read_header
 from offsets_tool.log.batches.limits import LIMITS, REMEDY, Limits
-from offsets_tool.log.batches.places import Place, marked
+from offsets_tool.log.batches.places import BatchExtent, marked
 from offsets_tool.log.batches.records_legacy import read_message, record, unwrap
 from offsets_tool.log.batches.records_v2 import read_records
 from offsets_tool.rows import (
@@ -73,12 +73,14 @@ def read_content(
     return BatchRead(batch, records, misplaced=misplaced)
 
 
-def place_of(data: memoryview, batch: Batch, limits: Limits) -> Place:
+def place_of(data: memoryview, batch: Batch, limits: Limits) -> BatchExtent:
     """Where a batch says that it stands. Only the content of a wrapper of magic 0 and 1 tells its first offset."""
     if batch.magic < 2 and batch.codec is not Codec.NONE:
         with suppress(DecodeError):
             batch, _ = _read_legacy(data, batch, "", None, limits)
-    return Place(batch.position, min(batch.base_offset, batch.last_offset), batch.last_offset, batch.magic)
+    return BatchExtent(
+        batch.position, min(batch.base_offset, batch.last_offset), batch.last_offset, batch.magic
+    )
 
 
 def _unreadable(batch: Batch, source: str, reason: str, kind: UnreadableKind) -> Unreadable:

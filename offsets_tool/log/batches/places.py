@@ -23,7 +23,7 @@ OFFSETS_OF_SEGMENT: Final = 1 << 31
 """An index counts offsets from the segment's base in 31 bits: Kafka closes a segment before it has more (LogSegment)."""
 
 
-class Place(NamedTuple):
+class BatchExtent(NamedTuple):
     """A batch by its header: where it begins in the file, and its first and last offset."""
 
     position: int
@@ -32,11 +32,11 @@ class Place(NamedTuple):
     magic: int
 
 
-class Places:
+class BatchExtents:
     """All batches of a file, in the order of their positions, as flat numbers: a segment may have a million."""
 
-    def __init__(self, places: Iterable[Place]) -> None:
-        self._positions, self.firsts, self.lasts, self._magics = (array("q") for _ in Place._fields)
+    def __init__(self, places: Iterable[BatchExtent]) -> None:
+        self._positions, self.firsts, self.lasts, self._magics = (array("q") for _ in BatchExtent._fields)
         for position, first, last, magic in places:
             self._positions.append(position)
             self.firsts.append(first)
@@ -46,21 +46,21 @@ class Places:
     def __len__(self) -> int:
         return len(self._positions)
 
-    def __iter__(self) -> Iterator[Place]:
-        return map(Place, self._positions, self.firsts, self.lasts, self._magics)
+    def __iter__(self) -> Iterator[BatchExtent]:
+        return map(BatchExtent, self._positions, self.firsts, self.lasts, self._magics)
 
-    def __getitem__(self, at: int) -> Place:
-        return Place(self._positions[at], self.firsts[at], self.lasts[at], self._magics[at])
+    def __getitem__(self, at: int) -> BatchExtent:
+        return BatchExtent(self._positions[at], self.firsts[at], self.lasts[at], self._magics[at])
 
 
-class Bounds(NamedTuple):
+class SegmentBounds(NamedTuple):
     """What names say of a segment's offsets: the first one that it may have, and the one at which the next segment begins."""
 
     begin: int | None = None
     next: int | None = None
 
     @classmethod
-    def of(cls, segment: Segment) -> "Bounds":
+    def of(cls, segment: Segment) -> "SegmentBounds":
         """By the segment's own name and its neighbour's."""
         return cls(segment.base_offset, segment.next_offset)
 
@@ -90,7 +90,7 @@ _SAYS: Final = {
 }
 
 
-class Verdict:
+class Misplacements:
     """The misplaced batches of one file, by their position in it; most files have none."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class Verdict:
         at = bisect_left(self._positions, position)
         return min(end, self._positions[at]) if at < len(self._positions) else end
 
-    def add(self, place: Place, rule: _Rule, limit: int, proved: int, reached: int) -> None:
+    def add(self, place: BatchExtent, rule: _Rule, limit: int, proved: int, reached: int) -> None:
         """One more, after those before it in the file: `proved` is where it must stand, `reached` the last offset before it;
         both -1 where there is none."""
         for column, value in (
@@ -142,10 +142,10 @@ def _span_text(first: int, last: int) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-NONE_MISPLACED: Final = Verdict()
+NONE_MISPLACED: Final = Misplacements()
 
 
-def are_in_order(places: Iterable[Place], bounds: Bounds) -> bool:
+def are_in_order(places: Iterable[BatchExtent], bounds: SegmentBounds) -> bool:
     """Whether nothing is to be judged: each batch begins after the one before it, and all lie where the names say."""
     reached = (bounds.begin or 0) - 1
     for place in places:
@@ -155,7 +155,7 @@ def are_in_order(places: Iterable[Place], bounds: Bounds) -> bool:
     return bounds.next is None or reached < bounds.next
 
 
-def judge(places: Places, bounds: Bounds) -> Verdict:
+def judge(places: BatchExtents, bounds: SegmentBounds) -> Misplacements:
     """The misplaced among the batches of a whole file, in the order of their positions."""
     return _Judge(places, bounds).verdict()
 
@@ -163,14 +163,14 @@ def judge(places: Places, bounds: Bounds) -> Verdict:
 class _Judge:
     """The batches of one file, those that names speak against, and what is found of them."""
 
-    def __init__(self, places: Places, bounds: Bounds) -> None:
+    def __init__(self, places: BatchExtents, bounds: SegmentBounds) -> None:
         self._places = places
         self._bounds = bounds
         self._begin = bounds.begin or 0
         self._against = [self._by_names(place) for place in places]
-        self._verdict = Verdict()
+        self._verdict = Misplacements()
 
-    def _by_names(self, place: Place) -> _Rule | None:
+    def _by_names(self, place: BatchExtent) -> _Rule | None:
         if place.first < self._begin:
             return _Rule.BELOW_BASE
         if self._bounds.next is not None and place.last >= self._bounds.next:
@@ -178,7 +178,7 @@ class _Judge:
         # Before magic 2 the cleaner could make such segments (KAFKA-5413).
         return _Rule.TOO_FAR if place.magic == 2 and place.last >= self._bounds.end else None
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Misplacements:
         if _Rule.TOO_FAR in self._against and not self._is_any_near():
             # The base that the file's name says is far from all that it holds: it was given another name.
             self._against = [None if rule is _Rule.TOO_FAR else rule for rule in self._against]
@@ -215,7 +215,7 @@ class _Judge:
             free += _span(places[at])
 
 
-def _span(place: Place) -> int:
+def _span(place: BatchExtent) -> int:
     return span_of(place.first, place.last)
 
 

@@ -21,7 +21,7 @@ _LONG: Final = struct.Struct(">q")
 _INT: Final = struct.Struct(">i")
 
 
-class Message(NamedTuple):
+class LegacyMessage(NamedTuple):
     """One message as its bytes have it; in a wrapper of magic 1 the offset is relative."""
 
     offset: int
@@ -35,7 +35,7 @@ class Message(NamedTuple):
 
 def read_message(
     data: memoryview, position: int, magic: int, *, checked: bool | None = None
-) -> tuple[Message, int]:
+) -> tuple[LegacyMessage, int]:
     """The message at `position` and where it ends; `checked` spares its checksum when the caller knows whether it is right.
 
     Raises DecodeError when it is not of this magic, does not fit, or its key and value do not fill it.
@@ -54,7 +54,7 @@ def read_message(
         raise DecodeError(f"{end - at} bytes are left after a message's value", at)
     valid = crc == zlib.crc32(data[position + 16 : end]) if checked is None else checked
     timestamp = NO_TIMESTAMP if magic == 0 else _LONG.unpack_from(data, position + 18)[0]
-    return Message(offset, crc, valid, attributes & 7, timestamp, key, value), end
+    return LegacyMessage(offset, crc, valid, attributes & 7, timestamp, key, value), end
 
 
 def _bytes(data: memoryview, at: int, end: int) -> tuple[bytes | None, int]:
@@ -69,7 +69,7 @@ def _bytes(data: memoryview, at: int, end: int) -> tuple[bytes | None, int]:
     return bytes(data[at : at + size]), at + size
 
 
-def unwrap(wrapper: Batch, content: bytes, most: int) -> tuple[Batch, list[Message]]:
+def unwrap(wrapper: Batch, content: bytes, most: int) -> tuple[Batch, list[LegacyMessage]]:
     """The wrapper with `base_offset` and `count` corrected by what it holds, and its messages with absolute offsets."""
     messages = list(_inner(memoryview(content), wrapper.magic, most))
     base = 0 if wrapper.magic == 0 else _base_offset(wrapper.last_offset, messages[-1].offset)
@@ -81,7 +81,7 @@ def unwrap(wrapper: Batch, content: bytes, most: int) -> tuple[Batch, list[Messa
     return replace(wrapper, base_offset=messages[0].offset, count=len(messages)), messages
 
 
-def _inner(content: memoryview, magic: int, most: int) -> Iterator[Message]:
+def _inner(content: memoryview, magic: int, most: int) -> Iterator[LegacyMessage]:
     at = count = 0
     while at < len(content) or not count:
         message, at = read_message(content, at, magic)
@@ -104,7 +104,7 @@ def _base_offset(wrapper_offset: int, last_relative: int) -> int:
     return wrapper_offset - last_relative
 
 
-def record(batch: Batch, message: Message, source: str, log_partition: int | None) -> LogRecord:
+def record(batch: Batch, message: LegacyMessage, source: str, log_partition: int | None) -> LogRecord:
     """The message as a record; who set its time is decided by the wrapper, which for a message alone is itself."""
     return LogRecord(
         source=source,

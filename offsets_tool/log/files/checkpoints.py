@@ -31,7 +31,7 @@ class EpochStart(NamedTuple):
     start_offset: int
 
 
-class PartitionMetadata(NamedTuple):
+class PartitionMetadataFile(NamedTuple):
     """partition.metadata: the topic id in Kafka's base64 form."""
 
     version: int
@@ -66,14 +66,14 @@ def read_leader_epochs(path: str | Path) -> tuple[EpochStart, ...]:
     )
 
 
-def read_partition_metadata(path: str | Path) -> PartitionMetadata:
+def read_partition_metadata(path: str | Path) -> PartitionMetadataFile:
     """`version: 0` and `topic_id: ...`."""
     values = dict(_pairs(read_text(path), ":"))
     if "topic_id" not in values:
         raise SourceError(
             str(path), "has no topic_id; partition.metadata has `version: N` and `topic_id: ID`"
         )
-    return PartitionMetadata(_numbers(path, 1, [values.get("version", "0")])[0], values["topic_id"])
+    return PartitionMetadataFile(_numbers(path, 1, [values.get("version", "0")])[0], values["topic_id"])
 
 
 def read_meta_properties(path: str | Path) -> MetaProperties:

@@ -15,7 +15,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.log.files.open_file import why
 
 
-class Kind(Enum):
+class PathKind(Enum):
     """What a path leads to, links followed."""
 
     FILE = "a file"
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
     """A path and what it leads to."""
 
     path: Path
-    kind: Kind
+    kind: PathKind
     problem: str = ""
 
 
@@ -42,12 +42,12 @@ def look_at(path: str | Path) -> Entry:
     try:
         return Entry(place, _kind(place.stat().st_mode))
     except FileNotFoundError:
-        return Entry(place, Kind.NOWHERE if place.is_symlink() else Kind.MISSING)
+        return Entry(place, PathKind.NOWHERE if place.is_symlink() else PathKind.MISSING)
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.ELOOP:
-            return Entry(place, Kind.NOWHERE)
+            return Entry(place, PathKind.NOWHERE)
         if isinstance(error, NotADirectoryError):
-            return Entry(place, Kind.MISSING)
+            return Entry(place, PathKind.MISSING)
         return _closed(place, error)
 
 
@@ -56,12 +56,12 @@ def is_file(path: str | Path) -> bool:
     entry = look_at(path)
     if entry.problem:
         raise SourceError(entry.path.as_posix(), entry.problem)
-    return entry.kind is Kind.FILE
+    return entry.kind is PathKind.FILE
 
 
 def size_of(path: Path) -> int:
     """How many bytes a file has; 0 of what is none, or cannot be looked at."""
-    return path.stat().st_size if look_at(path).kind is Kind.FILE else 0
+    return path.stat().st_size if look_at(path).kind is PathKind.FILE else 0
 
 
 def listing(folder: Path) -> list[Entry]:
@@ -86,7 +86,7 @@ def walk(top: Path, enters: Callable[[Entry], bool]) -> Iterator[Entry]:
     while waiting:
         entry = waiting.pop()
         yield entry
-        if entry.kind is not Kind.FOLDER or not enters(entry):
+        if entry.kind is not PathKind.FOLDER or not enters(entry):
             continue
         try:
             identity = _identity(entry.path)
@@ -94,7 +94,7 @@ def walk(top: Path, enters: Callable[[Entry], bool]) -> Iterator[Entry]:
                 seen.add(identity)
                 waiting += listing(entry.path)[::-1]
         except SourceError as error:
-            yield Entry(entry.path, Kind.CLOSED, error.reason)
+            yield Entry(entry.path, PathKind.CLOSED, error.reason)
 
 
 def _identity(folder: Path) -> tuple[int, int]:
@@ -110,17 +110,19 @@ def _identity(folder: Path) -> tuple[int, int]:
 def _entry(path: Path, entry: os.DirEntry[str]) -> Entry:
     """Where the folder says what it is, nothing is asked: that may be forbidden, or slow."""
     if entry.is_file(follow_symlinks=False):
-        return Entry(path, Kind.FILE)
+        return Entry(path, PathKind.FILE)
     if entry.is_dir(follow_symlinks=False):
-        return Entry(path, Kind.FOLDER)
+        return Entry(path, PathKind.FOLDER)
     return look_at(path)
 
 
-def _kind(mode: int) -> Kind:
+def _kind(mode: int) -> PathKind:
     if stat.S_ISDIR(mode):
-        return Kind.FOLDER
-    return Kind.FILE if stat.S_ISREG(mode) else Kind.OTHER
+        return PathKind.FOLDER
+    return PathKind.FILE if stat.S_ISREG(mode) else PathKind.OTHER
 
 
 def _closed(path: Path, error: Exception) -> Entry:
-    return Entry(path, Kind.CLOSED, f"cannot be opened ({why(error)}); check the path and its permissions")
+    return Entry(
+        path, PathKind.CLOSED, f"cannot be opened ({why(error)}); check the path and its permissions"
+    )

@@ -10,7 +10,14 @@ from typing import Final, NamedTuple
 
 from offsets_tool.log.batches.batch import read_content
 from offsets_tool.log.batches.limits import LIMITS, Limits
-from offsets_tool.log.batches.places import NONE_MISPLACED, Bounds, Place, Places, are_in_order, judge
+from offsets_tool.log.batches.places import (
+    NONE_MISPLACED,
+    BatchExtent,
+    BatchExtents,
+    SegmentBounds,
+    are_in_order,
+    judge,
+)
 from offsets_tool.log.batches.walk import Walker
 from offsets_tool.rows import Batch, BatchRead, Misplacement, Unreadable, UnreadableKind
 
@@ -35,7 +42,7 @@ class Fetched(NamedTuple):
     throttled: bool = False
 
 
-Fetch = Callable[[int, int], Fetched | None]
+FetchBytes = Callable[[int, int], Fetched | None]
 """Offset and how many bytes at most; None when the log does not have that offset."""
 
 
@@ -46,7 +53,7 @@ class PartitionReader:
         self,
         source: str,
         log_partition: int,
-        fetch: Fetch,
+        fetch: FetchBytes,
         range_now: Callable[[], OffsetRange],
         limits: Limits = LIMITS,
     ) -> None:
@@ -190,11 +197,11 @@ class PartitionReader:
 def _misplaced(items: Iterable[Batch | Unreadable], high_watermark: int) -> dict[int, Misplacement]:
     """By their position, the batches of a reply that cannot stand where they say, among the others or in a log that ends there."""
     batches = [item for item in items if isinstance(item, Batch)]
-    places = Places(
-        Place(batch.position, min(batch.base_offset, batch.last_offset), batch.last_offset, batch.magic)
+    places = BatchExtents(
+        BatchExtent(batch.position, min(batch.base_offset, batch.last_offset), batch.last_offset, batch.magic)
         for batch in batches
     )
-    verdict = NONE_MISPLACED if are_in_order(places, Bounds()) else judge(places, Bounds())
+    verdict = NONE_MISPLACED if are_in_order(places, SegmentBounds()) else judge(places, SegmentBounds())
     found = {}
     for batch in batches:
         why = verdict.get(batch.position)

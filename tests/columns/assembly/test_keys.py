@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from offsets_tool.columns.assembly.keys import TEXTS, KeyColumns
-from offsets_tool.columns.assembly.names import Names
+from offsets_tool.columns.assembly.names import TextDictionary
 from offsets_tool.columns.jit.machine import address
-from offsets_tool.columns.lane.interned import Interned, number_of
-from offsets_tool.columns.lane.key_table import K, read_keys
+from offsets_tool.columns.lane.interned import InternedKeys, number_of
+from offsets_tool.columns.lane.key_table import KeyField, read_keys
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Key, decode_key, encode_key
 from offsets_tool.records import RECORD_TYPES
@@ -66,8 +66,8 @@ class Tables:
     """Keys and names as the lane keeps them."""
 
     def __init__(self, keys: list[bytes]) -> None:
-        self.interned = Interned(keys=1 << 14, arena=1 << 24)
-        self.names = {name: Names() for name in TEXTS}
+        self.interned = InternedKeys(keys=1 << 14, arena=1 << 24)
+        self.names = {name: TextDictionary() for name in TEXTS}
         for number, data in enumerate(keys):
             held = np.frombuffer(data or b"\0", np.uint8)
             assert number_of(self.interned.address, address(held), len(data)) == number
@@ -76,7 +76,7 @@ class Tables:
 
     def is_read(self, number: int) -> bool:
         """Whether compiled code reads the key, which has been read before, so that its names are there."""
-        table = np.empty((number + 1, len(K)), np.int32)
+        table = np.empty((number + 1, len(KeyField)), np.int32)
         shapes, names = self.columns._shapes, self.columns._name_tables()
         stopped, _why = read_keys(
             self.interned.address,
@@ -108,13 +108,13 @@ def assert_same_keys(keys: list[bytes]) -> None:
         line, decoded = tables.columns.table[number], clean(data)
         # What is shown escaped is the reference's to read.
         assert tables.is_read(number) == (decoded is not None and b"\\x" not in data), data
-        assert bool(line[K.FLAGS] & 1) == (decoded is not None), data
+        assert bool(line[KeyField.FLAGS] & 1) == (decoded is not None), data
         if decoded is None:
             continue
         fields = decoded.data
-        assert line[K.RECORD_TYPE] == decoded.type.id
-        assert bool(line[K.FLAGS] & 2) == hasattr(fields, "partition")
-        assert line[K.PARTITION] == getattr(fields, "partition", -1)
+        assert line[KeyField.RECORD_TYPE] == decoded.type.id
+        assert bool(line[KeyField.FLAGS] & 2) == hasattr(fields, "partition")
+        assert line[KeyField.PARTITION] == getattr(fields, "partition", -1)
         assert tables.text("record_name", number) == decoded.type.name
         group = fields.group if hasattr(fields, "group") else fields.group_id
         assert tables.text("group", number) == shown(group)

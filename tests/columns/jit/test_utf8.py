@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from offsets_tool.columns.lane.chunks import Chunk, Lane
-from offsets_tool.columns.lane.layout import Kind, R
+from offsets_tool.columns.lane.layout import RecordField, RecordKind
 from offsets_tool.events import Key, encode_key
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire import walk
@@ -57,12 +57,12 @@ def test_metadata(version: int) -> None:
     (chunk,) = Lane(memoryview(data), "s", 3).read()
     assert isinstance(chunk, Chunk)
     expected = [
-        (Kind.COMMIT if text.isascii() else Kind.COMMIT_IN_UTF8)
+        (RecordKind.COMMIT if text.isascii() else RecordKind.COMMIT_IN_UTF8)
         if _is_shown_as_it_is(text)
-        else Kind.REFERENCE
+        else RecordKind.REFERENCE
         for text in TEXTS
     ]
-    assert np.array_equal(chunk.records[R.KIND], expected)
+    assert np.array_equal(chunk.records[RecordField.KIND], expected)
 
 
 def test_metadata_whose_last_character_goes_on_in_the_next_field() -> None:

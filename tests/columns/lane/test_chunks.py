@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.columns.lane.chunks import Chunk, Lane
-from offsets_tool.columns.lane.interned import Interned
-from offsets_tool.columns.lane.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, B
+from offsets_tool.columns.lane.interned import InternedKeys
+from offsets_tool.columns.lane.layout import CAPACITY, CHUNK_BYTES, LONGEST_BATCH, BatchField
 from offsets_tool.events import Key, encode_key
 from offsets_tool.log.batches.walk import Walker
 from offsets_tool.records import RECORD_TYPES
@@ -134,7 +134,7 @@ def test_tables_that_overflow_grow_and_chunks_that_fill_go_on() -> None:
         batch(records[place : place + 50], base_offset=place) for place in range(0, len(records), 50)
     )
     small = Lane(memoryview(data), "s", 3)
-    small.interned = Interned(keys=4, arena=16, topic_ids=2)
+    small.interned = InternedKeys(keys=4, arena=16, topic_ids=2)
     ours, theirs = by_lane(data, small), by_reference(data)
     assert ours.tables() == theirs.tables()
     assert ours.declined == 0
@@ -162,7 +162,7 @@ def test_chunks_are_cut_where_values_are_large(codec: int) -> None:
     assert all(isinstance(chunk, Chunk) for chunk in chunks) and len(chunks) >= 2
     for chunk in chunks:
         assert isinstance(chunk, Chunk)
-        content = chunk.batches[B.BODY_END] - chunk.batches[B.BODY_START]
+        content = chunk.batches[BatchField.BODY_END] - chunk.batches[BatchField.BODY_START]
         assert content.sum() < CHUNK_BYTES + 2 * len(value)
     assert_same(data)
 

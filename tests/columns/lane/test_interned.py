@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from offsets_tool.columns.jit.machine import address
-from offsets_tool.columns.lane.interned import FULL, Interned, number_of
+from offsets_tool.columns.lane.interned import FULL, InternedKeys, number_of
 
 
-def number(tables: Interned, key: bytes) -> int:
+def number(tables: InternedKeys, key: bytes) -> int:
     data = np.frombuffer(key, np.uint8)
     found: int = number_of(tables.address, address(data), len(key))
     if found == FULL:
@@ -21,9 +21,9 @@ def number(tables: Interned, key: bytes) -> int:
 @pytest.mark.parametrize("size", [8, 600])
 def test_many_keys_take_memory_by_their_number_and_size(size: int) -> None:
     keys = [b"%08d" % place + bytes(size - 8) for place in range(20_000)]
-    number(Interned(keys=4, arena=16), keys[0])
+    number(InternedKeys(keys=4, arena=16), keys[0])
     tracemalloc.start()
-    tables = Interned(keys=64, arena=1 << 12)
+    tables = InternedKeys(keys=64, arena=1 << 12)
     numbers = [number(tables, key) for key in keys]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -35,6 +35,6 @@ def test_many_keys_take_memory_by_their_number_and_size(size: int) -> None:
 
 
 def test_room_is_made_for_one_key_longer_than_all() -> None:
-    tables = Interned(keys=4, arena=16)
+    tables = InternedKeys(keys=4, arena=16)
     assert number(tables, b"k" * 100_000) == 0
     assert tables.key_bytes == 100_000 and len(tables) == 1

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from offsets_tool.cli.texts import json_line
 from offsets_tool.columns.lane.chunks import Chunk, Lane
-from offsets_tool.columns.lane.interned import Interned
+from offsets_tool.columns.lane.interned import InternedKeys
 from offsets_tool.columns.text.printer import Printer
 from offsets_tool.columns.text.selection import Selection
 from offsets_tool.columns.text.writer import TextWriter
@@ -87,7 +87,7 @@ class LanePrinter:
     def __init__(self, dialect: Dialect, selection: Selection | None = None) -> None:
         self._dialect = dialect
         self._writer = TextWriter(dialect.printer, selection)
-        self._interned = Interned()
+        self._interned = InternedKeys()
 
     def print(self, data: bytes) -> Print:
         view, ledger, outputs = memoryview(data), Ledger("s"), []

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from offsets_tool.columns.jit.machine import address
-from offsets_tool.columns.lane.interned import Interned, key_number
+from offsets_tool.columns.lane.interned import InternedKeys, key_number
 from offsets_tool.columns.text.keys import KeyTable, KeyTexts
 from offsets_tool.columns.text.printer import Printer
-from offsets_tool.columns.text.template import Number, Printed, Text, fill, learn
+from offsets_tool.columns.text.template import Number, PrintedProbe, Text, fill, learn
 from offsets_tool.dialects.output import Output
 from offsets_tool.events import decode, decode_key
 from offsets_tool.records.offsets import OffsetCommitKey
@@ -84,8 +84,8 @@ def test_an_error_is_the_callers_to_tell() -> None:
     assert printed.in_lane == 0 and printed.errors == [f"at {place}" for place in range(40)]
 
 
-def printed(line: str, numbers: tuple[int, int], text: str = "") -> Printed:
-    return Printed(line.encode(), {"a": numbers[0], "b": numbers[1]}, {Text.METADATA: text.encode()})
+def printed(line: str, numbers: tuple[int, int], text: str = "") -> PrintedProbe:
+    return PrintedProbe(line.encode(), {"a": numbers[0], "b": numbers[1]}, {Text.METADATA: text.encode()})
 
 
 def test_numbers_and_texts_are_found() -> None:
@@ -106,7 +106,7 @@ def test_numbers_and_texts_are_found() -> None:
     ],
     ids=["which of two", "not the same", "words differ", "one more", "text or number"],
 )
-def test_what_is_not_one_template_is_none(one: Printed, other: Printed) -> None:
+def test_what_is_not_one_template_is_none(one: PrintedProbe, other: PrintedProbe) -> None:
     assert learn([one, other]) is None
 
 
@@ -160,7 +160,7 @@ def test_keys_have_the_texts_that_they_have_one_by_one() -> None:
     changed = (key[:4] + b" " + key[5:], key[:4] + b"\0" + key[5:], key[:4] + b"\x80" + key[5:], b"\0", b"")
     long = struct.pack(">hh", 0, 30_000) + b"g" * 30_000 + struct.pack(">h1si", 1, b"t", 2**31 - 1)
     keys = list(dict.fromkeys((*KEYS, *damaged, *changed, *(long[:-1] + bytes((i,)) for i in range(30)))))
-    interned, texts = Interned(), KeyTexts(lambda r: Output(repr(decode_key(r.key or b"").data).encode()))
+    interned, texts = InternedKeys(), KeyTexts(lambda r: Output(repr(decode_key(r.key or b"").data).encode()))
     table = KeyTable(interned, texts, None)
     for place, one in enumerate(keys):
         held = np.frombuffer(one + b"\0", np.uint8)

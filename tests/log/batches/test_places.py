@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.events import decode
-from offsets_tool.log.batches.places import Bounds, Place, Places, are_in_order, judge
+from offsets_tool.log.batches.places import BatchExtent, BatchExtents, SegmentBounds, are_in_order, judge
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.names import Segment
@@ -19,12 +19,14 @@ from tests.log.displaced_batches import displaced, flipped, moved
 from tests.log.encoded_batches import GZIP, message, record, v2, wrapper
 from tests.log.samples import SEGMENTS
 
-NOTHING_KNOWN = Bounds()
+NOTHING_KNOWN = SegmentBounds()
 
 
-def misplaced(spans: list[tuple[int, int]], bounds: Bounds = NOTHING_KNOWN, magic: int = 2) -> list[int]:
+def misplaced(
+    spans: list[tuple[int, int]], bounds: SegmentBounds = NOTHING_KNOWN, magic: int = 2
+) -> list[int]:
     """The numbers of the misplaced among batches of these offsets."""
-    places = Places(Place(at, first, last, magic) for at, (first, last) in enumerate(spans))
+    places = BatchExtents(BatchExtent(at, first, last, magic) for at, (first, last) in enumerate(spans))
     verdict = judge(places, bounds)
     found = [at for at in range(len(spans)) if verdict.get(at) is not None]
     assert not (found and are_in_order(places, bounds))
@@ -36,26 +38,36 @@ def tens(*bases: int) -> list[tuple[int, int]]:
 
 
 FAR = 1 << 32
-CASES: tuple[tuple[str, list[tuple[int, int]], Bounds, list[int]], ...] = (
-    ("nothing", [], Bounds(0, 10), []),
-    ("in order", tens(0, 10, 20), Bounds(0, 30), []),
-    ("gaps of compaction", tens(0, 500, 9000), Bounds(0, None), []),
-    ("moved up", tens(0, FAR, 20, 30), Bounds(0, None), [1]),
-    ("moved up by little", tens(0, 11, 20, 30), Bounds(0, None), [1]),
-    ("moved down by little", tens(0, 10, 19, 30), Bounds(0, None), [2]),
-    ("the first moved up", tens(FAR, 10), Bounds(0, None), [0]),
-    ("the last moved up, where the next segment is known", tens(0, 10, 21), Bounds(0, 30), [2]),
-    ("the last moved up beyond what a segment can have", tens(0, 10, FAR), Bounds(0, None), [2]),
-    ("two moved up in a row", tens(0, FAR, FAR + 10, 30, 40, 50), Bounds(0, None), [1, 2]),
-    ("below the name", tens(100, 10, 120), Bounds(100, None), [1]),
-    ("all below the name", tens(0, 10), Bounds(1000, None), [0, 1]),
-    ("all beyond the next segment", tens(100, 110), Bounds(0, 50), [0, 1]),
-    ("all far above a name that is not theirs", tens(FAR, FAR + 10), Bounds(0, None), []),
-    ("five and then five that go back", tens(100, 110, 0, 10), Bounds(0, None), [2, 3]),
-    ("a block twice", tens(0, 10, 0, 10, 20), Bounds(0, None), [2, 3]),
-    ("one record each, the later says what is left", [(3, 3), (5, 5), (5, 5), (6, 6)], Bounds(3, None), [1]),
-    ("a batch that claims all offsets", [(0, 0), (1, 2**31 - 1), (2, 2), (3, 3)], Bounds(0, None), [1]),
-    ("no name", tens(40, 20, 60), Bounds(), [1]),
+CASES: tuple[tuple[str, list[tuple[int, int]], SegmentBounds, list[int]], ...] = (
+    ("nothing", [], SegmentBounds(0, 10), []),
+    ("in order", tens(0, 10, 20), SegmentBounds(0, 30), []),
+    ("gaps of compaction", tens(0, 500, 9000), SegmentBounds(0, None), []),
+    ("moved up", tens(0, FAR, 20, 30), SegmentBounds(0, None), [1]),
+    ("moved up by little", tens(0, 11, 20, 30), SegmentBounds(0, None), [1]),
+    ("moved down by little", tens(0, 10, 19, 30), SegmentBounds(0, None), [2]),
+    ("the first moved up", tens(FAR, 10), SegmentBounds(0, None), [0]),
+    ("the last moved up, where the next segment is known", tens(0, 10, 21), SegmentBounds(0, 30), [2]),
+    ("the last moved up beyond what a segment can have", tens(0, 10, FAR), SegmentBounds(0, None), [2]),
+    ("two moved up in a row", tens(0, FAR, FAR + 10, 30, 40, 50), SegmentBounds(0, None), [1, 2]),
+    ("below the name", tens(100, 10, 120), SegmentBounds(100, None), [1]),
+    ("all below the name", tens(0, 10), SegmentBounds(1000, None), [0, 1]),
+    ("all beyond the next segment", tens(100, 110), SegmentBounds(0, 50), [0, 1]),
+    ("all far above a name that is not theirs", tens(FAR, FAR + 10), SegmentBounds(0, None), []),
+    ("five and then five that go back", tens(100, 110, 0, 10), SegmentBounds(0, None), [2, 3]),
+    ("a block twice", tens(0, 10, 0, 10, 20), SegmentBounds(0, None), [2, 3]),
+    (
+        "one record each, the later says what is left",
+        [(3, 3), (5, 5), (5, 5), (6, 6)],
+        SegmentBounds(3, None),
+        [1],
+    ),
+    (
+        "a batch that claims all offsets",
+        [(0, 0), (1, 2**31 - 1), (2, 2), (3, 3)],
+        SegmentBounds(0, None),
+        [1],
+    ),
+    ("no name", tens(40, 20, 60), SegmentBounds(), [1]),
 )
 
 
@@ -63,13 +75,13 @@ CASES: tuple[tuple[str, list[tuple[int, int]], Bounds, list[int]], ...] = (
     ("spans", "bounds", "wanted"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
 def test_as_few_as_possible_are_misplaced(
-    spans: list[tuple[int, int]], bounds: Bounds, wanted: list[int]
+    spans: list[tuple[int, int]], bounds: SegmentBounds, wanted: list[int]
 ) -> None:
     assert misplaced(spans, bounds) == wanted
 
 
 def test_segments_of_old_formats_may_have_more_offsets_than_an_index_counts() -> None:
-    assert misplaced(tens(0, FAR), Bounds(0, None), magic=1) == []
+    assert misplaced(tens(0, FAR), SegmentBounds(0, None), magic=1) == []
 
 
 @given(st.lists(st.integers(1, 4), min_size=3, max_size=12), st.data())
@@ -86,7 +98,7 @@ def test_one_batch_of_an_unbroken_log_that_was_moved_is_the_one(
     first, last = spans[at]
     to = data.draw(st.integers(0, 2 * offset) | st.integers(0, 2**62)) if data.draw(st.booleans()) else first
     spans[at] = (to, to + last - first)
-    assert misplaced(spans, Bounds(begin, offset)) == ([at] if to != first else [])
+    assert misplaced(spans, SegmentBounds(begin, offset)) == ([at] if to != first else [])
 
 
 def read(path: Path, **cut: int) -> tuple[list[tuple[int, str | None]], LedgerEntry]:
