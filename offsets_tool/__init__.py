@@ -1,3 +1,82 @@
-"""Forensics for Kafka's `__consumer_offsets`: read it, decode it, replay it, ask what held at a moment."""
+"""Forensics for Kafka's `__consumer_offsets`: read it, decode it, replay it, ask what held at a moment.
+
+The names below are the public API; all other modules may change in any release. Each is imported when it is first used, so that
+`import offsets_tool` costs nothing. Names end in `_rows` where dictionaries come out, begin with `read_` where Arrow tables do.
+
+    open_evidence     open files, folders, archives or a live topic; its `events()` are decoded records
+    read_events       every record as an Arrow table
+    read_histories    offsets, groups, members and anomalies over time, as Arrow tables
+    snapshot_of       what the coordinators held at the end of the log, or at a moment
+    offset_rows, group_rows, member_rows      a snapshot as dictionaries, for a DataFrame
+    LogRecord, decode, encode                 one record with raw key and value; bytes to a typed event, and back
+    Coordinator       replays events of one partition: what each changed, and the state
+    History           changes of one partition as rows that hold from one record to another
+    partition_for     the partition of `__consumer_offsets` that a group lives in
+    OffsetsToolError  what all of these raise for input they cannot use; its subclasses are in `offsets_tool.errors`
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from offsets_tool.arrow_tables import read_events, read_histories
+    from offsets_tool.as_of.views_groups import group_rows
+    from offsets_tool.as_of.views_members import member_rows
+    from offsets_tool.as_of.views_offsets import offset_rows
+    from offsets_tool.errors import OffsetsToolError
+    from offsets_tool.events import decode, encode
+    from offsets_tool.evidence.evidence import open_evidence
+    from offsets_tool.evidence.replaying import snapshot_of
+    from offsets_tool.history.history import History
+    from offsets_tool.placement import partition_for
+    from offsets_tool.replay.coordinator import Coordinator
+    from offsets_tool.rows import LogRecord
 
 __version__ = "0.1.0"
+__all__ = [
+    "Coordinator",
+    "History",
+    "LogRecord",
+    "OffsetsToolError",
+    "decode",
+    "encode",
+    "group_rows",
+    "member_rows",
+    "offset_rows",
+    "open_evidence",
+    "partition_for",
+    "read_events",
+    "read_histories",
+    "snapshot_of",
+]
+
+_HOMES = {
+    "Coordinator": "replay.coordinator",
+    "History": "history.history",
+    "LogRecord": "rows",
+    "OffsetsToolError": "errors",
+    "decode": "events",
+    "encode": "events",
+    "group_rows": "as_of.views_groups",
+    "member_rows": "as_of.views_members",
+    "offset_rows": "as_of.views_offsets",
+    "open_evidence": "evidence.evidence",
+    "partition_for": "placement",
+    "read_events": "arrow_tables",
+    "read_histories": "arrow_tables",
+    "snapshot_of": "evidence.replaying",
+}
+"""The module of each public name."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for (PEP 562); AttributeError for any other."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    """Return the public names, also those that nobody has asked for yet."""
+    return sorted({*globals(), *__all__})

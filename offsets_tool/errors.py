@@ -12,7 +12,15 @@ Bytes are never the program's fault: a DecodeError becomes the `problem` of its 
 
 
 class OffsetsToolError(Exception):
-    """Anything this toolkit raises on purpose."""
+    """Anything this toolkit raises on purpose; its text is a sentence that says what is wrong and what to do.
+
+    >>> from offsets_tool import open_evidence
+    >>> try:
+    ...     open_evidence("nowhere")
+    ... except OffsetsToolError as error:
+    ...     print(error)
+    nowhere: does not exist; check the path
+    """
 
 
 class DecodeError(OffsetsToolError):

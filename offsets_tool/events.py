@@ -80,9 +80,15 @@ class Event:
 
 
 def decode(record: LogRecord, key_reader: KeyReader | None = None) -> Event:
-    """The event in a record. Never raises for what the record holds.
+    """Return the event in a record. Never raises for what the record holds: see `problem`.
 
     `key_reader` stands in for `decode_key` where keys repeat: a cache of it.
+
+    >>> from offsets_tool import LogRecord
+    >>> key, value = b"\\0\\1\\0\\6orders\\0\\6topic1\\0\\0\\0\\3", bytes.fromhex("0003" + "%016x" % 42 + "ffffffff0000" + "00" * 8)
+    >>> event = decode(LogRecord(source="mine", log_partition=7, log_offset=0, timestamp=0, key=key, value=value))
+    >>> event.group, event.key.data.topic, event.value.data.offset, event.problem
+    ('orders', 'topic1', 42, None)
     """
     if record.is_control:
         return _decode_control(record)
@@ -110,6 +116,21 @@ class _Found:
     def unread(self, problem: str, reason: str) -> None:
         self.problems.append(problem)
         self.kept_raw = reason
+
+
+def encode(event: Event) -> tuple[bytes | None, bytes | None]:
+    """Return an event's key and value as bytes: encoded where they are typed, as the record has them where they are not.
+
+    For records that Kafka wrote these are the bytes that were read, so a tool can change a field and write the record again.
+
+    >>> from offsets_tool import open_evidence
+    >>> with open_evidence("fixtures/corpora/3.9.2-txn/segments") as evidence:
+    ...     all(encode(event) == (event.record.key, event.record.value) for event in evidence.events())
+    True
+    """
+    record = event.record
+    key = record.key if event.key is None else encode_key(event.key)
+    return key, record.value if event.value is None else encode_value(event.value)
 
 
 def encode_key(key: Key) -> bytes:

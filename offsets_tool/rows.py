@@ -78,6 +78,10 @@ class LogRecord:
 
     `source` is the file, archive or cluster it was read from. `batch` is None where the source keeps no batch headers
     (archives); then the facts below it that are not known are None.
+
+    >>> record = LogRecord(source="mine", log_partition=7, log_offset=0, timestamp=0, key=None, value=None)
+    >>> record.log_partition, record.is_control
+    (7, False)
     """
 
     source: str

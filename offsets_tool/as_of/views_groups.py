@@ -10,7 +10,13 @@ Row = dict[str, Any]
 
 
 def group_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
-    """All that are wanted, by name."""
+    """Return the groups of a snapshot, a dictionary each, by name; `wanted` chooses some.
+
+    >>> from offsets_tool import snapshot_of
+    >>> rows = group_rows(snapshot_of("fixtures/corpora/4.3.1-kip848/segments"))
+    >>> [f"{row['kind']} {row['state']} {row['members']}" for row in rows if row["group"] == "search-cons-f689"]
+    ['consumer Stable 2']
+    """
     asked = wanted or Wanted()
     rows = [_row(p, name) for p in moment for name in _names(p) if asked.has_group(name)]
     return sorted(rows, key=lambda row: row["group"])

@@ -32,7 +32,13 @@ TASKS: Final = ("active_tasks", "standby_tasks", "warmup_tasks")
 
 
 def member_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
-    """All members of the groups that are wanted, by group and member id."""
+    """Return the members of a snapshot's groups, a dictionary each, by group and member id; `wanted` chooses groups.
+
+    >>> from offsets_tool import snapshot_of
+    >>> rows = member_rows(snapshot_of("fixtures/corpora/4.3.1-kip848/segments", as_of="4:31"))
+    >>> [(row["client_id"], row["member_epoch"], len(row["assignment"])) for row in rows]
+    [('search-cons-f689-1', 3, 7), ('search-cons-f689-2', 3, 6)]
+    """
     asked = wanted or Wanted()
     rows = [
         _row(moment.names, p, group, member_id, member)

@@ -19,7 +19,15 @@ NO_COMMIT: Row = dict.fromkeys(
 
 
 def offset_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
-    """All that are wanted, by group, topic and partition. Times in epoch milliseconds, -1 where Kafka has none."""
+    """Return the committed offsets of a snapshot, a dictionary each, by group, topic and partition.
+
+    Times are epoch milliseconds, -1 where Kafka has none. `wanted` chooses groups and topics by name.
+
+    >>> from offsets_tool import snapshot_of
+    >>> rows = offset_rows(snapshot_of("fixtures/corpora/3.9.2-txn/segments"))
+    >>> rows[0]["group"], rows[0]["topic"], rows[0]["partition"], rows[0]["committed_offset"]
+    ('checkout-race-1227', 'pricing-loyalty.v2', 1, 555)
+    """
     rows = [row for p in moment for row in _rows(p, wanted or Wanted())]
     return sorted(rows, key=lambda row: (row["group"], row["topic"], row["partition"]))
 

@@ -46,6 +46,11 @@ def snapshot_of(
     `rules` are those of the coordinator that wrote the log, by default what the log proves. `topic_ids` names topics by id where
     no record does. UsageError for texts with no or two meanings and for two copies of a partition; SourceError for paths that
     cannot be read.
+
+    >>> from offsets_tool import offset_rows
+    >>> snapshot = snapshot_of("fixtures/corpora/3.9.2-txn/segments", as_of="2026-11-21T12:22:55.400Z")
+    >>> [(row["committed_offset"], len(row["pending"])) for row in offset_rows(snapshot) if row["group"] == "pricing-hang-43"]
+    [(5, 1), (None, 1)]
     """
     evidence = open_evidence(*paths, bootstrap_server=bootstrap_server, listener=listener)
     if isinstance(as_of, str):

@@ -62,7 +62,18 @@ class Memory(NamedTuple):
 
 
 class History:
-    """The rows of one partition of `__consumer_offsets`."""
+    """The changes of one partition of `__consumer_offsets` as rows that hold from one record to another.
+
+    Give it the changes in their order: `fold` and, at the end, `flush` return the rows that have ended; `open_rows` still hold.
+
+    >>> from offsets_tool import Coordinator, open_evidence
+    >>> coordinator, history = Coordinator(3), History()
+    >>> with open_evidence("fixtures/corpora/3.9.2-txn/segments", log_partition=3) as evidence:
+    ...     changes = [change for event in evidence.events() for change in coordinator.replay(event)]
+    >>> rows = [*(row for change in changes for row in history.fold(change)), *history.flush(), *history.open_rows()]
+    >>> [(row.committed_offset, row.from_log_offset, row.to_log_offset) for row in rows if hasattr(row, "committed_offset")]
+    [(5, 0, None), (649, 1, None), (601, 2, None), (6, 3, None)]
+    """
 
     def __init__(self, name_of: NameOf = uuid_text, memory: Memory | None = None) -> None:
         """`name_of` gives the names of topic ids: TopicNames.name. With `memory`, goes on from there."""

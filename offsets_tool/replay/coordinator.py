@@ -26,10 +26,22 @@ REPLAYS: Final[Mapping[int, Replay]] = (
 
 
 class Coordinator:
-    """One partition of `__consumer_offsets`.
+    """What the coordinator of one partition of `__consumer_offsets` believed, event by event: `replay` them in their order.
 
     `rules` None means auto: classic until a record proves the new coordinator (`proved_at`). `differed_at` is the first place where
     the two would have gone apart while the classic rules were only assumed: a reader that learns better replays again.
+
+    >>> from offsets_tool import open_evidence
+    >>> coordinator = Coordinator(3)
+    >>> with open_evidence("fixtures/corpora/3.9.2-txn/segments", log_partition=3) as evidence:
+    ...     for event in evidence.events():
+    ...         print(*(f"{change.kind} {type(change.subject).__name__}" for change in coordinator.replay(event)), sep=", ")
+    set GroupOf, set OffsetOf
+    set TransactionOf, set PendingOf
+    set TransactionOf, set PendingOf
+    set OffsetOf
+    >>> list(coordinator.state.groups)
+    ['pricing-hang-43']
     """
 
     def __init__(

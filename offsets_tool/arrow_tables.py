@@ -1,0 +1,104 @@
+"""Evidence as Arrow tables, for notebooks and other programs: its decoded records, and the histories that replay makes of them.
+
+Tables are held in memory whole; what is larger belongs in a lake. Columns are those of the lake's tables, but for `cluster` and
+`run`. Decodes and replays nothing itself.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+
+from offsets_tool.columns.decode import decode_batches, log_batches
+from offsets_tool.columns.reading import RowReader
+from offsets_tool.events import Event
+from offsets_tool.evidence.evidence import Evidence, open_evidence
+from offsets_tool.evidence.lanes import rows_pay
+from offsets_tool.evidence.replaying import Replay
+from offsets_tool.evidence.sources import Source
+from offsets_tool.history.history import History
+from offsets_tool.history.owners import NameOf
+from offsets_tool.history.rows import (
+    AnomalyRow,
+    GroupHistoryRow,
+    HistoryRow,
+    MemberHistoryRow,
+    OffsetHistoryRow,
+)
+from offsets_tool.replay.changes import Change
+from offsets_tool.table_rows import EventRow
+from offsets_tool.wire.arrow import arrow_schema, record_batch
+from offsets_tool.wire.text import shown, shown_row
+
+_HISTORIES: Final[dict[str, type]] = {
+    "offset_history": OffsetHistoryRow,
+    "group_history": GroupHistoryRow,
+    "member_history": MemberHistoryRow,
+    "anomalies": AnomalyRow,
+}
+_OF_LAKES: Final = ["cluster", "run"]
+"""Columns that tell rows of one lake apart, and are the same in all rows here."""
+
+
+def read_events(*paths: str | os.PathLike[str], **options: Any) -> pa.Table:
+    """Return every record below the paths, decoded: an Arrow table with the columns of the lake's `events`.
+
+    A commit has its fields in columns; all other kinds have Kafka's JSON in `value_json`; what did not read is in `problem`.
+    Options are those of `open_evidence`, but for `filters`. SourceError for a path that cannot be read.
+
+    >>> table = read_events("fixtures/corpora/3.9.2-txn/segments")
+    >>> table.num_rows, table.column("group")[0].as_py()
+    (97, 'shipping-hangonly-17b3')
+    >>> frame = table.to_pandas()  # with pandas, of the extras `spark` and `notebook`
+    """
+    schema = arrow_schema(EventRow)
+    with open_evidence(*paths, **options) as evidence:
+        batches = [batch.cast(schema) for batch in _batches(evidence)]
+    return pa.Table.from_batches(batches, schema).drop_columns(_OF_LAKES)
+
+
+def _batches(evidence: Evidence) -> Iterator[pa.RecordBatch]:
+    reader = RowReader(log=False, fast=rows_pay(evidence.sources))
+    for source in evidence.sources:
+        if source.segment is None:
+            yield from _of_records(evidence, source)
+        else:
+            yield from (read.events for read in evidence.rows(source, reader) if read.events is not None)
+
+
+def _of_records(evidence: Evidence, source: Source) -> Iterator[pa.RecordBatch]:
+    """The rows of an archive or a live topic. The ledger counts events, so each record is decoded for it first."""
+    records = (event.record for item in evidence.items(source) for event in evidence.decoded(item))
+    return decode_batches(log_batches(records, cluster="", source=shown(source.name), run=0))
+
+
+def read_histories(*paths: str | os.PathLike[str], **options: Any) -> dict[str, pa.Table]:
+    """Return what held from one record to the next, by name: `offset_history`, `group_history`, `member_history`, `anomalies`.
+
+    Each is an Arrow table with the columns of the lake's table of that name; what still holds has no `to_log_offset`. Options are
+    those of `open_evidence`. UsageError where a partition is there twice, SourceError for a path that cannot be read.
+
+    >>> histories = read_histories("fixtures/corpora/2.4.1-mix/segments")
+    >>> offsets = histories["offset_history"]
+    >>> [row["delta"] for row in offsets.to_pylist() if row["group"] == "iris_pricing" and (row["delta"] or 0) < 0]
+    [-3681, -556552787]
+    """
+    rows: dict[type, list[tuple[Any, ...]]] = {row: [] for row in _HISTORIES.values()}
+    with Replay(open_evidence(*paths, **options)) as replay:
+        name_of = replay.run().names.name
+        for _, replayed in replay.once_more():
+            for row in _history(replayed, name_of):
+                rows[type(row)].append(shown_row(row))
+    return {name: pa.Table.from_batches([record_batch(row, rows[row])]) for name, row in _HISTORIES.items()}
+
+
+def _history(replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: NameOf) -> Iterator[HistoryRow]:
+    """The rows of one partition: those that ended in their order, then those that still hold."""
+    history = History(name_of)
+    for event, changes in replayed:
+        history.see_record(event.record.log_offset)
+        for change in changes:
+            yield from history.fold(change)
+    yield from history.flush()
+    yield from history.open_rows()
