@@ -18,7 +18,7 @@ from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.wire.text import visible
 
 
-class Place(NamedTuple):
+class CommandPlace(NamedTuple):
     """Where a command is, and what the list of commands says of it without importing it: the question it answers, and how."""
 
     module: str
@@ -32,51 +32,53 @@ _PAST = "What happened, and why?"
 _REFERENCE = "Where is a group's log, and how are records written? (no evidence needed)"
 
 _COMMANDS = {
-    "inspect": Place(
+    "inspect": CommandPlace(
         "offsets_tool.cli.inspect",
         _EVIDENCE,
         "Files, times, formats, gaps, and whether the ledger adds up.",
     ),
-    "decode": Place(
+    "decode": CommandPlace(
         "offsets_tool.cli.decode",
         _EVIDENCE,
         "Every record, as JSON or byte for byte as Kafka's tools print.",
     ),
-    "groups": Place(
+    "groups": CommandPlace(
         "offsets_tool.cli.groups",
         _MOMENT,
         "The groups: kind, state, generation or epoch, members.",
     ),
-    "describe": Place(
+    "describe": CommandPlace(
         "offsets_tool.cli.describe",
         _MOMENT,
         "One group or all, as kafka-consumer-groups --describe.",
     ),
-    "offsets": Place(
+    "offsets": CommandPlace(
         "offsets_tool.cli.offsets", _MOMENT, "Committed offsets, and those pending; files to reset from."
     ),
-    "lag": Place("offsets_tool.cli.lag", _MOMENT, "How far behind groups were, in offsets and in time."),
-    "history": Place(
+    "lag": CommandPlace(
+        "offsets_tool.cli.lag", _MOMENT, "How far behind groups were, in offsets and in time."
+    ),
+    "history": CommandPlace(
         "offsets_tool.cli.history",
         _PAST,
         "Every change of groups, members and offsets: who and when.",
     ),
-    "expiry": Place(
+    "expiry": CommandPlace(
         "offsets_tool.cli.expiry",
         _PAST,
         "When offsets expire, and why those that are gone went.",
     ),
-    "transactions": Place(
+    "transactions": CommandPlace(
         "offsets_tool.cli.transactions",
         _PAST,
         "What is open, what it blocks, and how the others ended.",
     ),
-    "partition": Place(
+    "partition": CommandPlace(
         "offsets_tool.cli.partition",
         _REFERENCE,
         "In which partition of __consumer_offsets a group lives.",
     ),
-    "schema": Place(
+    "schema": CommandPlace(
         "offsets_tool.cli.schema", _REFERENCE, "Record types, and the fields of one in all its versions."
     ),
 }
@@ -88,7 +90,7 @@ class LazyGroup(click.Group):
     Also turns our errors into a sentence and an exit code.
     """
 
-    def __init__(self, *args: Any, places: Mapping[str, Place], **options: Any) -> None:
+    def __init__(self, *args: Any, places: Mapping[str, CommandPlace], **options: Any) -> None:
         super().__init__(*args, **options)
         self._places = places
 

@@ -29,7 +29,7 @@ _NAMED = 3
 """Groups of which a note speaks one by one where all are asked for."""
 
 
-class View(NamedTuple):
+class _View(NamedTuple):
     """What one of --offsets, --members, --state shows."""
 
     rows: Callable[[Moment, Wanted], list[Row]]
@@ -37,9 +37,9 @@ class View(NamedTuple):
 
 
 _VIEWS = {
-    "offsets": View(described_offsets, OFFSETS),
-    "members": View(member_rows, MEMBERS),
-    "state": View(described_states, STATE),
+    "offsets": _View(described_offsets, OFFSETS),
+    "members": _View(member_rows, MEMBERS),
+    "state": _View(described_states, STATE),
 }
 
 _EPILOG = """

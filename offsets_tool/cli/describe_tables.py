@@ -8,8 +8,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from offsets_tool.cli.table import Column, Table
-
-Row = dict[str, Any]
+from offsets_tool.rows import Row
 
 
 def _if_known(name: str) -> Callable[[Row], Any]:

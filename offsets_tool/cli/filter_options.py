@@ -3,16 +3,15 @@
 What their texts mean is known by evidence.filters and evidence.moment_texts.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from offsets_tool.as_of.selection import Wanted
+from offsets_tool.cli.options import F
 from offsets_tool.evidence.filters import Filters, parse_type, wanted_of
 from offsets_tool.evidence.moment_texts import Clock, parse_bound
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 A_TIME = "2026-11-21T14:05Z, 'yesterday 14:05', -2h, now, epoch milliseconds; UTC unless it says otherwise"
 """What an option for a time takes, as its help says it."""

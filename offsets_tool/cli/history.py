@@ -1,8 +1,8 @@
 """`offsets-tool history`: what happened to groups, members and committed offsets, change by change."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import click
 
@@ -12,7 +12,7 @@ from offsets_tool.cli.filter_options import clock_of, offset_options, parse_want
 from offsets_tool.cli.moment_options import coordinator_option
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import output_options
+from offsets_tool.cli.options import F, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, Table
@@ -28,9 +28,7 @@ from offsets_tool.history.change_log import Happening, HappeningKind, tell
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.replay.changes import Change
-
-F = TypeVar("F", bound=Callable[..., Any])
-Row = dict[str, Any]
+from offsets_tool.rows import Row
 
 TABLE = Table.of(
     Column.time("AT", 1),

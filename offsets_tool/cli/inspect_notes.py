@@ -3,16 +3,16 @@
 Each is one sentence. Knows the rows as they are written, and nothing of how they came about.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.evidence.evidence import UNREADABLE_NAMED
 from offsets_tool.evidence.moment_notes import place
 from offsets_tool.evidence.sources import Source
 from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.rows import Row
 
-Row = Mapping[str, Any]
 SHOWN: Final = 10
 """Problems that are named before the rest is only counted."""
 

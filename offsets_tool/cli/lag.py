@@ -17,8 +17,8 @@ from offsets_tool.evidence.lagging import lag_rows, replay_for_lag
 from offsets_tool.evidence.moment_notes import orphans
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.time_lag import TimeMethod
+from offsets_tool.rows import Row
 
-Row = dict[str, Any]
 TABLE = Table.of(
     Column.name("GROUP", 1),
     Column.name("TOPIC", 2),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from offsets_tool.cli.table import Column, Kind, Table
+from offsets_tool.cli.table import CellKind, Column, Table
 from offsets_tool.wire.text import ABSENT
 
 GAP: Final = "  "
@@ -18,7 +18,7 @@ LEGIBLE: Final = 24
 """Cells that it keeps before columns of less importance are shown."""
 ESSENTIAL: Final = 6
 """How many columns names make room for, down to `LEAST`."""
-SHORTENED: Final = (Kind.NAME, Kind.TEXT)
+SHORTENED: Final = (CellKind.NAME, CellKind.TEXT)
 """What may be shortened: the rest is whole or not there."""
 CUT: Final = "…"
 
@@ -39,7 +39,7 @@ class _Measured(NamedTuple):
     """A column of a page, and how wide its title and its cells are."""
 
     column: Column
-    kind: Kind
+    kind: CellKind
     cells: Sequence[str]
     title_width: int
     content_width: int
@@ -73,16 +73,16 @@ def lay_out(table: Table, rows: Sequence[Sequence[str]], width: int | None) -> P
 
 
 def _measure(column: Column, cells: Sequence[str]) -> _Measured:
-    kind = _kind_of(cells) if column.kind is Kind.UNKNOWN else column.kind
+    kind = _kind_of(cells) if column.kind is CellKind.UNKNOWN else column.kind
     return _Measured(column, kind, cells, cell_width(column.title), max(map(cell_width, cells)))
 
 
-def _kind_of(cells: Iterable[str]) -> Kind:
+def _kind_of(cells: Iterable[str]) -> CellKind:
     there = [cell for cell in cells if cell != ABSENT]
-    for kind, form in ((Kind.NUMBER, _NUMBER), (Kind.TIME, _TIME), (Kind.WORD, _WORD)):
+    for kind, form in ((CellKind.NUMBER, _NUMBER), (CellKind.TIME, _TIME), (CellKind.WORD, _WORD)):
         if there and all(map(form.fullmatch, there)):
             return kind
-    return Kind.NAME
+    return CellKind.NAME
 
 
 def _fitted(measured: Sequence[_Measured], width: int) -> dict[str, int]:
@@ -124,8 +124,8 @@ def _drawn(m: _Measured, width: int) -> list[str]:
     """The heading and the cells, as wide as the column."""
     texts = [m.column.title, *m.cells]
     if m.width > width:
-        texts = [shorten(text, width, tail=0 if m.kind is Kind.TEXT else None) for text in texts]
-    return list(_padded(texts, width, is_right=m.kind is Kind.NUMBER))
+        texts = [shorten(text, width, tail=0 if m.kind is CellKind.TEXT else None) for text in texts]
+    return list(_padded(texts, width, is_right=m.kind is CellKind.NUMBER))
 
 
 def _padded(texts: Iterable[str], width: int, *, is_right: bool) -> Iterator[str]:

@@ -1,16 +1,16 @@
 """Options of commands that replay: the moment, the coordinator's rules, names of topic ids, and where end offsets come from."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final
 
 import click
 
 from offsets_tool.cli.filter_options import WHEN, tz_option
+from offsets_tool.cli.options import F
 from offsets_tool.errors import UsageError
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.json import parse_uuid
 
-F = TypeVar("F", bound=Callable[..., Any])
 _RULES: Final = {"classic": Rules.CLASSIC, "new": Rules.NEW}
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+"""A command's function, as it is before or after an option was added to it."""
 
 
 def format_option(command: F) -> F:

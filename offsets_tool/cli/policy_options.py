@@ -1,17 +1,16 @@
 """Options that say by which rules offsets expire: a release, retentions, how often a broker checks; and what their texts mean."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
+from offsets_tool.cli.options import F
 from offsets_tool.dialects.versions import name_of, parse_release
 from offsets_tool.evidence.expiring import PolicyGiven
 from offsets_tool.evidence.times import parse_duration
 from offsets_tool.expiry.rules import MAX_RETENTION_MS
 from offsets_tool.wire.json import Release
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def policy_options(command: F) -> F:

@@ -9,7 +9,7 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -19,12 +19,12 @@ from offsets_tool.cli.layout import lay_out
 from offsets_tool.cli.table import Table
 from offsets_tool.cli.texts import ShowText, cell_text, csv_text, json_line
 from offsets_tool.errors import SetupError, UsageError
+from offsets_tool.rows import Row
 from offsets_tool.wire.text import ABSENT, in_cell, shown, visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-Row = Mapping[str, Any]
 TABLE_ROWS = 10_000
 """A table is laid out in memory: longer results are shown in tables of this many rows."""
 

@@ -4,15 +4,13 @@ Light: `offsets-spark --help` imports it.
 """
 
 import re
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import click
 
+from offsets_tool.cli.options import F
 from offsets_tool.errors import UsageError
 from offsets_tool.log.batches.limits import MAX_BATCH_BYTES, Limits
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _POWERS: Final = {"": 0, "k": 10, "m": 20, "g": 30}
 _TEXT: Final = re.compile(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", re.ASCII | re.IGNORECASE)

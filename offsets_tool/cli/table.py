@@ -15,7 +15,7 @@ Value = Callable[[Any], Any]
 """From a row to what its cell is to show: None for what is not there."""
 
 
-class Kind(StrEnum):
+class CellKind(StrEnum):
     """What a column's cells are; only names and texts are ever shortened."""
 
     NUMBER = "number"
@@ -34,7 +34,7 @@ class Column(NamedTuple):
     """One column: `field` is what JSON lines call it."""
 
     title: str
-    kind: Kind
+    kind: CellKind
     importance: int
     field: str
     value: Value
@@ -42,27 +42,27 @@ class Column(NamedTuple):
     @classmethod
     def number(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
         """Numbers. `value` is a field's name or how to find it in a row; by default the field is called as the column."""
-        return _column(title, Kind.NUMBER, importance, value)
+        return _column(title, CellKind.NUMBER, importance, value)
 
     @classmethod
     def time(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
         """Times, all of one form; `value` as of `number`."""
-        return _column(title, Kind.TIME, importance, value)
+        return _column(title, CellKind.TIME, importance, value)
 
     @classmethod
     def word(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
         """Words that this program chose; `value` as of `number`."""
-        return _column(title, Kind.WORD, importance, value)
+        return _column(title, CellKind.WORD, importance, value)
 
     @classmethod
     def name(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
         """Names and other text that others chose; `value` as of `number`."""
-        return _column(title, Kind.NAME, importance, value)
+        return _column(title, CellKind.NAME, importance, value)
 
     @classmethod
     def text(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
         """Sentences, and fields with their names; `value` as of `number`."""
-        return _column(title, Kind.TEXT, importance, value)
+        return _column(title, CellKind.TEXT, importance, value)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -84,7 +84,7 @@ class Table(NamedTuple):
     @classmethod
     def of_names(cls, names: Iterable[str], *, is_whole: bool = False) -> "Table":
         """A table of fields that nobody has declared, the first the most important."""
-        columns = (_column(visible(name), Kind.UNKNOWN, rank, name) for rank, name in enumerate(names, 1))
+        columns = (_column(visible(name), CellKind.UNKNOWN, rank, name) for rank, name in enumerate(names, 1))
         return cls(tuple(columns), is_whole)
 
     @property
@@ -122,7 +122,7 @@ class Table(NamedTuple):
         return found
 
 
-def _column(title: str, kind: Kind, importance: int, value: str | Value | None) -> Column:
+def _column(title: str, kind: CellKind, importance: int, value: str | Value | None) -> Column:
     field = value if isinstance(value, str) else title.lower().replace("-", "_")
     return Column(title, kind, importance, field, value if callable(value) else _getter(field))
 

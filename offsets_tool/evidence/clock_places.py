@@ -47,7 +47,7 @@ def tell_range(evidence: Evidence, filters: Filters, clock: Clock) -> list[str]:
 
 
 def _elsewhere(filters: Filters, sources: list[Source]) -> Iterator[str]:
-    """Places of partitions that are not here. An archive's rows say their partition, and nobody knows it before."""
+    """Yield a note for each place whose partition no source has; none where archives are, whose rows alone say their partition."""
     if any(source.log_partition is None and source.is_archive for source in sources):
         return
     here = {source.log_partition for source in sources}
@@ -59,7 +59,7 @@ def _elsewhere(filters: Filters, sources: list[Source]) -> Iterator[str]:
 
 
 def _lacking(place: Position, sources: list[Source]) -> str | None:
-    """What of the place is not there; None if it is."""
+    """Return why the evidence does not have the place; None if it does."""
     end = _end(place, sources)
     if end is None:
         return "which is not in this evidence"
@@ -67,7 +67,7 @@ def _lacking(place: Position, sources: list[Source]) -> str | None:
 
 
 def _end(place: Position, sources: list[Source]) -> int | None:
-    """The offset after the last record of the place's partition, or any from the place on; None without such a partition."""
+    """Return the offset after the last record of the place's partition, or any from the place on; None without such a partition."""
     end = None
     for source in sources:
         if source.log_partition not in (None, place.log_partition):

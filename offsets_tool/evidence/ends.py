@@ -18,7 +18,7 @@ from offsets_tool.replay.changes import TopicPartition
 
 
 class KnownEnds:
-    """Everything that says where partitions end."""
+    """Everything that tells where data partitions end: files of offsets, directories of data topics, and commits."""
 
     def __init__(
         self,

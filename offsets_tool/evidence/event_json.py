@@ -20,7 +20,7 @@ _BATCH_FIELDS = tuple(field.name for field in fields(Batch))
 
 
 def event_json(event: Event, *, raw: bool = False) -> dict[str, Any]:
-    """The event as JSON values. Raw key and value (base64) are added when `raw`, or when something could not be read."""
+    """Return the event as JSON values; raw key and value (base64) are added when `raw`, or when something could not be read."""
     row: dict[str, Any] = _place(event.record)
     row["key"] = _key_json(event.key)
     row["value"] = _value_json(event)
@@ -92,7 +92,7 @@ def _raw(record: LogRecord) -> dict[str, Any]:
 
 
 def event_summary(event: Event) -> dict[str, Any]:
-    """The event as one line that a person can read: columns for a table or CSV."""
+    """Return the event as one line that a person can read: columns for a table or CSV."""
     record = event.record
     return {
         "partition": record.log_partition,
@@ -113,7 +113,7 @@ def _type_name(event: Event) -> str:
 
 
 def _about(key: dict[str, Any]) -> str | None:
-    """What a key names beside the group: topic-partition, member, regular expression; None for nothing."""
+    """Return what a key names beside the group: topic-partition, member, regular expression; None for nothing."""
     if "topic" in key:
         return f"{key['topic']}-{key['partition']}"
     named = [str(value) for name, value in key.items() if name not in ("group", "groupId")]

@@ -38,20 +38,21 @@ class Filters:
 
     @property
     def wanted(self) -> Wanted:
-        """The names that are asked for."""
+        """The groups, topics and partition that are asked for."""
         return Wanted(self.groups, self.topics, self.partition)
 
     def log_partitions(self) -> frozenset[int]:
-        """The log partitions that places name; empty when no place was given."""
+        """Return the log partitions that places name; empty when no place was given."""
         return frozenset(place.log_partition for place in (*self.since.places, *self.until.places))
 
     def matches(self, event: Event) -> bool:
-        """Whether the event is to be shown. Its names are looked at wherever it stands: a name may be missing from a range only."""
+        """Whether the event is asked for."""
+        # Names first: a name that no event of the range has may be there outside of it.
         found = self.range_of(event.record.log_partition)
         return self.about(event) and found is not None and found.holds(event.record)
 
     def range_of(self, log_partition: int | None) -> Range | None:
-        """What of a log partition is to be shown; None for nothing."""
+        """Return which offsets and times of a log partition are asked for; None where nothing of it is."""
         named = self.log_partitions()
         if named and log_partition not in named:
             return None
@@ -62,7 +63,7 @@ class Filters:
         return Range((self.since.time, self.until.time), (max(since, default=None), min(until, default=None)))
 
     def about(self, event: Event) -> bool:
-        """Whether key and kind of the event are what is to be shown."""
+        """Whether the event's names and record type are asked for, wherever and whenever it is."""
         data = event.key.data if event.key else None
         if self.groups and event.group not in self.groups:
             return False

@@ -5,7 +5,7 @@ Rules of lag are in offsets_tool.lag; which files and directories tell ends is k
 
 from functools import partial
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment, Watch
@@ -16,8 +16,8 @@ from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.rows import LagRow, lag_row
 from offsets_tool.lag.samples import CommitAt
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
+from offsets_tool.rows import Row
 
-Row = dict[str, Any]
 _KEPT: Final = (
     "group",
     "topic",

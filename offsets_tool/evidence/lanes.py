@@ -32,7 +32,7 @@ ROWS_FROM: Final = 4 << 20
 
 
 class TextLane:
-    """What `printer` prints of the sources of an evidence."""
+    """The text that `printer` makes of the records of an evidence."""
 
     def __init__(self, evidence: Evidence, printer: Printer | None) -> None:
         """Without a printer, all is left to the caller; so are batches' own lines where there are filters."""

@@ -15,17 +15,17 @@ NAMED = 10
 
 
 def number_text(log_partition: int | None) -> str:
-    """The number of a log partition; of files that do not say it, and for which nobody has, a question mark."""
+    """Return the number of a log partition as text; a question mark where neither a file nor a person says it."""
     return "?" if log_partition is None else str(log_partition)
 
 
 def place(log_partition: int | None, log_offset: int) -> str:
-    """A place in the log, as --as-of and --since take it."""
+    """Return a place in the log as text that --as-of and --since take."""
     return f"{number_text(log_partition)}:{log_offset}"
 
 
 def moment_notes(moment: Moment) -> Iterator[str]:
-    """Notes for every command that shows a moment."""
+    """Yield what everybody should know who is shown this moment."""
     yield from _outside(moment)
     yield from _positions(moment)
     yield from _late(moment)
@@ -36,7 +36,7 @@ def moment_notes(moment: Moment) -> Iterator[str]:
 
 
 def _outside(moment: Moment) -> Iterator[str]:
-    """Evidence without a record, and a time that the log does not reach, at either side."""
+    """Note evidence without a record, and a time before the first record or after the last."""
     newest, time = moment.newest_timestamp, moment.as_of.time
     if all(p.proof.first_offset is None for p in moment):
         yield "this evidence has no record to replay"
@@ -81,7 +81,8 @@ def _late(moment: Moment) -> Iterator[str]:
 
 
 def _gone(moment: Moment) -> Iterator[str]:
-    """Compaction matters for an earlier moment only: at the end of a log every key has its newest value."""
+    """Note records that compaction took, where the moment is not the end of the log."""
+    # At the end every key has its newest value.
     if moment.as_of.is_end:
         return
     gone = [p for p in moment if p.proof.missing]
@@ -97,7 +98,8 @@ def _gone(moment: Moment) -> Iterator[str]:
 
 
 def _begins_late(moment: Moment) -> Iterator[str]:
-    """A partition's first segment begins at offset 0, whatever compaction took from it."""
+    """Note partitions whose first segments are not here."""
+    # Compaction does not move the base offset of the first segment, which is 0.
     begins = [p for p in moment if p.begins]
     if begins:
         places = listed(place(p.log_partition, p.begins) for p in begins)
@@ -105,7 +107,7 @@ def _begins_late(moment: Moment) -> Iterator[str]:
 
 
 def _anomalies(moment: Moment) -> Iterator[str]:
-    """Where the log contradicts itself, or the living coordinator, the state shown is what the log says."""
+    """Note where the log holds what no coordinator would write."""
     odd = [p for p in moment if p.first_anomaly is not None]
     if odd:
         places = listed(place(p.log_partition, p.first_anomaly.log_offset) for p in odd if p.first_anomaly)
@@ -113,7 +115,7 @@ def _anomalies(moment: Moment) -> Iterator[str]:
 
 
 def _unsure(moment: Moment) -> Iterator[str]:
-    """Archives that keep nothing of producers."""
+    """Note commits in archives that do not tell whether they were transactional."""
     unsure = sum(p.unsure_commits for p in moment)
     if unsure:
         yield (
@@ -123,7 +125,7 @@ def _unsure(moment: Moment) -> Iterator[str]:
 
 
 def gaps(moment: Moment) -> Iterator[str]:
-    """What history cannot tell."""
+    """Note changes that are not in the log any more."""
     gone = [p for p in moment if p.proof.missing]
     if gone:
         missing = sum(p.proof.missing for p in gone)
@@ -135,12 +137,12 @@ def gaps(moment: Moment) -> Iterator[str]:
 
 
 def _taken_by(gone: Iterable[PartitionMoment]) -> str:
-    """Why records may be missing: compaction, and, where the log is damaged, that too."""
+    """Return why records may be missing: compaction, or also damage where the log has any."""
     return "compaction, or damage: see above" if any(p.is_damaged for p in gone) else "compaction"
 
 
 def orphans(moment: Moment) -> Iterator[str]:
-    """Offsets that the new coordinator keeps without their group: it answers nothing for them."""
+    """Note offsets that a 4.x coordinator keeps after their group was deleted, without answering them."""
     counts = [_orphans_of(p) for p in moment]
     total = sum(counts)
     if total:
@@ -177,7 +179,7 @@ def _orphans_of(p: PartitionMoment) -> int:
 
 
 def listed(texts: Iterable[str]) -> str:
-    """The first of them, and how many more there are."""
+    """Return the first NAMED texts in one line, and how many more there are."""
     found = list(texts)
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return ", ".join(found[:NAMED]) + more

@@ -50,7 +50,7 @@ NO_BOUND: Final = Bound()
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What a time is read against that does not say its day or zone."""
+    """The present time and the zone against which a text is read that does not say its day or zone."""
 
     now: datetime
     zone: tzinfo = UTC
@@ -77,7 +77,7 @@ _FARTHEST: Final = 14 * 60
 
 
 def parse_bound(texts: tuple[str, ...], option: str, clock: Clock) -> Bound:
-    """One time, or any number of LOG_PARTITION:LOG_OFFSET; UsageError for anything else."""
+    """Return the moment that texts mean: one time, or any number of LOG_PARTITION:LOG_OFFSET; UsageError for anything else."""
     places = [_place(found, option) for text in texts if (found := _PLACE.fullmatch(text.strip()))]
     if len(places) == len(texts):
         is_lone = len(texts) == 1 and _CLOCK.fullmatch(texts[0].strip())
@@ -97,7 +97,7 @@ def _place(found: re.Match[str], option: str) -> Position:
 
 
 def parse_time(text: str, option: str, clock: Clock, *, or_a_place: bool = False) -> int:
-    """Any text for a time as epoch milliseconds; UsageError where it is none, or has two readings.
+    """Return the epoch milliseconds that a text means; UsageError where it is no time, or has two readings.
 
     `or_a_place`: whether the option takes places too, for what an error says.
     """
@@ -122,12 +122,12 @@ def parse_time(text: str, option: str, clock: Clock, *, or_a_place: bool = False
 
 
 def parse_optional_time(text: str | None, option: str, clock: Clock) -> int | None:
-    """As parse_time; None for an option that was not given."""
+    """Return the epoch milliseconds that a text means, as parse_time does; None for an option that was not given."""
     return None if text is None else parse_time(text, option, clock)
 
 
 def with_day(text: str, clock: Clock) -> str:
-    """What to write instead of a time of day alone."""
+    """Return what to write instead of a time of day alone, as words for a message."""
     return f"'today {text}', 'yesterday {text}' or '{clock.now.astimezone(clock.zone):%Y-%m-%d} {text}'"
 
 
@@ -143,7 +143,7 @@ def _span(text: str, whole: str, option: str) -> int:
 
 
 def _iso(text: str) -> datetime:
-    """ISO 8601 as Python reads it, and with a blank or a name before its zone."""
+    """Parse ISO 8601, also with a blank or a name before its zone; ValueError for other texts."""
     zone = _ZONE_BEHIND.search(text)
     if zone is None:
         return datetime.fromisoformat(text.upper())
@@ -159,7 +159,7 @@ def _says_zone(text: str) -> bool:
 
 
 def _of_day(day: str, text: str, clock: Clock) -> datetime:
-    """A time of today or yesterday; ValueError without a time of day."""
+    """Return a time of today or yesterday; ValueError without a time of day."""
     time = _TIME_OF_DAY.fullmatch(text)
     if time is None:
         raise ValueError(text)
@@ -168,7 +168,7 @@ def _of_day(day: str, text: str, clock: Clock) -> datetime:
 
 
 def _in_zone(at: datetime, text: str, option: str, zone: tzinfo) -> datetime:
-    """The time in the zone; UsageError where clocks there were put forward over it, or back, so that it is there twice."""
+    """Return the time in the zone; UsageError where clocks were put forward over it, or back so that it came twice."""
     first, second = (at.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
     if first.utcoffset() == second.utcoffset():
         return first
@@ -180,7 +180,7 @@ def _in_zone(at: datetime, text: str, option: str, zone: tzinfo) -> datetime:
 
 
 def _number(text: str, option: str) -> int:
-    """Epoch milliseconds; UsageError for what looks like another unit, or a date without its dashes."""
+    """Return epoch milliseconds; UsageError for digits that look like another unit, or like a date without its dashes."""
     # What is beyond all times is later than every record.
     number = int(text) if len(text) < 20 else MOST + 1
     if number < 0:
@@ -197,7 +197,7 @@ def _number(text: str, option: str) -> int:
 
 
 def _other_readings(text: str, number: int) -> list[tuple[str, int]]:
-    """What else digits mean to people, as a time of between 2001 and 2286, or a date of this century."""
+    """Return what else digits mean to people: a time between 2001 and 2286 in another unit, or a date of this century."""
     per_second = {10: ("in seconds", 1), 16: ("in microseconds", 10**6), 19: ("in nanoseconds", 10**9)}
     if len(text) in per_second and text[0] != "0":
         means, parts = per_second[len(text)]
@@ -212,7 +212,7 @@ def _other_readings(text: str, number: int) -> list[tuple[str, int]]:
 
 
 def parse_zone(text: str) -> tzinfo:
-    """A zone by its IANA name, as in Europe/Berlin, or by its offset from UTC, as in +02:00; UsageError where it is none."""
+    """Return the zone of an IANA name such as Europe/Berlin, or of an offset from UTC such as +02:00; UsageError for others."""
     asked = text.strip()
     if asked.upper() in ("UTC", "GMT", "Z"):
         return UTC

@@ -15,7 +15,7 @@ from offsets_tool.wire.text import from_shown
 
 
 class Stretch(NamedTuple):
-    """From the first to the last record of something in a partition of the log."""
+    """The offsets of the first and the last record that name something, in one partition of the log."""
 
     log_partition: int | None
     first: int
@@ -23,32 +23,32 @@ class Stretch(NamedTuple):
 
 
 class NamesHere:
-    """Groups with where they are, topics with their partitions, and the log partitions that are here at all."""
+    """The groups of some sources with where their records are, the topics with their partitions, and the log partitions."""
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self.groups: dict[str, Stretch] = {}
         self.topics: dict[str, set[int]] = {}
         self.log_partitions: set[int | None] = set()
-        self._see_all(list(sources))
+        self._observe_all(list(sources))
 
     def partition_counts(self) -> tuple[int, ...]:
-        """The numbers of partitions of `__consumer_offsets` that the places of the groups allow."""
+        """Return the partition counts of `__consumer_offsets` that the places of the groups allow."""
         numbered = [(group, at.log_partition) for group, at in self.groups.items()]
         places = ((group, number) for group, number in numbered if number is not None)
         return infer_partitions(places, max((n for n in self.log_partitions if n is not None), default=0))
 
-    def _see_all(self, sources: list[Source]) -> None:
+    def _observe_all(self, sources: list[Source]) -> None:
         self.log_partitions.update(
             source.log_partition for source in sources if source.log_partition is not None
         )
         if rows_pay(sources):
-            self._see_rows(sources)
+            self._observe_rows(sources)
             return
         for source in sources:
             for event in uncounted(source):
-                self._see(event)
+                self._observe(event)
 
-    def _see_rows(self, sources: list[Source]) -> None:
+    def _observe_rows(self, sources: list[Source]) -> None:
         from offsets_tool.columns.named import groups_named, partitions_named  # noqa: PLC0415 - Arrow, where it pays
         from offsets_tool.columns.origin import Origin  # noqa: PLC0415
         from offsets_tool.columns.reading import RowReader, RowsRead  # noqa: PLC0415
@@ -63,21 +63,21 @@ class NamesHere:
                 if not isinstance(read, RowsRead) or read.events is None:
                     continue
                 for group, number, first, last in groups_named(read.events):
-                    self._see_group(from_shown(group), Stretch(number, first, last))
+                    self._observe_group(from_shown(group), Stretch(number, first, last))
                 for topic, partition in partitions_named(read.events):
                     self.topics.setdefault(from_shown(topic), set()).add(partition)
 
-    def _see(self, event: Event) -> None:
+    def _observe(self, event: Event) -> None:
         record = event.record
         self.log_partitions.add(record.log_partition)
         if event.key is None or event.group is None:
             return
-        self._see_group(event.group, Stretch(record.log_partition, record.log_offset, record.log_offset))
+        self._observe_group(event.group, Stretch(record.log_partition, record.log_offset, record.log_offset))
         topic = getattr(event.key.data, "topic", None)
         if topic is not None:
             self.topics.setdefault(topic, set()).add(event.key.data.partition)
 
-    def _see_group(self, group: str, seen: Stretch) -> None:
+    def _observe_group(self, group: str, seen: Stretch) -> None:
         known = self.groups.get(group)
         if known is not None and known.log_partition == seen.log_partition:
             seen = Stretch(seen.log_partition, min(known.first, seen.first), max(known.last, seen.last))

@@ -28,13 +28,13 @@ _ONE: Final = "name one copy; if they are parts of one log, put their segments i
 
 
 def uncounted(source: Source) -> Iterator[Event]:
-    """The events of a source that the ledger has already."""
+    """Yield the events of a source without counting them: its ledger has them already, or nobody asks for one."""
     for item in source.read(source.ledger(), True):
         yield from map(decode, records_of(item))
 
 
 def partition_logs(sources: list[Source], events_of: EventsOf) -> "dict[int | None, PartitionLog]":
-    """Each partition's log. Archives are read at once, as their rows may stand in any order; the rest when asked for.
+    """Return each partition's log. Archives are read at once, as their rows may be in any order; the rest when asked for.
 
     UsageError when a partition is there twice.
     """
@@ -48,7 +48,7 @@ def partition_logs(sources: list[Source], events_of: EventsOf) -> "dict[int | No
         )
     order = sorted(runs, key=lambda number: -1 if number is None else number)
     return {
-        number: PartitionLog(number, sorted(runs[number], key=attrgetter("begins")), LeftOut())
+        number: PartitionLog(number, sorted(runs[number], key=attrgetter("begins")), BackwardRecords())
         for number in order
     }
 
@@ -65,7 +65,7 @@ def _refuse_copies(sources: list[Source]) -> None:
 
 
 def _copy_of(source: Source) -> str | None:
-    """The folder or tar that a segment is of. Files named one by one that lie in no partition's folder are said to be one log."""
+    """Return the folder or tar that a segment is of; None where files were named one by one and are taken for one log."""
     segment = source.segment
     if segment is None or segment.unreadable:
         return None
@@ -74,8 +74,8 @@ def _copy_of(source: Source) -> str | None:
 
 
 @dataclass(slots=True)
-class LeftOut:
-    """Records that go back behind others of their folder: how many, and the first of them in words."""
+class BackwardRecords:
+    """Records that are not replayed because they go back behind others of their folder."""
 
     records: int = 0
     first: str = ""
@@ -83,14 +83,14 @@ class LeftOut:
     """The files that they are in."""
 
     def add(self, source: str, log_offset: int, before: str, records: int = 1) -> None:
-        """Some more, the first of them at this offset, which `before` has too or has gone beyond."""
+        """Count more records, the first of them at this offset, which `before` has too or has gone beyond."""
         self.records += records
         self.sources.add(source)
         self.first = self.first or f"offset {log_offset} in {source} is not above what {before} has"
 
 
 class _Run(NamedTuple):
-    """Events of one partition from one place, in the order of their offsets."""
+    """Events of one partition from one source or all archives, in the order of their offsets."""
 
     name: str
     begins: int
@@ -110,20 +110,20 @@ def _segment_run(source: Source, events_of: EventsOf) -> _Run:
 
 
 class PartitionLog(NamedTuple):
-    """All runs of one partition, as one as long as none reaches into another."""
+    """The log of one partition, joined from runs that do not reach into each other."""
 
     log_partition: int | None
     runs: list[_Run]
-    left_out: LeftOut
+    left_out: BackwardRecords
 
     @property
     def begins(self) -> int:
-        """Where its segments begin; 0 where that is not known."""
+        """The base offset of its first segment; 0 where that is not known."""
         source = self.runs[0].source
         return self.runs[0].begins if source is not None and source.segment is not None else 0
 
     def events(self) -> Iterator[Event]:
-        """In the order of their offsets, each once; UsageError where two runs of different folders have the same."""
+        """Yield the log's events by offset, each once; UsageError where runs of different folders have the same offset."""
         reached = _Reached(self)
         for run in self.runs:
             for event in run.events():
@@ -131,7 +131,7 @@ class PartitionLog(NamedTuple):
                     yield event
 
     def rows(self, rows_of: "Callable[[Source], Iterator[RowsRead]]") -> "Iterator[RowsRead]":
-        """The same as rows, where all runs are segments."""
+        """Yield the log as rows of Arrow, each record once; all runs must be segments. UsageError as of `events`."""
         reached = _Reached(self)
         for run in self.runs:
             assert run.source is not None
@@ -140,7 +140,7 @@ class PartitionLog(NamedTuple):
 
 
 class _Reached:
-    """How far the log has come, run by run."""
+    """The highest offset that a log has reached, and the run that has it."""
 
     def __init__(self, log: PartitionLog) -> None:
         self._log_partition = log.log_partition
@@ -149,7 +149,7 @@ class _Reached:
         self._run: _Run | None = None
 
     def is_new(self, run: _Run, log_offset: int) -> bool:
-        """Whether a record goes on from what was there; if not, it is left out, or refused as of another copy."""
+        """Whether a record is above all before it; if not, it is left out, or refused with UsageError as of another copy."""
         if log_offset > self._end:
             self._end, self._run = log_offset, run
             return True
@@ -157,7 +157,7 @@ class _Reached:
         return False
 
     def new_rows(self, run: _Run, read: "RowsRead") -> "RowsRead":
-        """The same of rows."""
+        """Return those rows that are above all before them; the others are counted as left out, or refused with UsageError."""
         from offsets_tool.columns.rising import rising  # noqa: PLC0415 - NumPy, where rows are
 
         found = rising(read, self._end)
@@ -188,7 +188,7 @@ def _folder_of(source: str) -> str:
 
 
 def _archived(sources: list[Source], events_of: EventsOf) -> dict[int | None, list[Event]]:
-    """Rows of all archives by partition and in order; a record that was archived twice is one."""
+    """Return the events of all archives by partition, in the order of their offsets; a record that was archived twice is one."""
     rows: dict[int | None, dict[int, Event]] = {}
     for event in chain.from_iterable(map(events_of, sources)):
         record = event.record

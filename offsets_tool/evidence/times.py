@@ -19,7 +19,7 @@ _TEXT: Final = re.compile(r"(\d+)(ms|s|m|h|d|w)", re.ASCII)
 
 
 def parse_duration(text: str, option: str, most: int = MAX_LONG) -> int:
-    """Milliseconds; UsageError for what is no span, none that is longer than nothing, or longer than `most`."""
+    """Return the milliseconds of a span such as 7d or 90m; UsageError for other texts, for zero, and for more than `most`."""
     found = _TEXT.fullmatch(text.strip().lower())
     count = 0 if found is None else int(found[1][:_DIGITS])
     if found is None or count == 0:
@@ -33,7 +33,7 @@ def parse_duration(text: str, option: str, most: int = MAX_LONG) -> int:
 
 
 def duration_text(milliseconds: int) -> str:
-    """The two largest units of it, as in 6d 3h; with a minus where it is over."""
+    """Return a span in its two largest units, as in 6d 3h; with a minus before it where it is negative."""
     left = abs(milliseconds)
     parts = []
     for unit in _PARTS:
@@ -46,7 +46,7 @@ def duration_text(milliseconds: int) -> str:
 
 
 def time_text(timestamp: int) -> str | None:
-    """Epoch milliseconds as ISO 8601 in UTC; None for Kafka's "no timestamp" and for times outside of the calendar."""
+    """Return epoch milliseconds as ISO 8601 in UTC; None for Kafka's "no timestamp" and for times outside of the calendar."""
     try:
         at = datetime.fromtimestamp(timestamp / 1000, UTC)
     except (ValueError, OverflowError, OSError):
@@ -55,5 +55,5 @@ def time_text(timestamp: int) -> str | None:
 
 
 def shown_time(timestamp: int) -> str | None:
-    """For people: `time_text`, and of a time outside of the calendar the number; None for Kafka's "no timestamp"."""
+    """Return a time for people: ISO 8601, or the number where no calendar has it; None for Kafka's "no timestamp"."""
     return time_text(timestamp) or (None if timestamp == NO_TIMESTAMP else f"{timestamp}ms")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from offsets_tool import __version__
-from offsets_tool.cli import SETTINGS, LazyGroup, Place
+from offsets_tool.cli import SETTINGS, CommandPlace, LazyGroup
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import ProgressBar, default_format, note, output, write_rows
 from offsets_tool.cli.source_options import (
@@ -68,19 +68,25 @@ _STEPS = "How does it, step by step?"
 _LAKE = "What does a lake say, and how is it kept small?"
 
 _COMMANDS = {
-    "run": Place("spark.cli.run", _ALL, "Ingests, replays what is new, tells lag and expiry."),
-    "ingest": Place("spark.cli", _STEPS, "Files and archives into the tables log, events and sources."),
-    "replay": Place(
+    "run": CommandPlace("spark.cli.run", _ALL, "Ingests, replays what is new, tells lag and expiry."),
+    "ingest": CommandPlace(
+        "spark.cli", _STEPS, "Files and archives into the tables log, events and sources."
+    ),
+    "replay": CommandPlace(
         "spark.cli.run",
         _STEPS,
         "What ingests brought, as histories of offsets, groups, members.",
     ),
-    "lag": Place(
+    "lag": CommandPlace(
         "spark.cli.derive", _STEPS, "How far behind groups were, at each commit or on a grid of times."
     ),
-    "expiry": Place("spark.cli.derive", _STEPS, "When offsets expire, and why those that are gone went."),
-    "sql": Place("spark.cli", _LAKE, "Answers in SQL, over the lake's tables and views."),
-    "compact": Place("spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."),
+    "expiry": CommandPlace(
+        "spark.cli.derive", _STEPS, "When offsets expire, and why those that are gone went."
+    ),
+    "sql": CommandPlace("spark.cli", _LAKE, "Answers in SQL, over the lake's tables and views."),
+    "compact": CommandPlace(
+        "spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."
+    ),
 }
 
 
