@@ -16,7 +16,7 @@ from offsets_tool.errors import DecodeError, SourceError
 from offsets_tool.expiry.log_facts import LogSigns
 from offsets_tool.expiry.removal_codec import pack_removals, unpack_removals
 from offsets_tool.expiry.removal_log import LossHistory, LossMemory
-from offsets_tool.expiry.removal_rows import RemovalRow
+from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History, Memory
 from offsets_tool.history.json_codec import (
     Json,

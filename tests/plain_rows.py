@@ -1,7 +1,8 @@
 """What the tables of a lake must hold, worked out without Arrow: from LogRecords, and from the JSON that `decode` prints."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,11 @@ def comparable(row: Row) -> Row:
             {name: part and bytes_text(part) for name, part in header.items()} for header in left["headers"]
         ]
     return left
+
+
+def milliseconds(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a table with its times as epoch milliseconds."""
+    return {
+        name: round(value.timestamp() * 1000) if isinstance(value, datetime) else value
+        for name, value in row.items()
+    }

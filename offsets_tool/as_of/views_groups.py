@@ -1,4 +1,7 @@
-"""Groups at a moment, a row each. A group that the log no longer proves has a row with `known` False, without state and members."""
+"""Groups at a moment, a row each.
+
+A group that the log no longer proves has a row with `is_proven` False, without state and members.
+"""
 
 from typing import Any
 
@@ -43,8 +46,8 @@ def _row(p: PartitionMoment, name: str) -> Row:
         "log_partition": p.log_partition,
         "log_offset": shown.log_offset if shown else None,
         **_details(p, shown),
-        "known": known,
-        "known_from": unknown_from,
+        "is_proven": known,
+        "proven_again_from": unknown_from,
         "proven_from": p.proof.proven_from,
     }
 

@@ -68,7 +68,7 @@ def _row(names: TopicNames, p: PartitionMoment, group: Group, member_id: str, me
         **(_classic_details(group, member) if is_classic else _details(member)),
         **_tasks(group, member),
         "log_partition": p.log_partition,
-        "known": GroupOf(group.group) not in p.proof.unknown,
+        "is_proven": GroupOf(group.group) not in p.proof.unknown,
     }
     return row
 

@@ -1,7 +1,7 @@
 """Committed offsets at a moment, a row each: what the coordinator would answer, and what is pending in open transactions.
 
 Offsets of groups that the coordinator no longer has are left out, as it answers nothing for them. An offset that the log no longer
-proves has a row with `known` False and nothing committed; `known_from` is where the log next speaks of it.
+proves has a row with `is_proven` False and nothing committed; `proven_again_from` is where the log next speaks of it.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def _rows(p: PartitionMoment, wanted: Wanted) -> Iterator[Row]:
         row = empty_offset_row(p, offset)
         commit = p.state.get(offset)
         if offset in unknown:
-            row |= {"known": False, "known_from": unknown[offset]}
+            row |= {"is_proven": False, "proven_again_from": unknown[offset]}
         elif isinstance(commit, CommittedOffset):
             row |= {**commit_fields(commit), "log_offset": commit.log_offset}
         yield row | {"pending": pending.get(offset, [])}
@@ -55,8 +55,8 @@ def empty_offset_row(p: PartitionMoment, offset: OffsetOf) -> Row:
         "log_partition": p.log_partition,
         "log_offset": None,
         "pending": [],
-        "known": True,
-        "known_from": None,
+        "is_proven": True,
+        "proven_again_from": None,
         "proven_from": p.proof.proven_from,
     }
 
@@ -93,10 +93,13 @@ def _pending(p: PartitionMoment) -> dict[OffsetOf, list[Row]]:
 
 
 def pending_row(producer_id: int, waiting: PendingCommit) -> Row:
-    """A commit that waits for its producer's marker; `deleted_at` is a tombstone that the classic coordinator did not heed."""
+    """Return the row of a commit that waits for its producer's marker.
+
+    `noop_tombstone_log_offset` is the place of a tombstone that the classic coordinator did not heed.
+    """
     return {
         "producer_id": producer_id,
         **commit_fields(waiting.commit),
         "log_offset": waiting.commit.log_offset,
-        "deleted_at": waiting.deleted_at,
+        "noop_tombstone_log_offset": waiting.deleted_at,
     }

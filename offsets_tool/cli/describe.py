@@ -109,8 +109,8 @@ def _say_what_is_not_shown(moment: Moment, wanted: Wanted, view: str, rows: list
     found: dict[str, list[str]] = {}
     for row in group_rows(moment, wanted):
         group = f"group {quoted(row['group'])}"
-        if not row["known"]:
-            since = f"the log speaks of it from {row['known_from']} on"
+        if not row["is_proven"]:
+            since = f"the log speaks of it from {row['proven_again_from']} on"
             found.setdefault("unknown", []).append(f"{group}: what it was at this moment is unknown; {since}")
         elif view == "offsets" and row["kind"] == GroupKind.SHARE:
             where = "its offsets are in __share_group_state, not in this log"

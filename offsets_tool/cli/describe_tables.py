@@ -12,7 +12,7 @@ from offsets_tool.rows import Row
 
 
 def _if_known(name: str) -> Callable[[Row], Any]:
-    return lambda row: row[name] if row["known"] else "unknown"
+    return lambda row: row[name] if row["is_proven"] else "unknown"
 
 
 def _assignment(prefix: str) -> Callable[[Row], Any]:

@@ -18,14 +18,14 @@ from offsets_tool.evidence.moment_notes import orphans
 from offsets_tool.evidence.times import duration_text, shown_time, time_text
 from offsets_tool.expiry.forecast import Row
 
-_TIMES = ("expires_at", "gone_at", "expected_at")
+_TIMES = ("expires_at", "removed_at", "expected_at")
 
 _EPILOG = """
 \b
 Examples:
   offsets-tool expiry /var/lib/kafka/data --group orders --kafka-version 3.6 --retention 7d
   offsets-tool expiry __consumer_offsets-12 --retention 7d --retention 30d --as-of 2026-11-20T22:00:00Z
-  offsets-tool expiry backup.tar.gz --topic payments | jq 'select(.status == "gone")'
+  offsets-tool expiry backup.tar.gz --topic payments | jq 'select(.status == "removed")'
 """
 
 
@@ -34,12 +34,12 @@ def _is_live(row: Row) -> bool:
 
 
 def _is_due(row: Row) -> bool:
-    return _is_live(row) and row["in_ms"] is not None
+    return _is_live(row) and row["expires_in_ms"] is not None
 
 
 def _at(row: Row) -> str | None:
     """When it expires or went; the log may not tell."""
-    at = row["expires_at"] if _is_live(row) else row["gone_at"]
+    at = row["expires_at"] if _is_live(row) else row["removed_at"]
     if at is None:
         return "never" if _is_live(row) else None
     return time_text(at) or f"{at}ms"
@@ -59,7 +59,7 @@ TABLE = Table.of(
     Column.time("COMMITTED-AT", 12, _committed_at),
     Column.word("RETENTION", 13, lambda row: duration_text(row["retention_ms"])),
     Column.time("AT", 7, _at),
-    Column.word("IN", 6, lambda row: duration_text(row["in_ms"]) if _is_due(row) else None),
+    Column.word("IN", 6, lambda row: duration_text(row["expires_in_ms"]) if _is_due(row) else None),
     Column.word("WHY", 5, lambda row: row["rule"] if _is_live(row) else row["cause"]),
     Column.word("CONFIDENCE", 8, lambda row: None if _is_live(row) else row["confidence"]),
     Column.word("OR", 10, lambda row: None if _is_live(row) else " ".join(row["alternatives"]) or None),
@@ -76,8 +76,8 @@ TABLE = Table.of(
 def expiry_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
     """Shows when each committed offset of LOG... expires and by which rule, and for each that is gone why it went.
 
-    `status` is live or gone. A live offset goes with the first check from `expires_at` on, if nothing more is written;
-    `in_ms` counts from the moment shown. A gone one has a `cause`: retention, expire_timestamp, unsubscribed_topic,
+    `status` is live or removed. A live offset goes with the first check from `expires_at` on, if nothing more is written;
+    `expires_in_ms` counts from the moment shown. A gone one has a `cause`: retention, expire_timestamp, unsubscribed_topic,
     offsets_deleted, group_deleted, topic_deleted, aborted, superseded or unknown; `confidence` is certain, likely, or ambiguous
     where `alternatives` leave the same records.
     """

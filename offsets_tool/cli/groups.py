@@ -17,7 +17,7 @@ from offsets_tool.cli.table import Column, Table
 TABLE = Table.of(
     Column.name("GROUP", 1),
     Column.word("TYPE", 4, "kind"),
-    Column.word("STATE", 2, lambda row: row["state"] if row["known"] else "unknown"),
+    Column.word("STATE", 2, lambda row: row["state"] if row["is_proven"] else "unknown"),
     Column.number("#MEMBERS", 3, "members"),
     Column.number("GENERATION", 5),
     Column.number("EPOCH", 6),

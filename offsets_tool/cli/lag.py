@@ -23,7 +23,9 @@ TABLE = Table.of(
     Column.name("GROUP", 1),
     Column.name("TOPIC", 2),
     Column.number("PARTITION", 3),
-    Column.number("CURRENT-OFFSET", 6, lambda row: row["committed_offset"] if row["known"] else "unknown"),
+    Column.number(
+        "CURRENT-OFFSET", 6, lambda row: row["committed_offset"] if row["is_proven"] else "unknown"
+    ),
     Column.number("END-OFFSET", 7),
     Column.number("LAG", 4),
     Column.number("TIME-LAG-MS", 5),

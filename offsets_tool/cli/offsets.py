@@ -24,7 +24,9 @@ TABLE = Table.of(
     Column.name("GROUP", 1),
     Column.name("TOPIC", 2),
     Column.number("PARTITION", 3),
-    Column.number("CURRENT-OFFSET", 4, lambda row: row["committed_offset"] if row["known"] else "unknown"),
+    Column.number(
+        "CURRENT-OFFSET", 4, lambda row: row["committed_offset"] if row["is_proven"] else "unknown"
+    ),
     Column.number("LEADER-EPOCH", 7, lambda row: None if row["leader_epoch"] == -1 else row["leader_epoch"]),
     Column.time("COMMITTED-AT", 5, lambda row: _time(row["commit_timestamp"])),
     Column.name("METADATA", 8),
@@ -56,7 +58,7 @@ def offsets_command(
 ) -> None:
     """Shows every committed offset of LOG... as the coordinator had it at the end, or --as-of a moment.
 
-    `pending` are commits in open transactions. `known` is false where compaction took what would tell. CSV is what
+    `pending` are commits in open transactions. `is_proven` is false where compaction took what would tell. CSV is what
     kafka-consumer-groups --reset-offsets --from-file reads: group,topic,partition,offset; it is refused where it would lack
     whole partitions of the log, unless --partial.
     """

@@ -85,7 +85,7 @@ def _lost(evidence: Evidence) -> Iterator[str]:
 def left_out(rows: list[Row], moment: Moment, wanted: Wanted, evidence: Evidence) -> Iterator[str]:
     """What is not in the file though it may be expected there."""
     yield from _elsewhere(moment, wanted)
-    unknown = sum(not row["known"] for row in rows)
+    unknown = sum(not row["is_proven"] for row in rows)
     if unknown:
         yield f"{unknown} offset(s) that compaction made unknown at this moment are not in the file; a later --as-of knows them"
     pending = sum(len(row["pending"]) for row in rows)

@@ -53,7 +53,7 @@ def replay_for_lag(replay: Replay, ends: KnownEnds, wanted: Wanted) -> Moment:
 def lag_rows(moment: Moment, ends: KnownEnds, wanted: Wanted) -> list[Row]:
     """Return a LagRow, as a dict, of each committed offset and of each partition that is owned without one.
 
-    `known` is False where the log does not prove the committed offset.
+    `is_proven` is False where the log does not prove the committed offset.
     """
     rows = described_offsets(moment, wanted)
     find_ends(moment, ends, rows)
@@ -91,9 +91,9 @@ def lag_of(row: Row, ends: KnownEnds) -> LagRow:
 
 def _row(row: Row, ends: KnownEnds) -> Row:
     found: Row = lag_of(row, ends)._asdict()
-    if not row["known"]:
+    if not row["is_proven"]:
         found |= {name: None for name in found if name not in _KEPT}
-    return found | {"known": row["known"]}
+    return found | {"is_proven": row["is_proven"]}
 
 
 def _place(row: Row) -> TopicPartition:

@@ -93,7 +93,7 @@ def _gone(moment: Moment) -> Iterator[str]:
     unknown = sum(len(p.proof.unknown) for p in gone)
     yield (
         f"{missing:,} record(s) from before this moment are gone ({_taken_by(gone)}); every record is there only from {places} on. "
-        f"{unknown} value(s) at this moment are unknown (`known` false); what was deleted later may be missing altogether"
+        f"{unknown} value(s) at this moment are unknown (`is_proven` false); what was deleted later may be missing altogether"
     )
 
 

@@ -169,18 +169,18 @@ def _live_row(p: PartitionMoment, offset: OffsetOf, commit: CommittedOffset, exp
         **offset._asdict(),
         "status": "live",
         "expires_at": expiry.at,
-        "in_ms": None,
+        "expires_in_ms": None,
         "rule": expiry.rule.value,
         "base_timestamp": expiry.base_timestamp,
         **commit_fields(commit),
         "log_partition": p.log_partition,
         "log_offset": commit.log_offset,
-        "known": offset not in p.proof.unknown,
+        "is_proven": offset not in p.proof.unknown,
     }
 
 
 def _until(expiry: Expiry, now: int | None) -> Row:
-    return {"in_ms": None if expiry.at is None or now is None else difference(expiry.at, now)}
+    return {"expires_in_ms": None if expiry.at is None or now is None else difference(expiry.at, now)}
 
 
 def gone_rows(found: Iterable[Deletion], policy: Policy, wanted: Wanted | None = None) -> list[Row]:
@@ -198,8 +198,8 @@ def _gone_row(gone: Deletion, policy: Policy) -> Row:
         "group": gone.group,
         "topic": gone.topic,
         "partition": gone.partition,
-        "status": "gone",
-        "gone_at": gone.at,
+        "status": "removed",
+        "removed_at": gone.at,
         "cause": gone.cause.value,
         "confidence": gone.confidence.value,
         "alternatives": [each.value for each in gone.alternatives],

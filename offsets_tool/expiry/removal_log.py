@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.removal_rows import RemovalRow, ended_row, removal_row
 from offsets_tool.expiry.removal_tracker import Memory, Removals
 from offsets_tool.expiry.removals import Ended, Removal
+from offsets_tool.expiry.rows import RemovalRow, ended_row, removal_row
 from offsets_tool.replay.changes import Change
 
 

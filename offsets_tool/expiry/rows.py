@@ -1,37 +1,44 @@
-"""A row of the table `expiry`, declared once: of what is there when it goes, as things stand, and of what is gone why it went.
+"""One row of the tables `expiry` and `removals`, each declared once.
 
-Its columns are the fields of views_expiry's rows, of both kinds together. Null means what the column's sentence says.
+`removals` are facts: what one batch took of a group's offsets, or what of them a marker dropped. `expiry` tells of each offset that
+is there when it goes, as things stand, and of each that was removed why; its columns are the fields of forecast's rows, of both
+kinds together. Null means what the column's sentence says.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
 
+from offsets_tool.expiry.removal_codec import pack_losses
+from offsets_tool.expiry.removals import Ended, Removal
 from offsets_tool.history.rows import Group
 from offsets_tool.table_rows import LogPartition
 from offsets_tool.wire.schema import Int32, Int64, String
+from offsets_tool.wire.times import UtcTime
 
 
 class ExpiryRow(NamedTuple):
-    """A committed offset: when it expires and by which rule if it is there, why it went and how sure that is if it is gone."""
+    """A committed offset: when it expires and by which rule if it is there, why it went and how sure that is if it was removed."""
 
     group: Group
     topic: Annotated[String, "Topic of the committed offset."]
     partition: Annotated[Int32, "Partition of that topic."]
-    status: Annotated[String, "live or gone."]
+    status: Annotated[String, "live or removed."]
     expires_at: Annotated[
-        Int64 | None,
-        "Live: it goes with the first check from then on, epoch milliseconds; null if it does not expire as things stand.",
+        UtcTime | None,
+        "Live: it goes with the first check from then on; null if it does not expire as things stand, or beyond the calendar.",
     ]
-    in_ms: Annotated[
-        Int64 | None, "How long after the newest record of the cluster that is; null as expires_at."
-    ]
-    gone_at: Annotated[
+    expires_in_ms: Annotated[
         Int64 | None,
-        "Gone: when its tombstone or marker was written, epoch milliseconds; null if live or without a time.",
+        "How long after the newest record of the cluster that is, milliseconds; null if it does not expire as things stand.",
+    ]
+    removed_at: Annotated[
+        UtcTime | None,
+        "Removed: when its tombstone or marker was written; null if live, or if that record's timestamp is no time.",
     ]
     cause: Annotated[
         String | None,
-        "Gone: retention, expire_timestamp, unsubscribed_topic, offsets_deleted, group_deleted, topic_deleted, aborted, "
+        "Removed: retention, expire_timestamp, unsubscribed_topic, offsets_deleted, group_deleted, topic_deleted, aborted, "
         "superseded or unknown; null if live.",
     ]
     confidence: Annotated[
@@ -39,8 +46,8 @@ class ExpiryRow(NamedTuple):
     ]
     alternatives: Annotated[tuple[String, ...], "Other causes that are possible."]
     expected_at: Annotated[
-        Int64 | None,
-        "Gone: when by its rule it was to expire, epoch milliseconds; null if nothing tells, or live.",
+        UtcTime | None,
+        "Removed: when by its rule it was to expire; null if nothing tells, if live, or if it is no time of the calendar.",
     ]
     rule: Annotated[
         String | None,
@@ -49,7 +56,7 @@ class ExpiryRow(NamedTuple):
     ]
     base_timestamp: Annotated[
         Int64 | None,
-        "Live: what retention counts from, epoch milliseconds; null where nothing is counted, or gone.",
+        "Live: what retention counts from, epoch milliseconds; null where nothing is counted, or removed.",
     ]
     committed_offset: Annotated[Int64 | None, "The committed position; null if compaction took the commit."]
     leader_epoch: Annotated[
@@ -70,11 +77,11 @@ class ExpiryRow(NamedTuple):
     ]
     evidence: Annotated[
         tuple[String, ...],
-        "Gone: places of the log, partition:offset: the commit, the group, the tombstones. Empty if live.",
+        "Removed: places of the log, partition:offset: the commit, the group, the tombstones. Empty if live.",
     ]
     log_partition: LogPartition
     log_offset: Annotated[
-        Int64, "Offset in the log of the commit if live, of the tombstone or marker if gone."
+        Int64, "Offset in the log of the commit if live, of the tombstone or marker if removed."
     ]
     release: Annotated[String, "By whose rules: the release as X.Y."]
     retention_ms: Annotated[Int64, "offsets.retention.minutes that this counts with, in milliseconds."]
@@ -85,3 +92,75 @@ def expiry_row(row: Mapping[str, Any]) -> ExpiryRow:
     """A row of views_expiry."""
     fields: dict[str, Any] = {name: row.get(name) for name in ExpiryRow._fields}
     return ExpiryRow(**fields | {name: tuple(fields[name] or ()) for name in ("alternatives", "evidence")})
+
+
+class RemovalKind(StrEnum):
+    """What took the offsets."""
+
+    REMOVED = "removed"
+    """Tombstones."""
+    ABORTED = "aborted"
+    """A marker, with the transaction that they were pending in."""
+    SUPERSEDED = "superseded"
+    """A marker, as newer commits stood in their place."""
+
+
+class RemovalRow(NamedTuple):
+    """Offsets that one group lost at once: by tombstones in one batch (before magic 2: in a run), or, while they were pending, by a
+    marker; with what the group was then. The table `expiry` says why."""
+
+    group: Group
+    log_partition: LogPartition
+    from_log_offset: Annotated[Int64, "Offset in the log of the first tombstone, or of the marker."]
+    to_log_offset: Annotated[
+        Int64 | None,
+        "Offset in the log of the last tombstone, or of the marker; null while the next record may be one more.",
+    ]
+    removed_at: Annotated[
+        UtcTime | None,
+        "When the first of them was written; null if its timestamp is no time of the calendar.",
+    ]
+    timestamp: Annotated[Int64 | None, "Timestamp of that record, epoch milliseconds; null if it has none."]
+    kind: Annotated[String, "removed, or of pending commits aborted or superseded."]
+    topics: Annotated[tuple[String, ...], "Topics that it took something of."]
+    offsets: Annotated[Int64, "How many it took."]
+    offsets_left: Annotated[
+        Int64 | None, "How many the group still had after it; null if a marker dropped them."
+    ]
+    group_tombstone_log_offset: Annotated[
+        Int64 | None, "Offset in the log of the group's own tombstone in the batch; null if there is none."
+    ]
+    is_by_new_coordinator: Annotated[
+        bool | None,
+        "Whether the new coordinator wrote the tombstones; null if they do not say, or it is a marker.",
+    ]
+    facts: Annotated[
+        String, "JSON: each offset, the group, and what it had left, as the rules of expiry ask."
+    ]
+
+
+def removal_row(removal: Removal, *, is_open: bool) -> RemovalRow:
+    """`is_open`: the next record may be one more of it."""
+    return RemovalRow(
+        removal.group_id,
+        removal.log_partition,
+        removal.first_offset,
+        None if is_open else removal.last_offset,
+        removal.at,
+        removal.at,
+        RemovalKind.REMOVED.value,
+        tuple(sorted({gone.topic for gone in removal.gone})),
+        len(removal.gone),
+        removal.left,
+        removal.group_gone_at,
+        removal.written_new,
+        pack_losses([removal]),
+    )
+
+
+def ended_row(ended: Sequence[Ended]) -> RemovalRow:
+    """Of pending commits of one group that one marker dropped alike."""
+    first = ended[0]
+    kind, topics = RemovalKind(first.kind.value).value, {each.pending.topic for each in ended}
+    place = (first.pending.group, first.log_partition, first.log_offset, first.log_offset, first.at, first.at)
+    return RemovalRow(*place, kind, tuple(sorted(topics)), len(ended), None, None, None, pack_losses(ended))

@@ -140,9 +140,9 @@ _NEXT: Final = View(
     "expiry, with the reason as its rule.",
     f"""
     SELECT cluster, `group`, rule, release, retention_ms, count(*) AS offsets, count(DISTINCT topic) AS topics,
-           {at("min(expires_at)")} AS first_at, {at("max(expires_at)")} AS last_at,
-           min(in_ms) / {_HOUR} AS first_in_hours, max(in_ms) / {_HOUR} AS last_in_hours
-    FROM expiry WHERE expires_at IS NOT NULL GROUP BY cluster, `group`, rule, release, retention_ms
+           min(expires_at) AS first_at, max(expires_at) AS last_at,
+           min(expires_in_ms) / {_HOUR} AS first_in_hours, max(expires_in_ms) / {_HOUR} AS last_in_hours
+    FROM expiry WHERE expires_in_ms IS NOT NULL OR expires_at IS NOT NULL GROUP BY cluster, `group`, rule, release, retention_ms
     """,
     {
         "rule": "retention_since_commit, retention_since_empty, unsubscribed_topic or expire_timestamp.",
@@ -156,16 +156,16 @@ _NEXT: Final = View(
     (EXPIRY,),
 )
 
-_LOSSES: Final = View(
-    "losses_per_day",
+_REMOVALS: Final = View(
+    "removals_per_day",
     "Offsets of a group that went on a day for one reason, and how sure that reason is.",
-    f"""
-    SELECT cluster, `group`, date_trunc('DAY', {at("gone_at")}) AS day_at, cause, confidence, count(*) AS offsets,
+    """
+    SELECT cluster, `group`, date_trunc('DAY', removed_at) AS day_at, cause, confidence, count(*) AS offsets,
            count(DISTINCT topic) AS topics, array_sort(array_distinct(flatten(collect_list(alternatives)))) AS alternatives,
-           {at("min(gone_at)")} AS first_at, {at("max(gone_at)")} AS last_at,
+           min(removed_at) AS first_at, max(removed_at) AS last_at,
            min(struct(log_partition, log_offset)).log_partition AS log_partition,
            min(struct(log_partition, log_offset)).log_offset AS log_offset
-    FROM expiry WHERE status = 'gone' GROUP BY ALL
+    FROM expiry WHERE status = 'removed' GROUP BY ALL
     """,
     {
         "day_at": "When the day begins, UTC; null for records without a time.",
@@ -180,4 +180,4 @@ _LOSSES: Final = View(
     (EXPIRY,),
 )
 
-VIEWS: Final = (_CURRENT_LAG, _GROUP_LAG, _PER_HOUR, _LOST_UNREAD, _RECREATED, _NEXT, _LOSSES)
+VIEWS: Final = (_CURRENT_LAG, _GROUP_LAG, _PER_HOUR, _LOST_UNREAD, _RECREATED, _NEXT, _REMOVALS)

@@ -1,7 +1,7 @@
 """From a declared row (a NamedTuple of annotated fields, as in table_rows) to Arrow: hence Parquet, Delta and Spark types.
 And from a declared message to the type of its JSON.
 
-Integers keep Kafka's width, text is UTF-8, times are UTC microseconds, a NamedTuple inside is a struct, a tuple a list.
+Integers keep Kafka's width, text is UTF-8, times of our own are UTC microseconds, a NamedTuple inside is a struct, a tuple a list.
 What is inside a list may be null by its type (Delta has no NOT NULL there). Each column carries its sentence as the
 metadata `comment`. Knows nothing of what the columns mean.
 """
@@ -15,6 +15,7 @@ from typing import Annotated, Union, get_args, get_origin, get_type_hints
 import pyarrow as pa
 
 from offsets_tool.wire.schema import Primitive, Shape, schema_of
+from offsets_tool.wire.times import OwnTime, is_time
 
 _PRIMITIVES = {
     Primitive.INT8: pa.int8(),
@@ -25,7 +26,8 @@ _PRIMITIVES = {
     Primitive.BYTES: pa.binary(),
 }
 _OF_MESSAGES = {**_PRIMITIVES, Primitive.UINT16: pa.int32(), Primitive.UUID: pa.string()}
-_CLASSES = {bool: pa.bool_(), bytes: pa.binary(), str: pa.string(), datetime: pa.timestamp("us", tz="UTC")}
+_TIME = pa.timestamp("us", tz="UTC")
+_CLASSES = {bool: pa.bool_(), bytes: pa.binary(), str: pa.string(), datetime: _TIME}
 
 
 @cache
@@ -38,8 +40,19 @@ def record_batch(row: type, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatc
     """Rows, each a tuple in the declared order, as columns. ArrowInvalid for a value that its column cannot hold."""
     schema = arrow_schema(row)
     columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    arrays = [pa.array(_values(column, f.type), f.type) for column, f in zip(columns, schema, strict=True)]
     return pa.record_batch(arrays, schema=schema)
+
+
+def _values(column: Sequence[object], type_: pa.DataType) -> Sequence[object]:
+    return list(map(_moment, column)) if pa.types.is_timestamp(type_) else column
+
+
+def _moment(value: object) -> object:
+    """A datetime, or epoch milliseconds as microseconds; None for a number that is no time of the calendar."""
+    if not isinstance(value, int):
+        return value
+    return value * 1000 if is_time(value) else None
 
 
 def message_type(declarations: Sequence[type], named: Callable[[str], str] = str) -> pa.StructType:
@@ -79,6 +92,8 @@ def _type(hint: object) -> tuple[pa.DataType, bool]:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         marked = next((extra for extra in arguments[1:] if isinstance(extra, Primitive)), None)
+        if OwnTime in arguments:
+            return _TIME, False
         return (_PRIMITIVES[marked], False) if marked else _type(arguments[0])
     if origin in (Union, UnionType):
         (inner,) = (argument for argument in arguments if argument is not NoneType)

@@ -4,10 +4,17 @@ Kafka takes any 64-bit number from a client for a time. What is later than such 
 are, in wire.longs.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 from offsets_tool.wire.longs import MIN_LONG
 
+
+class OwnTime:
+    """Marks a declared field whose value is epoch milliseconds and whose column is a timestamp in UTC."""
+
+
+UtcTime = Annotated[int, OwnTime]
+"""A time of our own. A number that is no time of the calendar (`is_time`) is null in its column."""
 LAST_MILLISECOND: Final = 253_402_300_799_999
 """Of the year 9999, the last that calendars, SQL timestamps and ISO 8601 have."""
 

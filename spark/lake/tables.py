@@ -13,8 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError
-from offsets_tool.expiry.removal_rows import RemovalRow
-from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.expiry.rows import ExpiryRow, RemovalRow
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.job_rows import DerivationRow, DerivedRun, EndRow, ReplayRow, ReplayRun, TopicNameRow
 from offsets_tool.lag.rows import LagRow
@@ -166,7 +165,7 @@ REMOVALS = Table(
     "removals",
     _in_lake(RemovalRow),
     (*_PLACE, "group", "from_log_offset", "kind"),
-    ("group", "at"),
+    ("group", "removed_at"),
     ends="to_log_offset",
 )
 TOPIC_NAMES = Table("topic_names", TopicNameRow, ("cluster", "topic_id"), ("cluster", "topic_id"))

@@ -62,7 +62,7 @@ def test_what_no_clock_reaches_does_not_expire_and_says_so(log: Path) -> None:
     assert {row["rule"] for row in live if row["commit_timestamp"] == 2**63 - 1} >= {"out_of_range"}
     for row in live:
         if row["rule"] == "out_of_range":
-            assert (row["expires_at"], row["in_ms"]) == (None, None)
+            assert (row["expires_at"], row["expires_in_ms"]) == (None, None)
         if row["group"].startswith("simple-") and row["commit_timestamp"] == EDGES[4]:
             assert row["expires_at"] == "2023-11-21T22:13:20.000Z"
 

@@ -33,7 +33,11 @@ def rows(*args: object) -> list[Row]:
 
 
 def expires(*args: object) -> list[tuple[str | None, int | None, str]]:
-    return [(row["expires_at"], row["in_ms"], row["rule"]) for row in rows(*args) if row["status"] == "live"]
+    return [
+        (row["expires_at"], row["expires_in_ms"], row["rule"])
+        for row in rows(*args)
+        if row["status"] == "live"
+    ]
 
 
 @pytest.fixture
@@ -54,25 +58,32 @@ def test_fields_are_those_that_scripts_rely_on(one: Path) -> None:
         "partition",
         "status",
         "expires_at",
-        "in_ms",
+        "expires_in_ms",
         "rule",
         "base_timestamp",
     ]
-    assert (live["expires_at"], live["in_ms"]) == ("1970-01-08T00:00:01.000Z", 7 * DAY - 2_000)
-    assert (live["rule"], live["base_timestamp"], live["known"]) == ("retention_since_commit", 1_000, True)
+    assert (live["expires_at"], live["expires_in_ms"]) == ("1970-01-08T00:00:01.000Z", 7 * DAY - 2_000)
+    assert (live["rule"], live["base_timestamp"], live["is_proven"]) == (
+        "retention_since_commit",
+        1_000,
+        True,
+    )
     assert list(gone)[:10] == [
         "group",
         "topic",
         "partition",
         "status",
-        "gone_at",
+        "removed_at",
         "cause",
         "confidence",
         "alternatives",
         "expected_at",
         "rule",
     ]
-    assert (gone["gone_at"], gone["expected_at"]) == ("1970-01-01T00:00:03.000Z", "1970-01-08T00:00:02.000Z")
+    assert (gone["removed_at"], gone["expected_at"]) == (
+        "1970-01-01T00:00:03.000Z",
+        "1970-01-08T00:00:02.000Z",
+    )
     assert (gone["confidence"], gone["cause"]) == ("ambiguous", "group_deleted")
     # The other group's offset may have been the next to go: the log ends there.
     assert gone["alternatives"] == ["offsets_deleted", "topic_deleted"]
@@ -81,14 +92,14 @@ def test_fields_are_those_that_scripts_rely_on(one: Path) -> None:
 
 def test_what_if_retention_were_another(one: Path) -> None:
     found = rows(one, "--retention", "7d", "--retention", "30d", "--retention", "1s")
-    live = [(row["retention_ms"], row["in_ms"]) for row in found if row["status"] == "live"]
+    live = [(row["retention_ms"], row["expires_in_ms"]) for row in found if row["status"] == "live"]
     assert live == [(1_000, -1_000), (7 * DAY, 7 * DAY - 2_000), (30 * DAY, 30 * DAY - 2_000)]
-    (gone,) = (row for row in found if row["status"] == "gone")
+    (gone,) = (row for row in found if row["status"] == "removed")
     assert gone["retention_ms"] == 7 * DAY
 
 
 def test_the_moment_is_what_time_counts_from(one: Path) -> None:
-    assert [row["in_ms"] for row in rows(one, "--retention", "1d", "--as-of", 2_500)] == [
+    assert [row["expires_in_ms"] for row in rows(one, "--retention", "1d", "--as-of", 2_500)] == [
         DAY - 1_500,
         DAY - 500,
     ]
@@ -96,7 +107,7 @@ def test_the_moment_is_what_time_counts_from(one: Path) -> None:
 
 
 def test_what_is_asked_for_is_all_that_is_shown(one: Path) -> None:
-    assert [row["status"] for row in rows(one, "--group", "h")] == ["gone"]
+    assert [row["status"] for row in rows(one, "--group", "h")] == ["removed"]
     assert [row["group"] for row in rows(one, "--topic", "t", "--partition", 0)] == ["g", "h"]
     assert rows(one, "--topic", "u") == []
 
@@ -142,7 +153,7 @@ def test_the_oldest_format_has_no_times(tmp_path: Path) -> None:
     )
     (folder / f"{0:020}.log").write_bytes(without_timestamps(told))
     (row,) = rows(tmp_path, "--kafka-version", "0.8.2", "--retention", "1m")
-    assert (row["gone_at"], row["cause"], row["confidence"]) == (None, "retention", "certain")
+    assert (row["removed_at"], row["cause"], row["confidence"]) == (None, "retention", "certain")
     assert row["expected_at"] == "1970-01-01T00:01:01.001Z"
 
 
@@ -153,7 +164,7 @@ def test_a_log_whose_beginning_is_missing_makes_nothing_certain(tmp_path: Path) 
     write_log(part, in_order(*told, tombstone("g", "t", 0), start=100), base=100)
     options = ("--kafka-version", "3.6", "--retention", "7d")
     (sure,), (unsure,) = (
-        [row for row in rows(at, *options) if row["status"] == "gone"] for at in (whole, part)
+        [row for row in rows(at, *options) if row["status"] == "removed"] for at in (whole, part)
     )
     assert (sure["cause"], sure["confidence"]) == ("offsets_deleted", "certain")
     assert (unsure["cause"], unsure["confidence"]) == ("offsets_deleted", "likely")
@@ -167,11 +178,11 @@ def test_a_topic_that_all_partitions_lost_was_deleted(tmp_path: Path) -> None:
     gone = [
         row
         for row in rows(tmp_path, "--kafka-version", "3.6", "--retention", "7d")
-        if row["status"] == "gone"
+        if row["status"] == "removed"
     ]
     assert [(row["cause"], row["confidence"]) for row in gone] == [("topic_deleted", "likely")] * 2
     assert [row["evidence"][-1] for row in gone] == ["4:2", "3:2"]
-    (alone,) = (row for row in rows(tmp_path / "__consumer_offsets-3") if row["status"] == "gone")
+    (alone,) = (row for row in rows(tmp_path / "__consumer_offsets-3") if row["status"] == "removed")
     assert (alone["cause"], alone["confidence"]) == ("topic_deleted", "ambiguous")
     assert alone["alternatives"] == ["offsets_deleted"]
 
@@ -195,9 +206,9 @@ def test_nothing_is_explained_wrongly_by_the_command(corpus: Path) -> None:
     options = ("--retention", f"{truth.retention_ms}ms", "--check-interval", f"{truth.check_interval_ms}ms")
     shown = rows(corpus / "segments", "--kafka-version", truth.kafka_version, "--strict", *options)
     for row in (
-        row for row in shown if row["status"] == "gone" and row["cause"] not in ("aborted", "superseded")
+        row for row in shown if row["status"] == "removed" and row["cause"] not in ("aborted", "superseded")
     ):
-        at = row["gone_at"] and _milliseconds(row["gone_at"])
+        at = row["removed_at"] and _milliseconds(row["removed_at"])
         cause = truth.cause(row["group"], row["topic"], row["partition"], at)
         assert cause == row["cause"] or (row["confidence"] == "ambiguous" and cause in row["alternatives"])
 

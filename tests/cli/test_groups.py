@@ -86,9 +86,13 @@ def test_a_group_whose_record_compaction_took_is_unknown(tmp_path: Path) -> None
     ]
     write_log(tmp_path, placed)
     found = {row["group"]: row for row in rows(tmp_path, "--as-of", "3:7")}
-    assert (found["sure"]["known"], found["sure"]["generation"], found["sure"]["state"]) == (True, 4, "Empty")
+    assert (found["sure"]["is_proven"], found["sure"]["generation"], found["sure"]["state"]) == (
+        True,
+        4,
+        "Empty",
+    )
     unknown = found["g"]
-    assert (unknown["known"], unknown["known_from"]) == (False, 7)
+    assert (unknown["is_proven"], unknown["proven_again_from"]) == (False, 7)
     assert unknown["kind"] is unknown["state"] is unknown["members"] is None
     table = invoke(tmp_path, "--as-of", "3:7", "--format", "table").stdout.splitlines()
     assert table[1].split()[:4] == ["g", "-", "unknown", "-"]

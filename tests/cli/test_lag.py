@@ -43,7 +43,7 @@ FIELDS = (
     "data_lost",
     "beyond_end",
     "topic_recreated",
-    "known",
+    "is_proven",
 )
 
 
@@ -246,9 +246,9 @@ def test_an_offset_that_compaction_took_has_no_lag(tmp_path: Path) -> None:
     first, _, last = in_order(commit("g", "t", 0, 1), commit("g", "u", 0, 5), commit("g", "u", 0, 9))
     write_log(tmp_path, [first, last])
     found = {row["topic"]: row for row in rows(tmp_path, "--as-of", "3:2")}
-    assert found["u"]["known"] is False
+    assert found["u"]["is_proven"] is False
     assert found["u"]["lag"] is found["u"]["time_lag_ms"] is None
-    assert found["t"]["known"] is True
+    assert found["t"]["is_proven"] is True
 
 
 def test_ends_that_cannot_be_read_are_refused(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_fields_are_those_that_scripts_rely_on(tmp_path: Path) -> None:
     )
     (pending,) = row["pending"]
     assert (pending["producer_id"], pending["committed_offset"], pending["log_offset"]) == (9, 7, 1)
-    assert row["known"] is True
+    assert row["is_proven"] is True
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_a_key_that_only_later_records_have_is_unknown_where_records_are_gone(tm
     compacted(tmp_path)
     result = invoke(tmp_path, "--as-of", "3:6")
     found = {row["partition"]: row for row in map(json.loads, result.stdout.splitlines())}
-    assert {at: (row["committed_offset"], row["known"]) for at, row in found.items()} == {
+    assert {at: (row["committed_offset"], row["is_proven"]) for at, row in found.items()} == {
         0: (40, True),
         1: (None, False),
         2: (50, True),
     }
-    assert found[1]["known_from"] == 6 and found[0]["proven_from"] == 4
+    assert found[1]["proven_again_from"] == 6 and found[0]["proven_from"] == 4
     assert "4 record(s) from before this moment are gone" in result.stderr
     assert "every record is there only from 3:4 on" in result.stderr and "1 value(s)" in result.stderr
 
@@ -167,7 +167,7 @@ def test_a_key_that_only_later_records_have_is_unknown_where_records_are_gone(tm
 def test_at_the_end_of_a_compacted_log_everything_is_known(tmp_path: Path) -> None:
     compacted(tmp_path)
     result = invoke(tmp_path)
-    assert all(json.loads(line)["known"] for line in result.stdout.splitlines()) and result.stderr == ""
+    assert all(json.loads(line)["is_proven"] for line in result.stdout.splitlines()) and result.stderr == ""
 
 
 def test_where_nothing_is_gone_later_keys_simply_were_not_there(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_where_nothing_is_gone_later_keys_simply_were_not_there(tmp_path: Path) 
 
 def test_a_gap_right_before_the_moment_counts(tmp_path: Path) -> None:
     write_log(tmp_path, [Placed(0, 1, commit("g", "t", 0, 1)), Placed(9, 9, commit("g", "t", 1, 1))])
-    found = {row["partition"]: row["known"] for row in rows(tmp_path, "--as-of", "3:5")}
+    found = {row["partition"]: row["is_proven"] for row in rows(tmp_path, "--as-of", "3:5")}
     assert found == {0: True, 1: False}
     assert {row["proven_from"] for row in rows(tmp_path, "--as-of", "3:5")} == {5}
 

@@ -24,13 +24,14 @@ from offsets_tool.events import decode
 from offsets_tool.expiry.causes import Known
 from offsets_tool.expiry.forecast import all_losses, explained, gone_rows, live_rows
 from offsets_tool.expiry.policy import Signs
-from offsets_tool.expiry.rows import expiry_row
+from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.expiry.topic_removals import Ending
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
-from offsets_tool.wire.text import shown
+from offsets_tool.wire.arrow import record_batch
+from offsets_tool.wire.text import shown_row
 from tests import plain_rows
 from tests.absurd_times import write_absurd_times
 from tests.columns.replay.test_history import parts, records_of, rows_of
@@ -100,13 +101,8 @@ def one_at_a_time(moment: Moment, logs: Records, asked: ExpiryAsked) -> list[Any
     told = explained(lost, asked.newest, asked.policies[0], asked.known)
     rows = [row for policy in asked.policies for row in live_rows(moment, policy, asked.newest)]
     rows += gone_rows(told, asked.policies[0])
-    return sorted((tuple(map(_plain, expiry_row(row))) for row in rows), key=repr)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    return shown(value) if isinstance(value, str) else value
+    told = record_batch(ExpiryRow, [shown_row(expiry_row(row)) for row in rows]).to_pylist()
+    return sorted((tuple(row.values()) for row in told), key=repr)
 
 
 def check(logs: Records) -> int:

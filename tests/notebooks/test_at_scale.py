@@ -66,7 +66,7 @@ def test_it_answers_of_a_lake(session: SparkSession, tmp_path: Path, monkeypatch
     assert facts["behind"] == behind(lake)
     weighed = histories.rows(lake, "expiry")
     assert facts["losses"] == Counter(
-        f"{row['cluster']} {row['cause']} {row['confidence']}" for row in weighed if row["status"] == "gone"
+        f"{row['cluster']} {row['cause']} {row['confidence']}" for row in weighed if row["status"] == "removed"
     )
     assert facts["going"] == Counter(
         f"{row['cluster']} {row['group']} {row['rule']}" for row in weighed if row["expires_at"] is not None

@@ -12,7 +12,7 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.events import Event, decode
 from offsets_tool.expiry.removal_log import LossHistory
-from offsets_tool.expiry.removal_rows import RemovalRow
+from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.log.archive.delta import delta_rows
@@ -24,6 +24,7 @@ from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import BatchRead
 from offsets_tool.wire.text import shown
 from spark.replay.replay import Replayed, replay
+from tests import plain_rows
 from tests.spark.lakes import CORPORA
 
 TABLES = {
@@ -46,8 +47,7 @@ def histories(lake: Path) -> Rows:
 
 
 def rows(lake: Path, table: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = delta_rows(lake / table).to_pylist()
-    return found
+    return list(map(plain_rows.milliseconds, delta_rows(lake / table).to_pylist()))
 
 
 def _without_run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:

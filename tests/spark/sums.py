@@ -48,7 +48,7 @@ def of_lake(lake: Path, cluster: str) -> dict[str, Sum]:
 
 def _rows(table: Path, cluster: str) -> Iterator[dict[str, Any]]:
     for batch in delta_dataset(table).to_batches(filter=ds.field("cluster") == cluster, batch_size=1 << 14):
-        yield from batch.to_pylist()
+        yield from map(plain_rows.milliseconds, batch.to_pylist())
 
 
 def _comparable(table: str, row: dict[str, Any]) -> Mapping[str, Any]:

@@ -127,11 +127,11 @@ def test_no_time_stops_a_job_or_a_view(session: SparkSession, tmp_path: Path) ->
     lake = str(tmp_path / "lake")
     done = CliRunner().invoke(main, ["run", str(write_absurd_times(tmp_path)), "--lake", lake])
     assert done.exit_code == 0, done.output
-    assert {row["status"] for row in rows(tmp_path / "lake", "expiry")} == {"live", "gone"}
+    assert {row["status"] for row in rows(tmp_path / "lake", "expiry")} == {"live", "removed"}
     assert len(rows(tmp_path / "lake", "lag")) > 100
     own = session.newSession()
     open_lake(own, lake)
-    for view in ("current_lag", "next_expiries", "losses_per_day", "current_offsets"):
+    for view in ("current_lag", "next_expiries", "removals_per_day", "current_offsets"):
         assert own.table(view).toArrow().num_rows
 
 

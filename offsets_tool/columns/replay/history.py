@@ -20,7 +20,7 @@ from offsets_tool.columns.replay.row_subjects import RowSubjects
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import LogSigns
 from offsets_tool.expiry.removal_log import LossHistory
-from offsets_tool.expiry.removal_rows import RemovalRow
+from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import (
     AnomalyRow,

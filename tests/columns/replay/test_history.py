@@ -17,20 +17,21 @@ from bench.batches import write_batches
 from bench.mixes import MIXES
 from offsets_tool.checkpoint import read_signs
 from offsets_tool.columns.decode import decode_batches, log_batches
-from offsets_tool.columns.replay.history import HistoryReplay, HistoryRows, Left, Start, replay_batches
+from offsets_tool.columns.replay.history import ROWS, HistoryReplay, HistoryRows, Left, Start, replay_batches
 from offsets_tool.columns.replay.history_events import COLUMNS
 from offsets_tool.columns.replay.state import with_raw
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.expiry.log_facts import LogSigns
 from offsets_tool.expiry.removal_log import LossHistory
-from offsets_tool.expiry.removal_rows import RemovalRow
+from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import HistoryRow
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
-from offsets_tool.wire.text import shown
+from offsets_tool.wire.arrow import record_batch
+from offsets_tool.wire.text import shown_row
 from tests import plain_rows
 from tests.cases import COMMIT_KEY, commit
 from tests.columns.replay.test_state import PARTITIONS, live_segments
@@ -80,19 +81,10 @@ def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) 
         losses.fold(event, changes)
         rows += [row for change in changes for row in history.fold(change)]
     rows += [*history.flush(), *history.open_rows(), *losses.held()]
-    kinds = ("OffsetHistoryRow", "GroupHistoryRow", "MemberHistoryRow", "AnomalyRow", "RemovalRow")
-    plain = [[_plain(row) for row in rows if type(row).__name__ == kind] for kind in kinds]
+    plain = [
+        record_batch(kind, [shown_row(row) for row in rows if type(row) is kind]).to_pylist() for kind in ROWS
+    ]
     return [sorted(some, key=repr) for some in plain]
-
-
-def _plain(row: HistoryRow | RemovalRow) -> dict[str, Any]:
-    return {name: _value(value) for name, value in row._asdict().items()}
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [shown(str(part)) for part in value]
-    return shown(str(value)) if isinstance(value, str) else value
 
 
 def in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None, partition: int) -> list[HistoryRows]:

@@ -38,7 +38,7 @@ SAMPLE = (
 )
 TOLD = [path.name for path in sorted(CORPORA.iterdir()) if DEEP or path.name in SAMPLE]
 DAY = 86_400_000
-_TIMES = ("expires_at", "gone_at", "expected_at")
+_TIMES = ("expires_at", "removed_at", "expected_at")
 
 
 def derive(session: SparkSession, lake: Path, **asked: Any) -> Derived:
@@ -92,7 +92,7 @@ def test_expiry_is_that_of_the_command_line(
     done = derive(session, lake, **asked)
     expected = [row for corpus in TOLD for row in said(CORPORA / corpus / "segments", *options)]
     assert found(lake) == expected
-    assert {row.status for row in expected} == {"live", "gone"}
+    assert {row.status for row in expected} == {"live", "removed"}
     assert sum(done.rows.values()) == len(expected)
     assert all(note.startswith(tuple(TOLD)) and "supposed" in note for note in done.notes) and bool(
         done.notes

@@ -39,9 +39,17 @@ def full(table: Table, given: Row) -> Row:
         pa.timestamp("us", "UTC"): BEGIN,
     }
     return {
-        field.name: given.get(field.name, None if field.nullable else empty.get(field.type, []))
+        field.name: _moment(given[field.name], field.type)
+        if field.name in given
+        else (None if field.nullable else empty.get(field.type, []))
         for field in table.schema
     }
+
+
+def _moment(value: object, type_: pa.DataType) -> object:
+    """Milliseconds as the microseconds that a timestamp has; -1 is none."""
+    is_number = pa.types.is_timestamp(type_) and isinstance(value, int)
+    return (None if value == NO_TIME else 1000 * value) if is_number else value
 
 
 def _write(root: Path, table: Table, given: Iterable[Row]) -> list[NewFile]:
@@ -101,20 +109,20 @@ def _expiry(random: Random) -> Iterator[Row]:
             yield row | {"status": "live", "rule": "subscribed"}
         elif number % 3 == 1:
             hours = random.uniform(-2, 40)
-            at = {"expires_at": _milliseconds(hours), "in_ms": round(hours * HOUR)}
+            at = {"expires_at": _milliseconds(hours), "expires_in_ms": round(hours * HOUR)}
             yield (
                 row
                 | at
                 | {"status": "live", "rule": random.choice(["retention_since_empty", "expire_timestamp"])}
             )
         else:
-            gone = {"gone_at": random.choice([None, _milliseconds(random.uniform(0, 40))])}
+            gone = {"removed_at": random.choice([None, _milliseconds(random.uniform(0, 40))])}
             why = {
                 "cause": random.choice(["retention", "group_deleted"]),
                 "confidence": random.choice(["likely", "certain"]),
             }
             others = random.sample(["offsets_deleted", "topic_deleted", "unknown"], random.randrange(3))
-            yield row | gone | why | {"status": "gone", "alternatives": others}
+            yield row | gone | why | {"status": "removed", "alternatives": others}
 
 
 LAGS = list(_lag(Random(1)))

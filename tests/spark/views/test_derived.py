@@ -192,8 +192,8 @@ def test_next_expiries(asked: SparkSession) -> None:
             "topics": len({row["topic"] for row in rows}),
             "first_at": time(min(row["expires_at"] for row in rows)),
             "last_at": time(max(row["expires_at"] for row in rows)),
-            "first_in_hours": min(row["in_ms"] for row in rows) / HOUR,
-            "last_in_hours": max(row["in_ms"] for row in rows) / HOUR,
+            "first_in_hours": min(row["expires_in_ms"] for row in rows) / HOUR,
+            "last_in_hours": max(row["expires_in_ms"] for row in rows) / HOUR,
         }
         for key, rows in of(expiring, *names).items()
     ]
@@ -202,10 +202,10 @@ def test_next_expiries(asked: SparkSession) -> None:
 
 def test_losses_per_day(asked: SparkSession) -> None:
     expected = []
-    gone = [row | {"day": day(row["gone_at"])} for row in EXPIRIES if row["status"] == "gone"]
+    gone = [row | {"day": day(row["removed_at"])} for row in EXPIRIES if row["status"] == "removed"]
     for key, rows in of(gone, "cluster", "group", "day", "cause", "confidence").items():
         first = min((row["log_partition"], row["log_offset"]) for row in rows)
-        times = known(rows, "gone_at")
+        times = known(rows, "removed_at")
         expected.append(
             dict(zip(("cluster", "group", "day_at", "cause", "confidence"), key, strict=True))
             | {
@@ -218,7 +218,7 @@ def test_losses_per_day(asked: SparkSession) -> None:
                 "log_offset": first[1],
             }
         )
-    assert answer(asked, "losses_per_day") == sorted(expected, key=repr)
+    assert answer(asked, "removals_per_day") == sorted(expected, key=repr)
     assert {row["day_at"] is None for row in expected} == {True, False}
 
 

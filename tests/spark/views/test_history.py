@@ -123,6 +123,6 @@ def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
         "lost_unread": "lag",
         "recreated_topics": "lag",
         "next_expiries": "expiry",
-        "losses_per_day": "expiry",
+        "removals_per_day": "expiry",
     }
     assert not any(own.catalog.tableExists(name) for name in lacking)

@@ -92,8 +92,8 @@ def test_where_a_query_ends() -> None:
             "group_lag needs the table lag, which this lake does not have yet: offsets-spark lag makes it",
         ),
         (
-            "SELECT * FROM losses_per_day",
-            "losses_per_day needs the table expiry, which this lake does not have yet: offsets-spark expiry makes it",
+            "SELECT * FROM removals_per_day",
+            "removals_per_day needs the table expiry, which this lake does not have yet: offsets-spark expiry makes it",
         ),
         ("SELECT * FROM nowhere", "there is no nowhere here: SELECT name, comment FROM contents names all"),
         ("SELEC 1", "Spark cannot answer: [PARSE_SYNTAX_ERROR]"),
