@@ -1,5 +1,6 @@
 """The README's tour, run as it is printed: each command gives the lines below it (`...` stands for what is left out)."""
 
+import doctest
 import os
 import re
 import shutil
@@ -70,6 +71,16 @@ def test_the_tour_gives_what_it_shows(command: str, shown: list[str], tmp_path: 
     check(command, shown, tmp_path, Path(sys.executable).parent)
 
 
+def test_the_library_s_examples_are_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    examples = "\n".join(re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {}, "README.md", None, None)
+    printed: list[str] = []
+    assert test.examples and doctest.DocTestRunner().run(test, out=printed.append).failed == 0, "".join(
+        printed
+    )
+
+
 def commands() -> list[str]:
     """Every command of both programs, as it is typed."""
     programs = {"offsets-tool": tool, "offsets-spark": spark}
@@ -79,7 +90,22 @@ def commands() -> list[str]:
 
 
 def test_every_command_is_in_the_reference() -> None:
-    assert [command for command in commands() if f"| `{command} " not in REFERENCE] == []
+    assert [
+        command for command in commands() if not re.search(rf"^\| `{command}[ `]", REFERENCE, re.MULTILINE)
+    ] == []
+
+
+def test_every_option_is_in_the_reference() -> None:
+    """But `--help` and `--version`, which every program has."""
+    options = {
+        name
+        for program in (tool, spark)
+        for command in program.list_commands(None)  # type: ignore[arg-type]
+        for option in program.get_command(None, command).params  # type: ignore[arg-type,union-attr]
+        for name in option.opts
+        if name.startswith("--")
+    }
+    assert sorted(name for name in options if f"`{name}" not in REFERENCE) == []
 
 
 def test_every_command_answers_a_question_of_the_readme() -> None:
