@@ -13,7 +13,7 @@ from bench.table import Table, number, times
 from offsets_tool.errors import OffsetsToolError
 from spark.ingest.ingest import Request
 from spark.lake.tables import EVENTS, LOG
-from spark.run import Step, run
+from spark.run import JobDone, run
 from spark.runtime.session import session
 
 _INPUT: Final = Input("commits")
@@ -58,7 +58,7 @@ def _row(name: str, rows: int, seconds: float, floor: float) -> tuple[str, ...]:
     return name, f"{rows:,}", number(seconds), number(rows / max(seconds, 0.1) / 1e6), times(seconds / floor)
 
 
-def _run(running: SparkSession, lake: Path) -> list[Step]:
+def _run(running: SparkSession, lake: Path) -> list[JobDone]:
     request = Request(paths=[str(_INPUT.path())], lake=str(lake), cluster="bench")
     steps = list(run(request, lambda: running, "auto"))
     if not all(step.rows for step in steps):

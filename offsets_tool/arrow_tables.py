@@ -15,7 +15,7 @@ from offsets_tool.columns.reading import RowReader
 from offsets_tool.events import Event
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.lanes import rows_pay
-from offsets_tool.evidence.replaying import Replay
+from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.sources import Source
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
@@ -85,7 +85,7 @@ def read_histories(*paths: str | os.PathLike[str], **options: Any) -> dict[str, 
     [-3681, -556552787]
     """
     rows: dict[type, list[tuple[Any, ...]]] = {row: [] for row in _HISTORIES.values()}
-    with Replay(open_evidence(*paths, **options)) as replay:
+    with EvidenceReplay(open_evidence(*paths, **options)) as replay:
         name_of = replay.run().names.name
         for _, replayed in replay.once_more():
             for row in _history(replayed, name_of):

@@ -17,9 +17,9 @@ from offsets_tool.expiry.log_facts import LogSigns
 from offsets_tool.expiry.removal_codec import pack_removals, unpack_removals
 from offsets_tool.expiry.removal_log import LossHistory, LossMemory
 from offsets_tool.expiry.rows import RemovalRow
-from offsets_tool.history.history import History, Memory
+from offsets_tool.history.history import History, HistoryMemory
 from offsets_tool.history.json_codec import (
-    Json,
+    Packed,
     pack_change,
     pack_row,
     pack_state,
@@ -122,7 +122,7 @@ def _understanding(source: str) -> Iterator[None]:
         raise SourceError(source, reason) from error
 
 
-def _head(line: bytes, source: str) -> dict[str, Json]:
+def _head(line: bytes, source: str) -> dict[str, Packed]:
     head = json.loads(line)
     if not isinstance(head, dict) or head.get("format") != _FORMAT:
         raise SourceError(source, f"JSON, but not a checkpoint; {_REMEDY}")
@@ -132,7 +132,9 @@ def _head(line: bytes, source: str) -> dict[str, Json]:
     return head
 
 
-def _told(head: dict[str, Json], body: dict[str, Json], coordinator: Coordinator, name_of: NameOf) -> Told:
+def _told(
+    head: dict[str, Packed], body: dict[str, Packed], coordinator: Coordinator, name_of: NameOf
+) -> Told:
     now = coordinator.state
     return Told(
         History(name_of, _memory(body["history"], now)),
@@ -141,14 +143,14 @@ def _told(head: dict[str, Json], body: dict[str, Json], coordinator: Coordinator
     )
 
 
-def _coordinator(body: dict[str, Json]) -> Coordinator:
+def _coordinator(body: dict[str, Packed]) -> Coordinator:
     rules = Rules(body["rules"])
     made = Coordinator(body["log_partition"], None if body["auto"] else rules, unpack_state(body))
     made.rules, made.proved_at, made.differed_at = rules, body["proved_at"], body["differed_at"]
     return made
 
 
-def _packed_history(memory: Memory) -> Json:
+def _packed_history(memory: HistoryMemory) -> Packed:
     return {
         "open": [[pack_subject(subject), pack_row(row)] for subject, row in memory.open.items()],
         "batch": [pack_change(change) for change in memory.batch],
@@ -159,14 +161,14 @@ def _packed_history(memory: Memory) -> Json:
     }
 
 
-def _is_ahead(memory: Memory) -> bool:
+def _is_ahead(memory: HistoryMemory) -> bool:
     """Whether the coordinator knows of groups or members what History has not taken in yet."""
     return any(isinstance(change.subject, GroupOf | MemberOf) for change in memory.batch)
 
 
-def _memory(body: Json, now: State) -> Memory:
+def _memory(body: Packed, now: State) -> HistoryMemory:
     owners = State(groups=dict(now.groups), members={of: dict(there) for of, there in now.members.items()})
-    return Memory(
+    return HistoryMemory(
         open={unpack_subject(subject): unpack_row(row) for subject, row in body["open"]},
         batch=[unpack_change(row) for row in body["batch"]],
         made={unpack_subject(subject): unpack_row(row) for subject, row in body["made"]},
@@ -176,10 +178,10 @@ def _memory(body: Json, now: State) -> Memory:
     )
 
 
-def _packed_losses(memory: LossMemory, now: State) -> Json:
+def _packed_losses(memory: LossMemory, now: State) -> Packed:
     return {**pack_removals(memory.removals, now), "complete": memory.complete}
 
 
-def _losses(body: Json, now: State) -> LossMemory:
+def _losses(body: Packed, now: State) -> LossMemory:
     complete = [RemovalRow(*row)._replace(topics=tuple(row[_TOPICS])) for row in body["complete"]]
     return LossMemory(unpack_removals(body, now), complete)

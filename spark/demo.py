@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import SparkSession
 
 from offsets_tool.cli.render import write_rows
-from offsets_tool.cli.table import Table
+from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import OffsetsToolError
 from spark.ingest.ingest import Request, ingest
 from spark.lake.tables import TABLES, read_table
@@ -141,7 +141,7 @@ def _ask(running: SparkSession, question: Question) -> None:
     _heading(question.text)
     answer = running.sql(question.sql)
     rows = [row.asDict() for row in answer.collect()]
-    write_rows(sys.stdout.buffer, rows, "table", Table.of_names(answer.columns, is_whole=True))
+    write_rows(sys.stdout.buffer, rows, "table", PrintedTable.of_names(answer.columns, is_whole=True))
 
 
 def _heading(text: str) -> None:

@@ -24,7 +24,7 @@ from spark.replay.replay import Replayed, replay
 from spark.replay.topic_ids import DIRECTORY, Named
 
 
-class Step(NamedTuple):
+class JobDone(NamedTuple):
     """What one job did: its run (None: nothing was new), the rows it wrote, by table, and what came in."""
 
     job: str
@@ -41,7 +41,7 @@ def run(
     coordinator: str,
     progress: Progress | None = None,
     topic_ids: Named = MappingProxyType({}),
-) -> Iterator[Step]:
+) -> Iterator[JobDone]:
     """Every job, a Step as each ends; errors as they have them. Lag at commits and expiry by what the log proves, unless the lake
     was asked otherwise: then as it was last."""
     yield _timed(lambda: _ingested(ingest(request, start, progress)))
@@ -66,43 +66,43 @@ def run_replay(
     start: Callable[[], SparkSession],
     coordinator: str,
     topic_ids: Named = MappingProxyType({}),
-) -> Step:
+) -> JobDone:
     """Replay what is new (spark.replay.replay.replay), as a step."""
     return _timed(lambda: _replayed(replay(lake, start, coordinator, topic_ids)))
 
 
-def run_lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> Step:
+def run_lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> JobDone:
     """Only that."""
     return _timed(lambda: _derived("lag", lag(lake, start, request)))
 
 
-def run_expiry(lake: str, start: Callable[[], SparkSession], request: PolicyGiven) -> Step:
+def run_expiry(lake: str, start: Callable[[], SparkSession], request: PolicyGiven) -> JobDone:
     """Only that."""
     return _timed(lambda: _derived("expiry", expiry(lake, start, request)))
 
 
-def _also(notes: list[str], step: Step) -> Step:
+def _also(notes: list[str], step: JobDone) -> JobDone:
     """What both say is said once."""
     return step._replace(notes=list(dict.fromkeys([*notes, *step.notes])))
 
 
-def _timed(job: Callable[[], Step]) -> Step:
+def _timed(job: Callable[[], JobDone]) -> JobDone:
     began = time.monotonic()
     return job()._replace(seconds=round(time.monotonic() - began, 1))
 
 
-def _ingested(done: Ingested) -> Step:
+def _ingested(done: Ingested) -> JobDone:
     records = done.sums["records"]
     rows = {"log": records, "events": records, "sources": len(done.sources)} if done.run else {}
-    return Step("ingest", done.run, rows, done.sums, [done.note] if done.note else [], 0)
+    return JobDone("ingest", done.run, rows, done.sums, [done.note] if done.note else [], 0)
 
 
-def _replayed(done: Replayed) -> Step:
+def _replayed(done: Replayed) -> JobDone:
     records = sum(row["records"] for row in done.partitions)
     came = {"records": records, "partitions": len(done.partitions)}
-    return Step("replay", done.run, done.rows, came, done.notes, 0)
+    return JobDone("replay", done.run, done.rows, came, done.notes, 0)
 
 
-def _derived(job: str, done: Derived) -> Step:
+def _derived(job: str, done: Derived) -> JobDone:
     rows = {job: sum(done.rows.values())} if done.run else {}
-    return Step(job, done.run, rows, {"clusters": len(done.rows)}, done.notes, 0)
+    return JobDone(job, done.run, rows, {"clusters": len(done.rows)}, done.notes, 0)

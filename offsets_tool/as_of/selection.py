@@ -14,7 +14,7 @@ from offsets_tool.wire.text import from_cell, from_shown, shown, visible
 _OF_PATTERNS: Final = re.compile(r"[*?[]")
 
 
-class Names:
+class NameFilter:
     """Names asked for by texts; without a text, nothing is left out by it (and it is false).
 
     Remembers of each name that was looked for whether it is one of them: names repeat with every record, and in the end it can be
@@ -35,7 +35,7 @@ class Names:
         return bool(self.texts)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Names) and self._exact == other._exact
+        return isinstance(other, NameFilter) and self._exact == other._exact
 
     def __hash__(self) -> int:
         return hash(self._exact)
@@ -80,15 +80,15 @@ def is_pattern(text: str) -> bool:
     return _OF_PATTERNS.search(text) is not None
 
 
-ANY: Final = Names()
+ANY: Final = NameFilter()
 """Every name."""
 
 
 class Wanted(NamedTuple):
     """Empty names and None leave nothing out."""
 
-    groups: Names = ANY
-    topics: Names = ANY
+    groups: NameFilter = ANY
+    topics: NameFilter = ANY
     partition: int | None = None
 
     @property

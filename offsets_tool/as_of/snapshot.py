@@ -77,7 +77,7 @@ def _is_unsure_commit(event: Event) -> bool:
     return event.type_id in (0, 1) and event.value is not None
 
 
-Replayed = Iterable[tuple[PartitionMoment, Iterable[tuple[Event, tuple[Change, ...]]]]]
+ReplayedPartitions = Iterable[tuple[PartitionMoment, Iterable[tuple[Event, tuple[Change, ...]]]]]
 """Each partition with its events and what they did."""
 
 

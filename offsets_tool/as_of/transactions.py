@@ -7,19 +7,18 @@ whose producer left no data here has a row too: it wrote none, or compaction has
 from collections.abc import Iterator
 from enum import StrEnum
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Moment, PartitionMoment, Replayed
+from offsets_tool.as_of.snapshot import Moment, PartitionMoment, ReplayedPartitions
 from offsets_tool.as_of.views_offsets import pending_row
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, Transaction, TransactionOf
+from offsets_tool.rows import Row
 from offsets_tool.wire.longs import difference
 
-Row = dict[str, Any]
 
-
-class Outcome(StrEnum):
+class TransactionOutcome(StrEnum):
     """How a transaction ended, up to the moment."""
 
     OPEN = "open"
@@ -35,7 +34,7 @@ class AgeTo(StrEnum):
     NEWEST_RECORD = "newest_record"
 
 
-_OUTCOMES: Final = {"COMMIT": Outcome.COMMITTED, "ABORT": Outcome.ABORTED}
+_OUTCOMES: Final = {"COMMIT": TransactionOutcome.COMMITTED, "ABORT": TransactionOutcome.ABORTED}
 
 
 class Blocked(NamedTuple):
@@ -76,7 +75,7 @@ def open_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
     )
 
 
-def ended_rows(replayed: Replayed, wanted: Wanted | None = None) -> Iterator[Row]:
+def ended_rows(replayed: ReplayedPartitions, wanted: Wanted | None = None) -> Iterator[Row]:
     """Those that ended, in the order of their markers; `replayed` is what led to the moment, once more."""
     for p, happened in replayed:
         for event, changes in happened:
@@ -100,7 +99,7 @@ def _open_rows(moment: Moment, p: PartitionMoment) -> Iterator[Row]:
             {**offset._asdict(), **pending_row(transaction.producer_id, waiting)}
             for offset, waiting in p.state.pending.get(transaction.producer_id, {}).items()
         ]
-        yield _row(p, Outcome.OPEN, transaction, until, age_to) | {"pending": pending}
+        yield _row(p, TransactionOutcome.OPEN, transaction, until, age_to) | {"pending": pending}
 
 
 def _ended_row(p: PartitionMoment, event: Event, changes: tuple[Change, ...]) -> Row:
@@ -119,7 +118,11 @@ def _ended_row(p: PartitionMoment, event: Event, changes: tuple[Change, ...]) ->
 
 
 def _row(
-    p: PartitionMoment, outcome: Outcome, transaction: Transaction, until: int | None, age_to: AgeTo
+    p: PartitionMoment,
+    outcome: TransactionOutcome,
+    transaction: Transaction,
+    until: int | None,
+    age_to: AgeTo,
 ) -> Row:
     """`until` is when it ended, or the moment: what its age is counted to, and `age_to` says which."""
     return _NO_DATA | {

@@ -5,7 +5,7 @@ Knows no end offsets: `log_end_offset` and `lag` are for others to fill. Of a gr
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment, PartitionMoment
@@ -14,8 +14,8 @@ from offsets_tool.as_of.views_members import member_rows, named
 from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
 from offsets_tool.replay.changes import Change, ChangeKind, GroupKind, GroupOf, OffsetOf
 from offsets_tool.replay.member_records import assigned, client_of
+from offsets_tool.rows import Row
 
-Row = dict[str, Any]
 _NOBODY: Final[Row] = dict.fromkeys(("member_id", "client_host", "client_id"))
 
 
@@ -62,7 +62,7 @@ def described_states(moment: Moment, wanted: Wanted) -> list[Row]:
     return rows
 
 
-class Deletion(NamedTuple):
+class GroupDeletion(NamedTuple):
     """Where a group was deleted, and the record's timestamp in epoch milliseconds."""
 
     log_partition: int | None
@@ -70,10 +70,10 @@ class Deletion(NamedTuple):
     timestamp: int
 
 
-def find_deletions(changes: Iterable[Change]) -> dict[str, Deletion]:
+def find_deletions(changes: Iterable[Change]) -> dict[str, GroupDeletion]:
     """Return the last deletion of each group that was deleted, up to where the changes go."""
     return {
-        change.subject.group: Deletion(change.log_partition, change.log_offset, change.timestamp)
+        change.subject.group: GroupDeletion(change.log_partition, change.log_offset, change.timestamp)
         for change in changes
         if change.kind is ChangeKind.DELETED and isinstance(change.subject, GroupOf)
     }

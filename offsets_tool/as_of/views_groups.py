@@ -3,13 +3,10 @@
 A group that the log no longer proves has a row with `is_proven` False, without state and members.
 """
 
-from typing import Any
-
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment, PartitionMoment
 from offsets_tool.replay.changes import Group, GroupOf
-
-Row = dict[str, Any]
+from offsets_tool.rows import Row
 
 
 def group_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:

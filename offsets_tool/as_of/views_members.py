@@ -5,7 +5,7 @@ proves it, else by its id; tasks of streams groups are "subtopology_partition".
 """
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment, PartitionMoment
@@ -26,8 +26,8 @@ from offsets_tool.replay.member_records import (
 )
 from offsets_tool.replay.member_state import member_epoch, member_state
 from offsets_tool.replay.topic_names import TopicNames
+from offsets_tool.rows import Row
 
-Row = dict[str, Any]
 TASKS: Final = ("active_tasks", "standby_tasks", "warmup_tasks")
 
 

@@ -5,14 +5,13 @@ proves has a row with `is_proven` False and nothing committed; `proven_again_fro
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment, PartitionMoment
 from offsets_tool.replay.changes import CommittedOffset, OffsetOf, PendingCommit
+from offsets_tool.rows import Row
 from offsets_tool.wire.json import uuid_text
 
-Row = dict[str, Any]
 NO_COMMIT: Row = dict.fromkeys(
     ("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id")
 )

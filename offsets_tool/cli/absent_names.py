@@ -8,15 +8,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, cached_property
 from typing import Final
 
-from offsets_tool.as_of.selection import Names, Wanted, is_pattern
+from offsets_tool.as_of.selection import NameFilter, Wanted, is_pattern
 from offsets_tool.as_of.snapshot import Moment
-from offsets_tool.as_of.views_describe import Deletion, appears_later, find_deletions
+from offsets_tool.as_of.views_describe import GroupDeletion, appears_later, find_deletions
 from offsets_tool.cli.nothing_shown import nothing_then
 from offsets_tool.cli.texts import quoted
 from offsets_tool.evidence.moment_notes import number_text, place
 from offsets_tool.evidence.names_here import NamesHere
 from offsets_tool.evidence.nearest import nearest
-from offsets_tool.evidence.replaying import Replay
+from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.sources import Source
 from offsets_tool.evidence.times import shown_time
 from offsets_tool.placement import Homes, find_homes, partition_for
@@ -137,7 +137,7 @@ def _span(partitions: set[int]) -> str:
     return str(min(partitions)) if len(partitions) == 1 else f"{min(partitions)} to {max(partitions)}"
 
 
-def _also_others(names: Names, kind: str) -> Iterator[str]:
+def _also_others(names: NameFilter, kind: str) -> Iterator[str]:
     """A text that is somebody's name and also a pattern that means others, or what a table shows of another name."""
     for text in names.texts:
         meant = [name for name in names.looked_for if names.means(text, name)]
@@ -148,7 +148,7 @@ def _also_others(names: Names, kind: str) -> Iterator[str]:
             yield f"{kind} '{text}' is there, and as a pattern it means {len(meant) - 1} other(s) too; write '{alone}' for it alone"
 
 
-def nobody(option: str, names: Names) -> Iterator[str]:
+def nobody(option: str, names: NameFilter) -> Iterator[str]:
     """Of members and instances that were met nowhere in what the other options leave."""
     for text in names.missing:
         yield f"{option} '{text}': nobody among the members of what is asked for is called so{_near(text, names.looked_for)}"
@@ -159,13 +159,13 @@ def passed_over(group: str, here: NamesHere) -> str:
     return f"group {quoted(group)} has records from {_stretch(group, here)}, and none of them is asked for; widen the other options"
 
 
-def why_not_then(replay: Replay) -> Why:
+def why_not_then(replay: EvidenceReplay) -> Why:
     """Of a command that shows a moment: what became of a group that it does not show."""
     moment = replay.moment
     where = then(moment)
 
     @cache
-    def deletions() -> dict[str, Deletion]:
+    def deletions() -> dict[str, GroupDeletion]:
         return find_deletions(change for _, told in replay.once_more() for _, made in told for change in made)
 
     def why(group: str, here: NamesHere) -> str:
@@ -186,7 +186,7 @@ def why_not_then(replay: Replay) -> Why:
     return why
 
 
-def absent_then(replay: Replay, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
+def absent_then(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
     """All there is to say after a command for a moment has shown its rows: of names, or that there is no `what`."""
     where = then(replay.moment)
     yield from AbsentNames(wanted, replay.evidence.sources, where, why_not_then(replay)).notes(is_shown)

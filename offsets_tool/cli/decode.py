@@ -13,7 +13,7 @@ from offsets_tool.cli.opening import evidence_of, finish
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import json_line
 from offsets_tool.columns.text.printer import Printer
 from offsets_tool.dialects.output import Output
@@ -24,7 +24,7 @@ from offsets_tool.evidence.event_json import event_json, event_summary
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.lanes import TextLane
 
-TABLE = Table.of(
+TABLE = PrintedTable.of(
     Column.number("partition", 1),
     Column.number("offset", 2),
     Column.time("time", 8),
@@ -118,7 +118,7 @@ def _refuse_what_excludes_another(options: dict[str, Any]) -> None:
         )
 
 
-def _table_writer(format_: str, table: Table) -> Write:
+def _table_writer(format_: str, table: PrintedTable) -> Write:
     def write(out: BinaryIO, evidence: Evidence) -> None:
         rows = (event_summary(event) for event in evidence.events())
         write_rows(out, rows, format_, table)

@@ -8,7 +8,7 @@ import click
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.as_of.views_describe import described_offsets, described_states
-from offsets_tool.as_of.views_groups import Row, group_rows
+from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.as_of.views_members import member_rows
 from offsets_tool.cli.absent_names import AbsentNames, then, why_not_then
 from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE
@@ -18,12 +18,13 @@ from offsets_tool.cli.opening import ends_of, open_replay
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.cli.table import Table
+from offsets_tool.cli.table import PrintedTable
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.evidence.lagging import add_lag
-from offsets_tool.evidence.replaying import Replay
+from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.replay.changes import GroupKind
+from offsets_tool.rows import Row
 
 _NAMED = 3
 """Groups of which a note speaks one by one where all are asked for."""
@@ -33,7 +34,7 @@ class _View(NamedTuple):
     """What one of --offsets, --members, --state shows."""
 
     rows: Callable[[Moment, Wanted], list[Row]]
-    table: Table
+    table: PrintedTable
 
 
 _VIEWS = {
@@ -129,7 +130,7 @@ def _say_some(reason: str, texts: list[str], most: int) -> None:
         note(f"{len(texts) - most:,} more group(s) likewise: {reason}")
 
 
-def _refuse_missing(replay: Replay, wanted: Wanted, partitions: int | None) -> None:
+def _refuse_missing(replay: EvidenceReplay, wanted: Wanted, partitions: int | None) -> None:
     absent = AbsentNames(
         wanted, replay.evidence.sources, then(replay.moment), why_not_then(replay), partitions
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Any, Final
 
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.rows import Row
 
 
@@ -44,7 +44,7 @@ def _count(row: Row) -> int | None:
     return None if owned is None else len(owned)
 
 
-OFFSETS: Final = Table.of(
+OFFSETS: Final = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.name("TOPIC", 2),
     Column.number("PARTITION", 3),
@@ -55,7 +55,7 @@ OFFSETS: Final = Table.of(
     Column.name("HOST", 9, "client_host"),
     Column.name("CLIENT-ID", 8),
 )
-MEMBERS: Final = Table.of(
+MEMBERS: Final = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.name("CONSUMER-ID", 2, "member_id"),
     Column.name("GROUP-INSTANCE-ID", 8, "instance_id"),
@@ -66,7 +66,7 @@ MEMBERS: Final = Table.of(
     Column.name("CURRENT-ASSIGNMENT", 4, _assignment("")),
     Column.name("TARGET-ASSIGNMENT", 9, _assignment("target_")),
 )
-STATE: Final = Table.of(
+STATE: Final = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.name("ASSIGNMENT-STRATEGY", 6, "assignor"),
     Column.word("STATE", 2, _if_known("state")),

@@ -17,12 +17,12 @@ from offsets_tool.evidence.lanes import TextLane
 from offsets_tool.evidence.sources import Source
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
-Write = Callable[[BinaryIO, Evidence], None]
+WriteEvidence = Callable[[BinaryIO, Evidence], None]
 DUMP_LOG: Final = "dump-log"
 """The name of kafka-dump-log among the formatters."""
 
 
-def formatter_writer(name: str, kafka_version: str | None, *, strict: bool) -> Write:
+def formatter_writer(name: str, kafka_version: str | None, *, strict: bool) -> WriteEvidence:
     """The console consumer with one of Kafka's formatters: data records only, source after source."""
     dialect = formatter(name, kafka_version, besides=(DUMP_LOG,))
 
@@ -43,7 +43,7 @@ def formatter_writer(name: str, kafka_version: str | None, *, strict: bool) -> W
     return write
 
 
-def dump_log_writer(kafka_version: str | None, *, records: bool, strict: bool) -> Write:
+def dump_log_writer(kafka_version: str | None, *, records: bool, strict: bool) -> WriteEvidence:
     """kafka-dump-log over each segment, with or without its record lines."""
     release = kafka_version or name_of(NEWEST)
     any_file = DumpLog("", release, base_offset=0, records=records)

@@ -12,11 +12,11 @@ from offsets_tool.cli.options import output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.expiring import expiry_rows
 from offsets_tool.evidence.moment_notes import orphans
 from offsets_tool.evidence.times import duration_text, shown_time, time_text
-from offsets_tool.expiry.forecast import Row
+from offsets_tool.rows import Row
 
 _TIMES = ("expires_at", "removed_at", "expected_at")
 
@@ -50,7 +50,7 @@ def _committed_at(row: Row) -> str | None:
     return None if at is None else shown_time(at)
 
 
-TABLE = Table.of(
+TABLE = PrintedTable.of(
     Column.word("STATUS", 1),
     Column.name("GROUP", 2),
     Column.name("TOPIC", 3),

@@ -12,9 +12,9 @@ from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 
-TABLE = Table.of(
+TABLE = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.word("TYPE", 4, "kind"),
     Column.word("STATE", 2, lambda row: row["state"] if row["is_proven"] else "unknown"),
@@ -25,7 +25,7 @@ TABLE = Table.of(
     Column.name("PROTOCOL", 7),
     Column.number("LOG-PARTITION", 9),
 )
-CSV = Table.of_names(
+CSV = PrintedTable.of_names(
     (
         "group",
         "kind",

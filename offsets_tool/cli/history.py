@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from offsets_tool.as_of.selection import Names, Wanted
+from offsets_tool.as_of.selection import NameFilter, Wanted
 from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option
@@ -15,14 +15,14 @@ from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import F, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.clock_places import tell_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.moment_notes import gaps, place
 from offsets_tool.evidence.moment_texts import Clock, parse_bound
-from offsets_tool.evidence.replaying import Replay
+from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.times import shown_time, time_text
 from offsets_tool.history.change_log import Happening, HappeningKind, tell
 from offsets_tool.history.history import History
@@ -30,7 +30,7 @@ from offsets_tool.history.owners import NameOf
 from offsets_tool.replay.changes import Change
 from offsets_tool.rows import Row
 
-TABLE = Table.of(
+TABLE = PrintedTable.of(
     Column.time("AT", 1),
     Column.word("LOG", 6),
     Column.name("GROUP", 2),
@@ -58,8 +58,8 @@ class Asked(NamedTuple):
     wanted: Wanted
     range: Filters
     kinds: frozenset[str]
-    members: Names
-    instances: Names
+    members: NameFilter
+    instances: NameFilter
 
     def holds(self, told: Happening) -> bool:
         """Whether to show it."""
@@ -149,13 +149,13 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     replay.finish()
 
 
-def _shown(replay: Replay, asked: Asked) -> Iterator[Happening]:
+def _shown(replay: EvidenceReplay, asked: Asked) -> Iterator[Happening]:
     for told in filter(asked.holds, happenings(replay)):
         replay.evidence.has_shown = True
         yield told
 
 
-def _absent(replay: Replay, asked: Asked) -> Iterator[str]:
+def _absent(replay: EvidenceReplay, asked: Asked) -> Iterator[str]:
     evidence = replay.evidence
     yield from AbsentNames(asked.wanted, evidence.sources, "", passed_over).notes(evidence.has_shown)
     if any(entry.records for entry in evidence.ledgers):
@@ -172,11 +172,11 @@ def _parse_asked(options: Row, clock: Clock) -> Asked:
     kinds = frozenset(options["kinds"])
     if wanted.topics and kinds and not kinds & {HappeningKind.OFFSETS, HappeningKind.ANOMALIES}:
         raise UsageError("--topic is about committed offsets: drop it, or ask for --kind offsets")
-    members, instances = Names(options["members"]), Names(options["instances"])
+    members, instances = NameFilter(options["members"]), NameFilter(options["instances"])
     return Asked(wanted, Filters(since=since, until=until), kinds, members, instances)
 
 
-def happenings(replay: Replay) -> Iterator[Happening]:
+def happenings(replay: EvidenceReplay) -> Iterator[Happening]:
     """Everything that happened, partition by partition."""
     for _, replayed in replay.once_more():
         yield from _told(replayed, replay.moment.names.name)

@@ -13,7 +13,7 @@ from offsets_tool.cli.opening import evidence_of, finish
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.columns.jit.kept import why_not_kept
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.lanes import SurveyLane
@@ -23,7 +23,7 @@ from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.left_out import find_left_out
 from offsets_tool.survey import Survey
 
-TABLE = Table.of(
+TABLE = PrintedTable.of(
     Column.name("source", 1),
     Column.number("log_partition", 2),
     Column.number("bytes", 8),
@@ -83,7 +83,7 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
 
 
 def _write_when_read(
-    out: BinaryIO, rows: list[dict[str, Any]], format_: str, table: Table, evidence: Evidence
+    out: BinaryIO, rows: list[dict[str, Any]], format_: str, table: PrintedTable, evidence: Evidence
 ) -> None:
     """A table is shown when all is read: the bar does not run through it. What its cells cannot say follows it."""
     evidence.all_is_read()

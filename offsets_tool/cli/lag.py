@@ -12,14 +12,14 @@ from offsets_tool.cli.opening import ends_of, open_replay
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.lagging import lag_rows, replay_for_lag
 from offsets_tool.evidence.moment_notes import orphans
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.time_lag import TimeMethod
 from offsets_tool.rows import Row
 
-TABLE = Table.of(
+TABLE = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.name("TOPIC", 2),
     Column.number("PARTITION", 3),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from offsets_tool.cli.table import CellKind, Column, Table
+from offsets_tool.cli.table import CellKind, Column, PrintedTable
 from offsets_tool.wire.text import ABSENT
 
 GAP: Final = "  "
@@ -60,7 +60,7 @@ class _Measured(NamedTuple):
         return max(self.title_width, content)
 
 
-def lay_out(table: Table, rows: Sequence[Sequence[str]], width: int | None) -> Page:
+def lay_out(table: PrintedTable, rows: Sequence[Sequence[str]], width: int | None) -> Page:
     """The rows' cells as lines; `width` None where nothing limits them."""
     measured = list(map(_measure, table.columns, zip(*rows, strict=True)))
     widths = {m.column.title: m.width for m in measured}

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from offsets_tool.as_of.views_offsets import Row, offset_rows
+from offsets_tool.as_of.views_offsets import offset_rows
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
@@ -13,14 +13,15 @@ from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_cells, write_rows
 from offsets_tool.cli.reset_gaps import left_out, refuse_partial
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.moment_notes import listed, orphans
 from offsets_tool.evidence.times import shown_time
+from offsets_tool.rows import Row
 from offsets_tool.wire.text import is_clean
 
-TABLE = Table.of(
+TABLE = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.name("TOPIC", 2),
     Column.number("PARTITION", 3),

@@ -16,7 +16,7 @@ from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.moment_texts import parse_bound, parse_optional_time
-from offsets_tool.evidence.replaying import Replay, as_of_bound
+from offsets_tool.evidence.replaying import EvidenceReplay, as_of_bound
 
 STRICT_EXIT: Final = 3
 
@@ -85,7 +85,7 @@ def finish(evidence: Evidence, *, strict: bool, where: str = "`offsets-tool insp
             raise SystemExit(STRICT_EXIT)
 
 
-class OpenReplay(Replay):
+class OpenReplay(EvidenceReplay):
     """A replay for a command: what --as-of was taken for stands above its tables, and `finish` says what it lacks."""
 
     def __init__(self, evidence: Evidence, as_of: AsOf, options: Mapping[str, Any], *, strict: bool) -> None:

@@ -6,11 +6,11 @@ import click
 
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, output, write_rows
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.placement import DEFAULT_PARTITIONS, java_hash, partition_for
 from offsets_tool.wire.text import from_shown
 
-TABLE = Table.of(
+TABLE = PrintedTable.of(
     Column.name("group", 1),
     Column.number("java_hash", 3),
     Column.number("partitions", 4),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from offsets_tool.cli.layout import lay_out
-from offsets_tool.cli.table import Table
+from offsets_tool.cli.table import PrintedTable
 from offsets_tool.cli.texts import ShowText, cell_text, csv_text, json_line
 from offsets_tool.errors import SetupError, UsageError
 from offsets_tool.rows import Row
@@ -85,7 +85,7 @@ def _is_same_file(path: str, source: str) -> bool:
 
 
 def write_rows(
-    out: BinaryIO, rows: Iterable[Any], format_: str, table: Table, *, texts: ShowText = shown
+    out: BinaryIO, rows: Iterable[Any], format_: str, table: PrintedTable, *, texts: ShowText = shown
 ) -> None:
     """Rows as `jsonl` (all fields), or as `table` or `csv` (the table's columns). `texts`: how the rows' texts are shown; `str`
     for those of a lake, which are so already."""
@@ -127,7 +127,7 @@ class _LineFeeds:
         self._text.write(line.removesuffix("\r\n") + "\n")
 
 
-def _write_tables(out: BinaryIO, rows: Iterable[Any], table: Table, texts: ShowText) -> None:
+def _write_tables(out: BinaryIO, rows: Iterable[Any], table: PrintedTable, texts: ShowText) -> None:
     is_terminal = out is sys.stdout.buffer and sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if is_terminal else None
     bold = ("\x1b[1m", "\x1b[0m") if is_terminal and os.environ.get("TERM") != "dumb" else ("", "")

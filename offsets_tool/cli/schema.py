@@ -7,7 +7,7 @@ import click
 
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, output, write_rows
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.filters import letters
 from offsets_tool.evidence.nearest import did_you_mean
@@ -15,7 +15,7 @@ from offsets_tool.records import RECORD_TYPES, RecordType, embedded
 from offsets_tool.wire.json import camel
 from offsets_tool.wire.schema import OPEN_END, FieldSpec, Shape, Versions, schema_of
 
-_TYPES = Table.of(
+_TYPES = PrintedTable.of(
     Column.number("type", 1),
     Column.word("name", 2),
     Column.word("since", 4),
@@ -23,7 +23,7 @@ _TYPES = Table.of(
     Column.word("layouts", 6),
     Column.text("about", 3),
 )
-_FIELDS = Table.of(
+_FIELDS = PrintedTable.of(
     Column.name("message", 4),
     Column.name("field", 1),
     Column.name("kind", 2),

@@ -11,7 +11,7 @@ from offsets_tool.errors import UsageError
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.wire.text import visible
 
-Value = Callable[[Any], Any]
+CellValue = Callable[[Any], Any]
 """From a row to what its cell is to show: None for what is not there."""
 
 
@@ -37,30 +37,30 @@ class Column(NamedTuple):
     kind: CellKind
     importance: int
     field: str
-    value: Value
+    value: CellValue
 
     @classmethod
-    def number(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
+    def number(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
         """Numbers. `value` is a field's name or how to find it in a row; by default the field is called as the column."""
         return _column(title, CellKind.NUMBER, importance, value)
 
     @classmethod
-    def time(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
+    def time(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
         """Times, all of one form; `value` as of `number`."""
         return _column(title, CellKind.TIME, importance, value)
 
     @classmethod
-    def word(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
+    def word(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
         """Words that this program chose; `value` as of `number`."""
         return _column(title, CellKind.WORD, importance, value)
 
     @classmethod
-    def name(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
+    def name(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
         """Names and other text that others chose; `value` as of `number`."""
         return _column(title, CellKind.NAME, importance, value)
 
     @classmethod
-    def text(cls, title: str, importance: int, value: str | Value | None = None) -> "Column":
+    def text(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
         """Sentences, and fields with their names; `value` as of `number`."""
         return _column(title, CellKind.TEXT, importance, value)
 
@@ -70,19 +70,19 @@ class Column(NamedTuple):
         return _spelled(self.title), _spelled(self.field)
 
 
-class Table(NamedTuple):
+class PrintedTable(NamedTuple):
     """Columns in the order in which they are shown; `is_whole` shows all of them, unshortened, on any terminal."""
 
     columns: tuple[Column, ...]
     is_whole: bool = False
 
     @classmethod
-    def of(cls, *columns: Column) -> "Table":
+    def of(cls, *columns: Column) -> "PrintedTable":
         """A table of these columns."""
         return cls(columns)
 
     @classmethod
-    def of_names(cls, names: Iterable[str], *, is_whole: bool = False) -> "Table":
+    def of_names(cls, names: Iterable[str], *, is_whole: bool = False) -> "PrintedTable":
         """A table of fields that nobody has declared, the first the most important."""
         columns = (_column(visible(name), CellKind.UNKNOWN, rank, name) for rank, name in enumerate(names, 1))
         return cls(tuple(columns), is_whole)
@@ -95,12 +95,12 @@ class Table(NamedTuple):
         """The values of a row, one a column."""
         return [column.value(row) for column in self.columns]
 
-    def with_first(self, title: str) -> "Table":
+    def with_first(self, title: str) -> "PrintedTable":
         """The same columns, with one of them more important than all others."""
         columns = (c._replace(importance=0) if c.title == title else c for c in self.columns)
         return self._replace(columns=tuple(columns))
 
-    def chosen(self, format_: str, options: Mapping[str, Any]) -> "Table":
+    def chosen(self, format_: str, options: Mapping[str, Any]) -> "PrintedTable":
         """What --show and --wide make of it. UsageError for a column that is not there, and for JSON lines, which have none."""
         names = [name.strip() for text in options["show"] for name in text.split(",")]
         if names and format_ == "jsonl":
@@ -110,7 +110,7 @@ class Table(NamedTuple):
             )
         found = dict.fromkeys(self._named(name) for name in names)
         columns = tuple(c._replace(importance=rank) for rank, c in enumerate(found, 1)) or self.columns
-        return Table(columns, self.is_whole or options["wide"])
+        return PrintedTable(columns, self.is_whole or options["wide"])
 
     def _named(self, name: str) -> Column:
         found = next((column for column in self.columns if _spelled(name) in column.names), None)
@@ -122,12 +122,12 @@ class Table(NamedTuple):
         return found
 
 
-def _column(title: str, kind: CellKind, importance: int, value: str | Value | None) -> Column:
+def _column(title: str, kind: CellKind, importance: int, value: str | CellValue | None) -> Column:
     field = value if isinstance(value, str) else title.lower().replace("-", "_")
     return Column(title, kind, importance, field, value if callable(value) else _getter(field))
 
 
-def _getter(field: str) -> Value:
+def _getter(field: str) -> CellValue:
     return lambda row: row.get(field)
 
 

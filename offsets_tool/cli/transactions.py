@@ -8,7 +8,7 @@ import click
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment
-from offsets_tool.as_of.transactions import Row, blocked, ended_rows, open_rows
+from offsets_tool.as_of.transactions import blocked, ended_rows, open_rows
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
@@ -16,11 +16,12 @@ from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.moment_notes import number_text
 from offsets_tool.evidence.times import shown_time
+from offsets_tool.rows import Row
 
-TABLE = Table.of(
+TABLE = PrintedTable.of(
     Column.number("PRODUCER-ID", 1),
     Column.number("PRODUCER-EPOCH", 9),
     Column.word("OUTCOME", 2),

@@ -17,7 +17,7 @@ from offsets_tool.checkpoint import restore
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.ages import Ages
 from offsets_tool.expiry.causes import Known
-from offsets_tool.expiry.forecast import Row, forecast_rows, gone_rows, see_left
+from offsets_tool.expiry.forecast import forecast_rows, gone_rows, see_left
 from offsets_tool.expiry.removal_causes import explain_ended, explained_topic
 from offsets_tool.expiry.removal_codec import unpack_losses
 from offsets_tool.expiry.removal_tracker import Removals
@@ -25,6 +25,7 @@ from offsets_tool.expiry.removals import Alive, Ended
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.expiry.topic_removals import Ending, Weighed, age, weighed
+from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.text import shown, shown_row
 

@@ -9,20 +9,12 @@ from typing import NamedTuple
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.evidence.moment_notes import gaps
-from offsets_tool.evidence.replaying import Replay
+from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.times import duration_text
 from offsets_tool.expiry.ages import Ages
-from offsets_tool.expiry.forecast import (
-    Losses,
-    Row,
-    ages,
-    ages_left,
-    all_losses,
-    explained,
-    gone_rows,
-    live_rows,
-)
+from offsets_tool.expiry.forecast import Losses, ages, ages_left, all_losses, explained, gone_rows, live_rows
 from offsets_tool.expiry.policy import Basis, Signs, by_removals
+from offsets_tool.rows import Row
 from offsets_tool.wire.json import Release
 
 
@@ -35,7 +27,7 @@ class PolicyGiven(NamedTuple):
     check_interval_ms: int | None = None
 
 
-def expiry_rows(replay: Replay, given: PolicyGiven, wanted: Wanted) -> list[Row]:
+def expiry_rows(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> list[Row]:
     """Run the replay; return a row for each offset that is there, one a retention, then one for each that is gone.
 
     Notes what of the policy is supposed, and what the log cannot tell.

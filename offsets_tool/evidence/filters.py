@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from offsets_tool.as_of.selection import ANY, Names, Wanted
+from offsets_tool.as_of.selection import ANY, NameFilter, Wanted
 from offsets_tool.columns.text.selection import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
@@ -24,8 +24,8 @@ CONTROL: Final = -1
 class Filters:
     """Which events are asked for. `since` is inclusive, `until` exclusive; a place leaves only the partitions it names."""
 
-    groups: Names = ANY
-    topics: Names = ANY
+    groups: NameFilter = ANY
+    topics: NameFilter = ANY
     partition: int | None = None
     types: frozenset[int] = frozenset()
     since: Bound = NO_BOUND
@@ -103,4 +103,4 @@ def wanted_of(groups: Sequence[str] = (), topics: Sequence[str] = (), partition:
     """Return the names that texts and patterns mean; UsageError for a partition without its topic."""
     if partition is not None and not topics:
         raise UsageError("--partition is a topic's partition: name the topic with --topic")
-    return Wanted(Names(groups), Names(topics), partition)
+    return Wanted(NameFilter(groups), NameFilter(topics), partition)

@@ -11,7 +11,7 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Moment, Watch
 from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.evidence.ends import KnownEnds
-from offsets_tool.evidence.replaying import Replay
+from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.rows import LagRow, lag_row
 from offsets_tool.lag.samples import CommitAt
@@ -33,7 +33,7 @@ _KEPT: Final = (
 _SEEN: Final = frozenset({LagMethod.SAMPLED, LagMethod.INDEX, LagMethod.INTERPOLATED})
 
 
-def replay_for_lag(replay: Replay, ends: KnownEnds, wanted: Wanted) -> Moment:
+def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Moment:
     """Run the replay, and learn from commits what they tell of ends; return the moment.
 
     All commits of the log where nothing else tells of an end, else those that stand at the moment.

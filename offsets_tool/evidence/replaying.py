@@ -58,7 +58,7 @@ def snapshot_of(
         bound = parse_bound((as_of,), "as_of", clock)
         tell_moment(evidence, bound, "as_of", clock)
         as_of = as_of_bound(bound)
-    with Replay(evidence, as_of, rules=rules, topic_ids=topic_ids) as replay:
+    with EvidenceReplay(evidence, as_of, rules=rules, topic_ids=topic_ids) as replay:
         return replay.run()
 
 
@@ -70,7 +70,7 @@ def as_of_bound(bound: Bound) -> AsOf:
     return AsOf(bound.time, ends or None)
 
 
-class Replay:
+class EvidenceReplay:
     """One replay of the evidence: after `run`, the Moment says what was. Closes the sources at the end of a `with` block."""
 
     def __init__(

@@ -6,10 +6,10 @@ took altogether has no row; where it left the tombstone, only the commit is miss
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import PartitionMoment, Replayed
+from offsets_tool.as_of.snapshot import PartitionMoment, ReplayedPartitions
 from offsets_tool.as_of.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.events import Event
 from offsets_tool.expiry.ages import Ages
@@ -23,11 +23,11 @@ from offsets_tool.expiry.rules import Expiry, Policy, expiry_of, is_subscribed
 from offsets_tool.expiry.topic_removals import Ending, Weighed, age, ending_of, weighed
 from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
 from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import Row
 from offsets_tool.wire.longs import difference
 from offsets_tool.wire.times import is_time
 
 _ALL: Final = Wanted()
-Row = dict[str, Any]
 Happened = tuple[Event, tuple[Change, ...]]
 """An event and what it did."""
 
@@ -75,7 +75,7 @@ def losses(partition: PartitionMoment, happened: Iterable[Happened], *, is_new: 
     return Losses(partition, folded.memory().changed, removals, ended, list(folded.lives.alive()), ending)
 
 
-def all_losses(replayed: Replayed, signs: Signs) -> list[Losses]:
+def all_losses(replayed: ReplayedPartitions, signs: Signs) -> list[Losses]:
     """Of all partitions, given their changes once more; their events are also what `signs` go by."""
     found = []
     for partition, happened in replayed:

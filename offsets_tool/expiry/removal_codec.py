@@ -9,10 +9,10 @@ from typing import Final
 from uuid import UUID
 
 from offsets_tool.expiry.lifetimes import ByGroup, Lived, OffsetLives
-from offsets_tool.expiry.removal_tracker import Memory, Open, Place
+from offsets_tool.expiry.removal_tracker import ChangePlace, Open, RemovalMemory
 from offsets_tool.expiry.removals import Ended, Gone, Kept, Removal
 from offsets_tool.history.json_codec import (
-    Json,
+    Packed,
     pack_commit,
     pack_group,
     pack_state,
@@ -37,7 +37,7 @@ def unpack_losses(text: str) -> list[Removal | Ended]:
     return [_removal(facts) if kind == _REMOVAL else _ended(kind, facts) for kind, *facts in json.loads(text)]
 
 
-def _packed_removal(removal: Removal) -> Json:
+def _packed_removal(removal: Removal) -> Packed:
     log_partition, at, group_id, group, written_new, gone, group_gone_at, left, topics, kept, changed_at = (
         removal
     )
@@ -45,7 +45,7 @@ def _packed_removal(removal: Removal) -> Json:
     return [_REMOVAL, log_partition, at, group_id, *facts, sorted(topics), kept, changed_at]
 
 
-def _removal(facts: Json) -> Removal:
+def _removal(facts: Packed) -> Removal:
     log_partition, at, group_id, group, written_new, gone, group_gone_at, left, topics, kept, changed_at = (
         facts
     )
@@ -64,27 +64,27 @@ def _removal(facts: Json) -> Removal:
     )
 
 
-def _packed_gone(gone: Gone) -> Json:
+def _packed_gone(gone: Gone) -> Packed:
     topic, partition, commit, *facts = gone
     return [topic, partition, commit and pack_commit(commit), *facts]
 
 
-def _gone(packed: Json) -> Gone:
+def _gone(packed: Packed) -> Gone:
     topic, partition, commit, *facts = packed
     return Gone(topic, partition, commit and unpack_commit(*commit), *facts)
 
 
-def _packed_ended(ended: Ended) -> Json:
+def _packed_ended(ended: Ended) -> Packed:
     place = (ended.log_partition, ended.log_offset, ended.at)
     return [ended.kind, *place, ended.pending, pack_commit(ended.commit)]
 
 
-def _ended(kind: str, facts: Json) -> Ended:
+def _ended(kind: str, facts: Packed) -> Ended:
     log_partition, log_offset, at, pending, commit = facts
     return Ended(log_partition, log_offset, at, ChangeKind(kind), PendingOf(*pending), unpack_commit(*commit))
 
 
-def pack_removals(memory: Memory, now: State) -> Json:
+def pack_removals(memory: RemovalMemory, now: State) -> Packed:
     """`now` is the state of the coordinator, which has the commits and the groups."""
     return {
         "lives": {
@@ -97,7 +97,7 @@ def pack_removals(memory: Memory, now: State) -> Json:
     }
 
 
-def unpack_removals(body: Json, now: State) -> Memory:
+def unpack_removals(body: Packed, now: State) -> RemovalMemory:
     """What `pack_removals` was given, with a state equal to that."""
     lives: ByGroup = {
         group: {
@@ -112,10 +112,10 @@ def unpack_removals(body: Json, now: State) -> Memory:
         pending={producer: dict(commits) for producer, commits in now.pending.items()},
     )
     opened = dict(map(_open, body["open"]))
-    return Memory(state, OffsetLives(lives), body["changed"], opened, Place(*body["place"]))
+    return RemovalMemory(state, OffsetLives(lives), body["changed"], opened, ChangePlace(*body["place"]))
 
 
-def _packed_life(lived: Lived) -> Json:
+def _packed_life(lived: Lived) -> Packed:
     """Most commits say the id that their life has."""
     times = [lived.began_at, lived.committed_at]
     if lived.topic_id == lived.commit.topic_id and not lived.doubtful:
@@ -123,7 +123,7 @@ def _packed_life(lived: Lived) -> Json:
     return [*times, lived.topic_id.hex if lived.topic_id else None, lived.doubtful]
 
 
-def _life(commit: Json, facts: Json) -> Lived:
+def _life(commit: Packed, facts: Packed) -> Lived:
     began_at, committed_at, *more = facts
     if not more:
         return Lived(commit, began_at, committed_at, commit.topic_id)
@@ -131,7 +131,7 @@ def _life(commit: Json, facts: Json) -> Lived:
     return Lived(commit, began_at, committed_at, UUID(topic_id) if topic_id else None, doubtful)
 
 
-def _packed_open(group: str, opened: Open) -> Json:
+def _packed_open(group: str, opened: Open) -> Packed:
     there = (
         State(groups={group: opened.group}, members={group: dict(opened.members)})
         if opened.group
@@ -141,7 +141,7 @@ def _packed_open(group: str, opened: Open) -> Json:
     return [group, pack_state(there), *facts, list(map(_packed_gone, opened.gone))]
 
 
-def _open(packed: Json) -> tuple[str, Open]:
+def _open(packed: Packed) -> tuple[str, Open]:
     group, there, at, changed_at, written_new, group_gone_at, gone = packed
     state = unpack_state(there)
     members = state.members.get(group, {})

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.removal_tracker import Memory, Removals
+from offsets_tool.expiry.removal_tracker import RemovalMemory, Removals
 from offsets_tool.expiry.removals import Ended, Removal
 from offsets_tool.expiry.rows import RemovalRow, ended_row, removal_row
 from offsets_tool.replay.changes import Change
@@ -16,7 +16,7 @@ from offsets_tool.replay.changes import Change
 class LossMemory(NamedTuple):
     """All that a LossHistory knows, to go on from (checkpoint)."""
 
-    removals: Memory
+    removals: RemovalMemory
     complete: list[RemovalRow]
     """Which were not settled."""
 

@@ -56,7 +56,7 @@ class Open:
         return self._reads[topic]
 
 
-class Place(NamedTuple):
+class ChangePlace(NamedTuple):
     """Of the last change of what is open."""
 
     batch_offset: int
@@ -64,7 +64,7 @@ class Place(NamedTuple):
     timestamp: int
 
 
-class Memory(NamedTuple):
+class RemovalMemory(NamedTuple):
     """All that Removals know, to go on from (checkpoint)."""
 
     state: State
@@ -74,15 +74,15 @@ class Memory(NamedTuple):
     """When each group last changed, epoch milliseconds."""
     open: dict[str, Open]
     """By group."""
-    place: Place
+    place: ChangePlace
 
 
 class Removals:
     """Folds one log partition."""
 
-    def __init__(self, log_partition: int | None, memory: Memory | None = None) -> None:
+    def __init__(self, log_partition: int | None, memory: RemovalMemory | None = None) -> None:
         """With `memory`, goes on from there."""
-        known = memory or Memory(State(), OffsetLives(), {}, {}, Place(-1, -1, -1))
+        known = memory or RemovalMemory(State(), OffsetLives(), {}, {}, ChangePlace(-1, -1, -1))
         self._log_partition = log_partition
         self._written_new: bool | None = None
         self._state = known.state
@@ -92,9 +92,9 @@ class Removals:
         self._open = known.open
         self._place = known.place
 
-    def memory(self) -> Memory:
+    def memory(self) -> RemovalMemory:
         """What it knows at this moment; what it goes on to learn is not in there, if it is saved at once."""
-        return Memory(self._state, self.lives, self._changed, self._open, self._place)
+        return RemovalMemory(self._state, self.lives, self._changed, self._open, self._place)
 
     def may_close(self, batch_offset: int | None) -> Iterable[str]:
         """The groups of which something may be complete when a record of this batch comes, or one that took nothing."""
@@ -115,7 +115,7 @@ class Removals:
         if not isinstance(change.subject, OffsetOf) and not is_bare(change):
             self._state.put(change.subject, change.after)
         if self._open:
-            self._place = Place(change.batch_offset, change.log_offset, change.timestamp)
+            self._place = ChangePlace(change.batch_offset, change.log_offset, change.timestamp)
         return done if ended is None else [*done, ended]
 
     def take_event(self, event: Event, changes: Sequence[Change]) -> Iterator[Removal | Ended]:

@@ -13,7 +13,7 @@ from offsets_tool.history.history import Turn
 from offsets_tool.history.rows import GroupHistoryRow, LastingRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.replay.changes import OffsetOf, PendingOf, Subject
 
-Facts = dict[str, Any]
+ChangeFacts = dict[str, Any]
 
 
 class HappeningKind(StrEnum):
@@ -40,8 +40,8 @@ class Happening(NamedTuple):
     what: str
     topic: str | None = None
     partition: int | None = None
-    before: Facts | None = None
-    after: Facts | None = None
+    before: ChangeFacts | None = None
+    after: ChangeFacts | None = None
     delta: int | None = None
     producer_id: int | None = None
     generation: int | None = None
@@ -148,7 +148,7 @@ def _anomaly(turn: Turn) -> Happening:
     return told._replace(note=turn.anomaly.note)
 
 
-def _facts(row: LastingRow | None, other: LastingRow | None, fields: tuple[str, ...]) -> Facts | None:
+def _facts(row: LastingRow | None, other: LastingRow | None, fields: tuple[str, ...]) -> ChangeFacts | None:
     """What a row has that the other has not; everything of an offset, which is short."""
     if row is None:
         return None

@@ -50,7 +50,7 @@ class Turn(NamedTuple):
     anomaly: AnomalyRow | None = None
 
 
-class Memory(NamedTuple):
+class HistoryMemory(NamedTuple):
     """All that a History knows, to go on from (checkpoint)."""
 
     open: dict[Subject, LastingRow]
@@ -75,9 +75,9 @@ class History:
     [(5, 0, None), (649, 1, None), (601, 2, None), (6, 3, None)]
     """
 
-    def __init__(self, name_of: NameOf = uuid_text, memory: Memory | None = None) -> None:
+    def __init__(self, name_of: NameOf = uuid_text, memory: HistoryMemory | None = None) -> None:
         """`name_of` gives the names of topic ids: TopicNames.name. With `memory`, goes on from there."""
-        known = memory or Memory({}, [], {}, 0, None, State())
+        known = memory or HistoryMemory({}, [], {}, 0, None, State())
         self._name_of = name_of
         self._owners = Owners(name_of, known.owners)
         self._open = known.open
@@ -114,10 +114,10 @@ class History:
         """A plain commit that holds, after whoever took the row before it."""
         self._open[offset] = self._row(change, offset, commit, owner, delta)
 
-    def memory(self) -> Memory:
+    def memory(self) -> HistoryMemory:
         """What it knows at this moment; what it goes on to learn is not in there, if it is saved at once."""
         owners = self._owners.state
-        return Memory(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)
+        return HistoryMemory(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)
 
     @property
     def settled(self) -> int:

@@ -37,7 +37,7 @@ from offsets_tool.replay.changes import (
 from offsets_tool.replay.classic import members_of
 from offsets_tool.replay.state import State
 
-Json = Any
+Packed = Any
 
 _TYPE_OF: Final = {layout.value: type_.id for type_ in RECORD_TYPES.values() for layout in type_.layouts}
 _MEMBER_VERSION: Final = 4
@@ -47,7 +47,7 @@ _VALUES: Final = (CommittedOffset, PendingCommit, Group, Member, Transaction)
 _ROWS: Final = (OffsetHistoryRow, GroupHistoryRow, MemberHistoryRow)
 
 
-def pack_state(state: State) -> Json:
+def pack_state(state: State) -> Packed:
     """Everything that a coordinator holds."""
     return {
         "offsets": {
@@ -68,7 +68,7 @@ def pack_state(state: State) -> Json:
     }
 
 
-def unpack_state(body: Json) -> State:
+def unpack_state(body: Packed) -> State:
     """What `pack_state` was given."""
     state = State()
     for group, rows in body["offsets"].items():
@@ -88,13 +88,13 @@ def unpack_state(body: Json) -> State:
     return state
 
 
-def pack_change(change: Change) -> Json:
+def pack_change(change: Change) -> Packed:
     """A change that waits for the rest of its batch."""
     subject, before, after = pack_subject(change.subject), _subjected(change.before), _subjected(change.after)
     return [*change[:5], subject, before, after, change.note]
 
 
-def unpack_change(row: Json) -> Change:
+def unpack_change(row: Packed) -> Change:
     """What `pack_change` was given."""
     log_partition, log_offset, timestamp, batch_offset, kind, subject, before, after, note = row
     return Change(
@@ -110,33 +110,33 @@ def unpack_change(row: Json) -> Change:
     )
 
 
-def pack_subject(subject: Subject) -> Json:
+def pack_subject(subject: Subject) -> Packed:
     """What a change is about."""
     return [_SUBJECTS.index(type(subject)), *subject]
 
 
-def unpack_subject(row: Json) -> Any:
+def unpack_subject(row: Packed) -> Any:
     """What `pack_subject` was given."""
     return _SUBJECTS[row[0]](*row[1:])
 
 
-def pack_row(row: LastingRow) -> Json:
+def pack_row(row: LastingRow) -> Packed:
     """A row of history."""
     return [_ROWS.index(type(row)), *row]
 
 
-def unpack_row(packed: Json) -> Any:
+def unpack_row(packed: Packed) -> Any:
     """What `pack_row` was given."""
     make: Any = _ROWS[packed[0]]
     return make(*(tuple(value) if isinstance(value, list) else value for value in packed[1:]))
 
 
-def _member(name: str, member: Member) -> Json:
+def _member(name: str, member: Member) -> Packed:
     """A classic group's member is in the group's value: its id will do."""
     return name if isinstance(member.metadata, MemberMetadata) else [name, *map(_packed, member)]
 
 
-def _restored_members(rows: list[Json], value: GroupMetadataValue | None) -> Iterator[tuple[str, Member]]:
+def _restored_members(rows: list[Packed], value: GroupMetadataValue | None) -> Iterator[tuple[str, Member]]:
     classic = members_of(value) if value else {}
     for row in rows:
         if isinstance(row, str):
@@ -146,25 +146,25 @@ def _restored_members(rows: list[Json], value: GroupMetadataValue | None) -> Ite
             yield name, Member(*map(_unpacked, parts))
 
 
-def pack_commit(commit: CommittedOffset) -> list[Json]:
+def pack_commit(commit: CommittedOffset) -> list[Packed]:
     """A commit as the log has it."""
     topic_id = commit.topic_id.hex if commit.topic_id else None
     return [*commit[:5], topic_id, commit.log_offset]
 
 
-def unpack_commit(*facts: Json) -> CommittedOffset:
+def unpack_commit(*facts: Packed) -> CommittedOffset:
     """What `pack_commit` was given."""
     *first, topic_id, log_offset = facts
     return CommittedOffset._make((*first, UUID(topic_id) if topic_id else None, log_offset))
 
 
-def pack_group(group: Group) -> list[Json]:
+def pack_group(group: Group) -> list[Packed]:
     """A group but for its members."""
     *facts, expressions = group
     return [*map(_packed, facts), [[text, _packed(value)] for text, value in expressions]]
 
 
-def unpack_group(row: list[Json]) -> Group:
+def unpack_group(row: list[Packed]) -> Group:
     """What `pack_group` was given."""
     *facts, expressions = row
     resolved = tuple((text, _unpacked(value)) for text, value in expressions)
@@ -172,18 +172,18 @@ def unpack_group(row: list[Json]) -> Group:
     return group._replace(kind=GroupKind(group.kind), state=GroupState(group.state))
 
 
-def _restored_transaction(row: Json) -> Transaction:
+def _restored_transaction(row: Packed) -> Transaction:
     *facts, groups, commits = row
     return Transaction._make((*facts, tuple(groups), commits))
 
 
-def _subjected(value: Subjected | None) -> Json:
+def _subjected(value: Subjected | None) -> Packed:
     """A value and of which kind it is."""
     match value:
         case None:
             return None
         case CommittedOffset():
-            packed: Json = pack_commit(value)
+            packed: Packed = pack_commit(value)
         case PendingCommit(commit, deleted_at):
             packed = [deleted_at, *pack_commit(commit)]
         case Group():
@@ -195,7 +195,7 @@ def _subjected(value: Subjected | None) -> Json:
     return [_VALUES.index(type(value)), packed]
 
 
-def _restored_subjected(row: Json) -> Any:
+def _restored_subjected(row: Packed) -> Any:
     if row is None:
         return None
     kind, packed = _VALUES[row[0]], row[1]
@@ -208,7 +208,7 @@ def _restored_subjected(row: Json) -> Any:
     return Member(*map(_unpacked, packed)) if kind is Member else _restored_transaction(packed)
 
 
-def _packed(value: Json) -> Json:
+def _packed(value: Packed) -> Packed:
     """A group record's value as its type and its bytes, a classic member as such a value's only one; all else as it is."""
     if isinstance(value, MemberMetadata):
         return [_packed(_group_of(value))]
@@ -222,7 +222,7 @@ def _group_of(member: MemberMetadata) -> Value:
     return Value(_MEMBER_VERSION, "", alone)
 
 
-def _unpacked(value: Json) -> Json:
+def _unpacked(value: Packed) -> Packed:
     if not isinstance(value, list):
         return value
     if len(value) == 1:

@@ -70,7 +70,7 @@ class Lag(NamedTuple):
     topic_recreated: bool
 
 
-class KnownEnds(NamedTuple):
+class EndsAtMoment(NamedTuple):
     """What is known of a partition at a moment, and whether what was committed is of another topic of its name."""
 
     life: Life
@@ -78,14 +78,14 @@ class KnownEnds(NamedTuple):
     topic_recreated: bool
 
 
-def known_at(committed: CommitAt | None, ends: Ends, at: int) -> KnownEnds:
+def known_at(committed: CommitAt | None, ends: Ends, at: int) -> EndsAtMoment:
     """At a moment (epoch ms), of the commit that counted then; None: of a group that has committed nothing."""
     life = ends.life_at(at)
     recreated = committed is not None and _is_of_another(committed, ends, life, at)
-    return KnownEnds(life, life.end_at(at), recreated)
+    return EndsAtMoment(life, life.end_at(at), recreated)
 
 
-def lag_of(committed: CommitAt | None, known: KnownEnds, at: int) -> Lag:
+def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
     """The same, by what is known at the moment."""
     life, end, recreated = known
     log_start = life.log_start_at(at)

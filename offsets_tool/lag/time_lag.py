@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from offsets_tool.lag.ends import Life
-from offsets_tool.lag.lag import KnownEnds, LagConfidence
+from offsets_tool.lag.lag import EndsAtMoment, LagConfidence
 from offsets_tool.lag.samples import CommitAt
 from offsets_tool.wire.longs import difference
 
@@ -90,7 +90,7 @@ def _clipped(at: int, low: int | None, high: int | None) -> int:
 
 
 def time_lag_of(
-    committed: CommitAt | None, there: KnownEnds, at: int, written: Written | None = None
+    committed: CommitAt | None, there: EndsAtMoment, at: int, written: Written | None = None
 ) -> TimeLag:
     """The same, by what is known at the moment."""
     if committed is None or there.topic_recreated:

@@ -17,9 +17,9 @@ from offsets_tool.replay.step import Step
 
 _PASSED_OVER: Final = "a record of the new coordinator, which the classic one passes over"
 
-Replay = Callable[[Step, Any, Event], None]
+ReplayRecord = Callable[[Step, Any, Event], None]
 
-REPLAYS: Final[Mapping[int, Replay]] = (
+REPLAYS: Final[Mapping[int, ReplayRecord]] = (
     offsets.REPLAYS | classic.REPLAYS | consumer.REPLAYS | share.REPLAYS | streams.REPLAYS
 )
 """From record type to what replays it: given the step, the key's data and the event."""

@@ -22,14 +22,14 @@ from offsets_tool.cli.source_options import (
     parse_columns,
     parse_limits,
 )
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import OffsetsToolError
 from spark.cli.job import LakeCommand
 
 if TYPE_CHECKING:
     from spark.ingest.ingest import Ingested, Request
 
-_TABLE = Table.of(
+_TABLE = PrintedTable.of(
     Column.number("run", 1),
     Column.number("sources", 3),
     Column.number("bytes", 7),
@@ -40,7 +40,7 @@ _TABLE = Table.of(
     Column.number("seconds", 6),
 )
 """JSON lines have all sums."""
-_COMPACTED = Table.of(
+_COMPACTED = PrintedTable.of(
     Column.name("table", 1),
     Column.number("files_before", 2),
     Column.number("files_after", 3),
@@ -165,7 +165,7 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
             try:
                 with in_one_sentence(lake):
                     answer = ask(running, shown, query)
-                    table = Table.of_names(answer.columns).chosen(chosen, options)
+                    table = PrintedTable.of_names(answer.columns).chosen(chosen, options)
                     # Names in a lake's tables are shown already.
                     write_rows(out, answer.rows, chosen, table, texts=str)
             except OffsetsToolError as error:

@@ -9,14 +9,14 @@ from offsets_tool.cli.moment_options import coordinator_option, parse_topic_ids
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import parse_columns, parse_limits
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from spark.cli import Bar, ingest_command
 from spark.cli.job import LakeCommand
 
 if TYPE_CHECKING:
-    from spark.run import Step
+    from spark.run import JobDone
 
-_TABLE = Table.of(
+_TABLE = PrintedTable.of(
     Column.word("job", 1),
     Column.number("run", 2),
     Column.name("came in", 5, "ledger"),
@@ -88,21 +88,21 @@ def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any)
         show(run(request, lambda: session("offsets-spark run"), coordinator, bar.show, named), shown)
 
 
-class Shown(NamedTuple):
+class OutputOptions(NamedTuple):
     """How rows of jobs are to be given."""
 
     format_: str
-    table: Table
+    table: PrintedTable
 
 
-def take_shown(options: dict[str, Any]) -> Shown:
+def take_shown(options: dict[str, Any]) -> OutputOptions:
     """Takes out of the options what `format_option` has declared. UsageError for a column that is not there."""
     chosen = options.pop("format_") or default_format()
     how = {name: options.pop(name) for name in ("wide", "show")}
-    return Shown(chosen, _TABLE.chosen(chosen, how))
+    return OutputOptions(chosen, _TABLE.chosen(chosen, how))
 
 
-def show(steps: "Iterable[Step]", shown: Shown) -> None:
+def show(steps: "Iterable[JobDone]", shown: OutputOptions) -> None:
     """A row a job, as it ends; a table when all have ended."""
     chosen, table = shown
     told = _told(steps)
@@ -115,7 +115,7 @@ def show(steps: "Iterable[Step]", shown: Shown) -> None:
             write_rows(out, map(_row, told), chosen, table)
 
 
-def _told(steps: "Iterable[Step]") -> "Iterator[Step]":
+def _told(steps: "Iterable[JobDone]") -> "Iterator[JobDone]":
     """The same, what there is to say besides said."""
     for step in steps:
         for text in step.notes:
@@ -125,7 +125,7 @@ def _told(steps: "Iterable[Step]") -> "Iterator[Step]":
         yield step
 
 
-def _row(step: "Step") -> dict[str, Any]:
+def _row(step: "JobDone") -> dict[str, Any]:
     """Numbers in words, without those that are 0."""
     return step._asdict() | {"ledger": _words(step.ledger), "rows": _words(step.rows)}
 

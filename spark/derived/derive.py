@@ -25,15 +25,15 @@ from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced, ReplacedPlaces, Replacement
 from spark.lake.tables import DERIVATIONS, REPLAYS, Table
 
-Basis = Mapping[str, Any]
+BasisFields = Mapping[str, Any]
 """What rows rest on, as JSON has it."""
 Made = tuple[str, NewFile]
 """The cluster whose rows a file has, and the file."""
-Wanted = Mapping[str, pa.Table | None]
+WantedRows = Mapping[str, pa.Table | None]
 """By cluster the partitions of topics whose rows are to be made (columns topic, partition); None: all."""
-Make = Callable[[Wanted, int], list[Made]]
+Make = Callable[[WantedRows, int], list[Made]]
 """Writes these rows, for a run."""
-Since = Callable[[str, Basis], pa.Table | None]
+Since = Callable[[str, BasisFields], pa.Table | None]
 """What is wanted of a cluster whose rows rest on something."""
 FILE_ROWS: Final = 131_072
 """A file ends there: of what is replaced later, little else is written anew."""
@@ -67,7 +67,7 @@ def replayed(root: Path) -> Iterator[dict[str, int]]:
 
 
 def derive(
-    root: Path, job: Chain, basis: Mapping[str, Basis], make: Make, since: Since | None = None
+    root: Path, job: Chain, basis: Mapping[str, BasisFields], make: Make, since: Since | None = None
 ) -> Derived:
     """Has `make` write the rows of the clusters whose `basis` is new, and commits them in place of what there was.
 

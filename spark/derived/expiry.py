@@ -27,8 +27,8 @@ from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.tables import DERIVATIONS, EXPIRY, REPLAYS
 from spark.replay.checkpoints import REMEDY, signs_of
-from spark.replay.plan import Known as Replay
-from spark.replay.plan import Place, latest
+from spark.replay.plan import LakeRow as Replay
+from spark.replay.plan import LogPartition, latest
 
 OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
 
@@ -81,7 +81,7 @@ class _Expiry:
         live = write_live(session, job, checkpoints)
         return [*live.made, *write_gone(session, job, live.alive)]
 
-    def _told(self, cluster: str, signs: Mapping[Place, LogSigns]) -> "_Told":
+    def _told(self, cluster: str, signs: Mapping[LogPartition, LogSigns]) -> "_Told":
         request, told = self._request, Signs()
         here = [each for place, each in signs.items() if place[0] == cluster]
         for each in here:
@@ -125,7 +125,7 @@ def _asked(told: _Told) -> ExpiryAsked:
     return ExpiryAsked(tuple(basis.policy for basis in told.bases), told.bases[0].known, told.newest)
 
 
-def _signs(root: Path, replays: Mapping[Place, Replay]) -> dict[Place, LogSigns]:
+def _signs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogSigns]:
     try:
         return {place: signs_of(root, row) for place, row in replays.items()}
     except SourceError as error:
@@ -133,8 +133,8 @@ def _signs(root: Path, replays: Mapping[Place, Replay]) -> dict[Place, LogSigns]
 
 
 def _endings(
-    root: Path, replays: Mapping[Place, Replay], signs: Mapping[Place, LogSigns]
-) -> dict[Place, Ending]:
+    root: Path, replays: Mapping[LogPartition, Replay], signs: Mapping[LogPartition, LogSigns]
+) -> dict[LogPartition, Ending]:
     """How each partition's log ends, and from where on it is whole."""
     begins = _begins(root, max((row["ingest_run"] for row in replays.values()), default=0))
     return {
@@ -148,9 +148,9 @@ def _endings(
     }
 
 
-def _begins(root: Path, upto: int) -> dict[Place, int]:
+def _begins(root: Path, upto: int) -> dict[LogPartition, int]:
     """Base offset of each partition's first segment, among those that ingests up to `upto` brought."""
-    begins: dict[Place, int] = {}
+    begins: dict[LogPartition, int] = {}
     for source in ArrowLake(root).sources():
         first = source["first_offset"] if source["base_offset"] is None else source["base_offset"]
         is_segment = counts(source["kind"], source["fate"]) and source["kind"] != ARCHIVE

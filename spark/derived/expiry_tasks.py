@@ -27,12 +27,12 @@ from offsets_tool.wire.text import shown
 from spark.derived.derive import FilesMade, Made, made_of, write_derived
 from spark.lake.tables import EXPIRY, REMOVALS
 from spark.replay.checkpoints import REMEDY, checkpoint_path
-from spark.replay.plan import Place
+from spark.replay.plan import LogPartition
 
 T = TypeVar("T")
 Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
-Checkpoints = Sequence[tuple[Place, str]]
+Checkpoints = Sequence[tuple[LogPartition, str]]
 """Partitions with their checkpoints' names."""
 _UNIT: Final = "unit"
 
@@ -43,7 +43,7 @@ class ExpiryJob(NamedTuple):
     lake: str
     run: int
     asked: Mapping[str, ExpiryAsked]
-    endings: Mapping[Place, Ending]
+    endings: Mapping[LogPartition, Ending]
 
 
 class Live(NamedTuple):
@@ -167,7 +167,7 @@ def _weigh_task(job: ExpiryJob) -> Task:
     return task
 
 
-def by_place(batch: pa.RecordBatch) -> Iterator[tuple[Place, list[str]]]:
+def by_place(batch: pa.RecordBatch) -> Iterator[tuple[LogPartition, list[str]]]:
     """Facts of `removals_of` that come one after another of one log partition, with it."""
     rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
     for place, some in groupby(rows, itemgetter(0, 1)):

@@ -20,11 +20,11 @@ from offsets_tool.columns.lag import COLUMNS, ORDER, LagAsked, lag_batches
 from offsets_tool.lag.samples import EndMethod
 from offsets_tool.wire.arrow import arrow_schema
 from spark.derived.derive import (
-    Basis,
+    BasisFields,
     Derived,
     FilesMade,
     Made,
-    Wanted,
+    WantedRows,
     derive,
     made_of,
     replayed,
@@ -100,13 +100,13 @@ class _Lag(NamedTuple):
     asked: Mapping[str, Any]
     newest: Mapping[str, int]
 
-    def since(self, cluster: str, known: Basis) -> pa.Table | None:
+    def since(self, cluster: str, known: BasisFields) -> pa.Table | None:
         """The partitions of topics that are to be counted again; None: all."""
         if known["asked"] != self.asked or self.asked["grid_ms"] is not None:
             return None
         return new_places(self.root, cluster, known["replay"], known["ends"])
 
-    def make(self, wanted: Wanted, run: int) -> list[Made]:
+    def make(self, wanted: WantedRows, run: int) -> list[Made]:
         wanted = {cluster: places for cluster, places in wanted.items() if places is None or places.num_rows}
         if not wanted:
             return []
@@ -115,7 +115,7 @@ class _Lag(NamedTuple):
         task = _task(self.root, run, asked)
         return made_of(rows.mapInArrow(task, from_arrow_schema(arrow_schema(FilesMade))).collect())
 
-    def _rows(self, wanted: Wanted) -> DataFrame:
+    def _rows(self, wanted: WantedRows) -> DataFrame:
         """Commits and samples, in COLUMNS."""
         commits = self._read(OFFSET_HISTORY, wanted)
         is_closing = (F.col("method") == EndMethod.INDEX.value) & F.col("log_start").isNotNull()
@@ -130,7 +130,7 @@ class _Lag(NamedTuple):
         )
         return _uniform(commits, OFFSET_HISTORY).unionAll(_uniform(samples, ENDS))
 
-    def _read(self, table: Table, wanted: Wanted) -> DataFrame:
+    def _read(self, table: Table, wanted: WantedRows) -> DataFrame:
         session = self.start()
         rows = session.read.format("delta").load(f"{self.root}/{table.name}")
         found = rows.where(F.col("cluster").isin([of for of, places in wanted.items() if places is None]))

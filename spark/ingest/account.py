@@ -22,7 +22,7 @@ from offsets_tool.rows import LogRecord, Unreadable
 from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
 from offsets_tool.wire.text import shown
 from spark.ingest.digest import RangeDigest
-from spark.ingest.plan import ARCHIVE, Piece, digest, edges
+from spark.ingest.plan import ARCHIVE, FilePiece, digest, edges
 
 _COUNTED: Final = [name for name in LedgerEntry.__dataclass_fields__ if name in SourceRow._fields]
 
@@ -31,7 +31,7 @@ class PieceRead:
     """One reading of a piece: exhaust `read`, then ask for `rows`."""
 
     def __init__(
-        self, piece: Piece, log_partition: int | None, columns: Mapping[str, str], limits: Limits
+        self, piece: FilePiece, log_partition: int | None, columns: Mapping[str, str], limits: Limits
     ) -> None:
         self.ledger = Ledger(
             piece.source,
@@ -168,7 +168,7 @@ def _tail_facts(tail: list[Unreadable]) -> dict[str, Any]:
     return {"tail_bytes": sum(u.size for u in tail), "tail_kind": tail[0].kind if tail else None}
 
 
-def _file_facts(piece: Piece) -> dict[str, Any]:
+def _file_facts(piece: FilePiece) -> dict[str, Any]:
     file, segment = piece.file, piece.file.segment
     return {
         "cluster": file.cluster,

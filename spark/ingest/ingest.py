@@ -22,8 +22,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.wire.arrow import arrow_schema
-from spark.ingest.plan import Piece, find_files, in_units, plan
-from spark.ingest.tasks import BatchTask, Job, UnitDone, account_units, log_units, write_units
+from spark.ingest.plan import FilePiece, find_files, in_units, plan
+from spark.ingest.tasks import BatchTask, IngestJob, UnitDone, account_units, log_units, write_units
 from spark.lake.commit import ArrowLake, Lake, SparkLake
 from spark.lake.folder import locked
 from spark.lake.parquet import NewFile, TableWriter
@@ -123,7 +123,7 @@ def _with_spark(tasks: "_Tasks", request: Request, lake: SparkLake) -> Ingested:
     return Ingested(job.run, rows, note)
 
 
-def _prepare(lake: Lake, request: Request) -> tuple[Job, str | None]:
+def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, str | None]:
     """What is to be read, after an interrupted run has been finished. A lake is no source of its own."""
     found = find_files(request.paths, request.cluster, request.log_partition, request.columns)
     own = Path(request.lake).resolve()
@@ -131,16 +131,16 @@ def _prepare(lake: Lake, request: Request) -> tuple[Job, str | None]:
     lake.create()
     note = lake.finish()
     units = plan(files, lake.sources())
-    return Job(
+    return IngestJob(
         units, lake.next_run(), datetime.now(UTC), request.log_partition, request.columns, request.limits
     ), note
 
 
-def _settled(job: Job, sources: list[dict[str, Any]]) -> Job:
+def _settled(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:
     """The same job, once more: the very bytes that the account is about."""
     files = {piece.source: piece.file for unit in job.units for piece in unit}
     pieces = [
-        Piece(
+        FilePiece(
             file=files[row["source"]],
             generation=row["generation"],
             start=row["range_start"],
@@ -161,11 +161,13 @@ class _Tasks:
         self._start = start
         self._progress = progress
 
-    def rows(self, job: Job, task: Callable[[Job], BatchTask], table: Table) -> DataFrame:
+    def rows(self, job: IngestJob, task: Callable[[IngestJob], BatchTask], table: Table) -> DataFrame:
         """What the tasks yield: rows of a table."""
         return self._over(job).mapInArrow(task(job), from_arrow_schema(table.schema))
 
-    def collect(self, job: Job, task: Callable[[Job], BatchTask]) -> tuple[list[NewFile], pa.RecordBatch]:
+    def collect(
+        self, job: IngestJob, task: Callable[[IngestJob], BatchTask]
+    ) -> tuple[list[NewFile], pa.RecordBatch]:
         """The files that the tasks wrote, and their rows of `sources`, in the order of the units."""
         if job.units:
             self._start()
@@ -192,17 +194,17 @@ class _Tasks:
         rows = pa.Table.from_batches(sources, SOURCES.schema).combine_chunks().to_batches()
         return files, rows[0] if rows else pa.RecordBatch.from_pylist([], SOURCES.schema)
 
-    def _units(self, job: Job, task: BatchTask) -> list[UnitDone]:
+    def _units(self, job: IngestJob, task: BatchTask) -> list[UnitDone]:
         rows = self._over(job).mapInArrow(task, from_arrow_schema(arrow_schema(UnitDone))).collect()
         units = [UnitDone(*row) for row in rows]
         if error := next((unit.error for unit in units if unit.error), None):
             raise OffsetsToolError(error)
         return units
 
-    def _over(self, job: Job) -> DataFrame:
+    def _over(self, job: IngestJob) -> DataFrame:
         """A task a unit, without a shuffle."""
         return self._start().range(0, len(job.units), 1, len(job.units))
 
 
-def _size(job: Job) -> int:
+def _size(job: IngestJob) -> int:
     return sum(piece.size for unit in job.units for piece in unit)

@@ -35,7 +35,7 @@ UNITS_WANTED: Final = 8
 ARCHIVE: Final = "archive"
 _DELTA_LOG: Final = "_delta_log"
 
-Known = Mapping[str, Any]
+SourceFields = Mapping[str, Any]
 """A row of `sources`."""
 
 
@@ -44,7 +44,7 @@ def counts(kind: str, fate: str) -> bool:
     return kind in (SegmentKind.LOG.value, ARCHIVE) and not fate
 
 
-class File(NamedTuple):
+class IngestFile(NamedTuple):
     """A file as it lies there now: a segment, or an archive's file (then `kind` is ARCHIVE). Paths are absolute."""
 
     segment: Segment
@@ -65,10 +65,10 @@ class File(NamedTuple):
         return self.cluster, shown(segment.path), shown(segment.member), segment.log_partition
 
 
-class Piece(NamedTuple):
+class FilePiece(NamedTuple):
     """A byte range of a file for one task; it is cut by batch, as `read_segment` cuts. `end` None: an archive, whole."""
 
-    file: File
+    file: IngestFile
     generation: int
     start: int
     end: int | None
@@ -88,7 +88,7 @@ class Piece(NamedTuple):
         return (self.file.segment.size if self.end is None else self.end) - self.start
 
 
-Unit = tuple[Piece, ...]
+Unit = tuple[FilePiece, ...]
 """What one task reads."""
 
 
@@ -97,12 +97,12 @@ def find_files(
     cluster: str | None,
     log_partition: int | None,
     columns: Mapping[str, str] | None = None,
-) -> list[File]:
+) -> list[IngestFile]:
     """All segments and archives under the paths, in a fixed order; a file given itself and in a folder is the one given itself.
 
     SourceError for a path that holds neither, UsageError for `columns` (as `read_archive` takes them) that no archive has.
     """
-    files: list[File] = []
+    files: list[IngestFile] = []
     for path in paths:
         here = os.path.realpath(path)
         archives = (
@@ -122,9 +122,9 @@ def find_files(
     return sorted({file.identity: file for file in files}.values(), key=_order)
 
 
-def plan(files: Sequence[File], known: Iterable[Known]) -> tuple[Unit, ...]:
+def plan(files: Sequence[IngestFile], known: Iterable[SourceFields]) -> tuple[Unit, ...]:
     """The pieces to read, in units of about the same size, each in the order of the log."""
-    latest: dict[tuple[Any, ...], list[Known]] = {}
+    latest: dict[tuple[Any, ...], list[SourceFields]] = {}
     for row in sorted(known, key=_turn):
         rows = latest.setdefault((row["cluster"], row["path"], row["member"], row["log_partition"]), [])
         if rows and rows[-1]["generation"] != row["generation"]:
@@ -133,18 +133,18 @@ def plan(files: Sequence[File], known: Iterable[Known]) -> tuple[Unit, ...]:
     return in_units([piece for file in files for piece in _pieces(file, latest.get(file.identity, []))])
 
 
-def _turn(row: Known) -> tuple[int, int, int, int]:
+def _turn(row: SourceFields) -> tuple[int, int, int, int]:
     """Of a file in which there was no whole batch yet, the next range begins where that one did."""
     return row["generation"], row["range_start"], row["range_end"], row["run"]
 
 
-def _order(file: File) -> tuple[str, int, int, str, str]:
+def _order(file: IngestFile) -> tuple[str, int, int, str, str]:
     place = file.segment
     partition = -1 if place.log_partition is None else place.log_partition
     return place.directory, partition, place.base_offset or 0, place.path, place.member
 
 
-def _segment(segment: Segment, cluster: str | None, given: str) -> File:
+def _segment(segment: Segment, cluster: str | None, given: str) -> IngestFile:
     path = _absolute(segment.path)
     stat = _stat(path)
     name = segment_name(PurePosixPath(path).name)
@@ -155,7 +155,7 @@ def _segment(segment: Segment, cluster: str | None, given: str) -> File:
         directory=os.path.realpath(segment.directory),
     )
     where = shown((segment.cluster_id or "") if cluster is None else cluster)
-    return File(
+    return IngestFile(
         segment,
         where,
         segment.kind.value,
@@ -165,7 +165,7 @@ def _segment(segment: Segment, cluster: str | None, given: str) -> File:
     )
 
 
-def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) -> File:
+def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) -> IngestFile:
     path = Path(_absolute(file.path))
     if file.kind is ArchiveKind.DELTA:
         stat, size = _stat(path / _DELTA_LOG), sum(map(size_of, _delta_log(path)))
@@ -173,7 +173,7 @@ def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) 
         stat, size = _stat(path), size_of(path)
     segment = Segment(path=path.as_posix(), log_partition=log_partition, size=size)
     found = file._replace(path=path)
-    return File(
+    return IngestFile(
         segment,
         shown(cluster or ""),
         ARCHIVE,
@@ -206,7 +206,7 @@ def _time(stat: os.stat_result) -> datetime:
     return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds)
 
 
-def digest(file: File, start: int = 0, end: int | None = None) -> str:
+def digest(file: IngestFile, start: int = 0, end: int | None = None) -> str:
     """SHA-256 of the bytes that `sources` vouches for: a plain file's range, or all of it on disk (of a Delta table: its log).
 
     Of what cannot be opened, though it was found, or not be read to its end, no bytes.
@@ -224,7 +224,7 @@ def digest(file: File, start: int = 0, end: int | None = None) -> str:
         return NO_BYTES
 
 
-def edges(file: File) -> str:
+def edges(file: IngestFile) -> str:
     """SHA-256 of where the file on disk begins and ends, which a file that was rewritten shows; of a Delta table, of its log."""
     if file.archive and file.archive.kind is ArchiveKind.DELTA:
         return digest(file)
@@ -243,7 +243,7 @@ def _range_digest(path: str, start: int, end: int | None) -> str:
         return NO_BYTES
 
 
-def _pieces(file: File, known: list[Known]) -> list[Piece]:
+def _pieces(file: IngestFile, known: list[SourceFields]) -> list[FilePiece]:
     if not known:
         return _split(file, 1)
     last = known[-1]
@@ -258,25 +258,25 @@ def _pieces(file: File, known: list[Known]) -> list[Piece]:
     return [first._replace(resumes=True), *others]
 
 
-def _looks_unchanged(file: File, last: Known) -> bool:
+def _looks_unchanged(file: IngestFile, last: SourceFields) -> bool:
     by_name = (last["file_size"], last["file_modified_at"]) == (file.segment.size, file.modified_at)
     return by_name and last["edges_sha256"] == edges(file)
 
 
-def _split(file: File, generation: int, start: int = 0) -> list[Piece]:
+def _split(file: IngestFile, generation: int, start: int = 0) -> list[FilePiece]:
     if not file.continues:
-        return [Piece(file, generation, 0, None)]
+        return [FilePiece(file, generation, 0, None)]
     size = file.segment.size - start
     parts = 1 if size <= 2 * PIECE else -(-size // PIECE)
     cuts = pairwise(start + size * part // parts for part in range(parts + 1))
-    return [Piece(file, generation, *cut) for cut in cuts]
+    return [FilePiece(file, generation, *cut) for cut in cuts]
 
 
-def in_units(pieces: Sequence[Piece]) -> tuple[Unit, ...]:
+def in_units(pieces: Sequence[FilePiece]) -> tuple[Unit, ...]:
     """The pieces in their order, in units of about the same size."""
     wanted = sum(piece.size for piece in pieces) // UNITS_WANTED
     full = min(PIECE, max(SMALLEST_UNIT, wanted))
-    units: list[list[Piece]] = []
+    units: list[list[FilePiece]] = []
     filled = 0
     for piece in pieces:
         if not units or filled + piece.size > full:

@@ -24,7 +24,7 @@ from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.tables import EVENTS, LOG
 
 
-class Job(NamedTuple):
+class IngestJob(NamedTuple):
     """What the tasks of an ingest share."""
 
     units: tuple[Unit, ...]
@@ -48,17 +48,17 @@ UNIT: Final = "id"
 """The column of unit numbers that a task is given: `session.range` names it so."""
 
 
-def write_units(job: Job, lake: Path) -> BatchTask:
+def write_units(job: IngestJob, lake: Path) -> BatchTask:
     """Writes each unit's files into the folders of `log` and `events`. A row of UnitDone a unit."""
     return _for_each_unit(job, lambda unit: _write(unit, job, lake))
 
 
-def account_units(job: Job) -> BatchTask:
+def account_units(job: IngestJob) -> BatchTask:
     """Reads and decodes each unit and keeps nothing but the account. A row of UnitDone a unit."""
     return _for_each_unit(job, lambda unit: ([], _account(unit, job)))
 
 
-def log_units(job: Job) -> BatchTask:
+def log_units(job: IngestJob) -> BatchTask:
     """The rows of `log`."""
 
     def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -71,7 +71,7 @@ def log_units(job: Job) -> BatchTask:
     return task
 
 
-def _for_each_unit(job: Job, do: Callable[[Unit], tuple[list[NewFile], list[SourceRow]]]) -> BatchTask:
+def _for_each_unit(job: IngestJob, do: Callable[[Unit], tuple[list[NewFile], list[SourceRow]]]) -> BatchTask:
     def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in _numbers(numbers):
             try:
@@ -91,7 +91,7 @@ def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
         yield from batch.column(UNIT).to_pylist()
 
 
-def _write(unit: Unit, job: Job, lake: Path) -> tuple[list[NewFile], list[SourceRow]]:
+def _write(unit: Unit, job: IngestJob, lake: Path) -> tuple[list[NewFile], list[SourceRow]]:
     sources = []
     with TableWriter(lake, LOG) as log, TableWriter(lake, EVENTS) as events:
         for piece in unit:
@@ -104,7 +104,7 @@ def _write(unit: Unit, job: Job, lake: Path) -> tuple[list[NewFile], list[Source
         return [*log.close(), *events.close()], sources
 
 
-def _account(unit: Unit, job: Job) -> list[SourceRow]:
+def _account(unit: Unit, job: IngestJob) -> list[SourceRow]:
     sources = []
     for piece in unit:
         read = PieceRead(piece, job.log_partition, job.columns, job.limits)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.scan import Facts, file_rows, is_within
+from spark.lake.scan import FileFacts, file_rows, is_within
 from spark.lake.tables import Table
 
 _PARTITIONS: Final = 1 << 32
@@ -40,7 +40,7 @@ class Replaced(NamedTuple):
             ["cluster"] if self.is_cluster or table.ends is None else ["cluster", "log_partition", table.ends]
         )
 
-    def may_be_in(self, file: Facts, table: Table) -> bool:
+    def may_be_in(self, file: FileFacts, table: Table) -> bool:
         """Whether a file may have such rows."""
         if not is_within(file, "cluster", self.cluster):
             return False
@@ -54,7 +54,7 @@ class Replaced(NamedTuple):
         last = file.get(f"max.{table.ends}")
         return last is None or bool(file.get(f"null_count.{table.ends}")) or last >= self.settled
 
-    def is_all_of(self, file: Facts, table: Table) -> bool:
+    def is_all_of(self, file: FileFacts, table: Table) -> bool:
         """Whether a file is known to have no others."""
         if self.is_cluster:
             return _is_only(file, "cluster", self.cluster)
@@ -101,7 +101,7 @@ class ReplacedPlaces:
         """As Replaced has it."""
         return ["cluster", "topic", "partition"]
 
-    def may_be_in(self, file: Facts, table: Table) -> bool:
+    def may_be_in(self, file: FileFacts, table: Table) -> bool:
         """Likewise."""
         least, greatest = file.get("min.topic"), file.get("max.topic")
         if not is_within(file, "cluster", self.cluster) or not self._names:
@@ -111,7 +111,7 @@ class ReplacedPlaces:
         at = bisect_left(self._names, least)
         return at < len(self._names) and self._names[at] <= greatest
 
-    def is_all_of(self, file: Facts, table: Table) -> bool:
+    def is_all_of(self, file: FileFacts, table: Table) -> bool:
         """Likewise; statistics do not tell."""
         return False
 
@@ -140,7 +140,9 @@ class Replacing(NamedTuple):
     kept: list[NewFile]
 
 
-def replace(lake: Path, table: Table, files: Sequence[Facts], replaced: Sequence[Replacement]) -> Replacing:
+def replace(
+    lake: Path, table: Table, files: Sequence[FileFacts], replaced: Sequence[Replacement]
+) -> Replacing:
     """Plans for all files that a table has, and writes what stays."""
     gone, kept = [], list[NewFile]()
     for file in files:
@@ -153,16 +155,18 @@ def replace(lake: Path, table: Table, files: Sequence[Facts], replaced: Sequence
     return Replacing(gone, kept)
 
 
-def count_replaced(lake: Path, table: Table, files: Sequence[Facts], replaced: Sequence[Replacement]) -> int:
+def count_replaced(
+    lake: Path, table: Table, files: Sequence[FileFacts], replaced: Sequence[Replacement]
+) -> int:
     """How many rows `replace` would take out."""
     return sum(_count(lake, table, file, _concerned(file, replaced, table)) for file in files)
 
 
-def _concerned(file: Facts, replaced: Sequence[Replacement], table: Table) -> list[Replacement]:
+def _concerned(file: FileFacts, replaced: Sequence[Replacement], table: Table) -> list[Replacement]:
     return [each for each in replaced if each.may_be_in(file, table)]
 
 
-def _count(lake: Path, table: Table, file: Facts, replaced: Sequence[Replacement]) -> int:
+def _count(lake: Path, table: Table, file: FileFacts, replaced: Sequence[Replacement]) -> int:
     """How many rows of a file are replaced."""
     if not replaced:
         return 0
@@ -173,12 +177,14 @@ def _count(lake: Path, table: Table, file: Facts, replaced: Sequence[Replacement
     return sum(_are_replaced(rows, replaced, table).true_count for rows in file_rows(path, table, wanted))
 
 
-def _is_only(file: Facts, column: str, value: Any) -> bool:
+def _is_only(file: FileFacts, column: str, value: Any) -> bool:
     """By statistics that keep texts whole: a text cut short is never its own maximum."""
     return bool(file.get(f"min.{column}") == value == file.get(f"max.{column}"))
 
 
-def _write_others(lake: Path, table: Table, file: Facts, replaced: Sequence[Replacement]) -> list[NewFile]:
+def _write_others(
+    lake: Path, table: Table, file: FileFacts, replaced: Sequence[Replacement]
+) -> list[NewFile]:
     """What ended apart from what holds: the next replay shall find the latter in a small file again."""
     ended, holding = TableWriter(lake, table), TableWriter(lake, table)
     for rows in file_rows(lake / table.name / file["path"], table, table.schema.names):

@@ -19,17 +19,17 @@ from offsets_tool.log.archive.delta_log import UNREADABLE, first_line
 from spark.lake.parquet import encoded_schema
 from spark.lake.tables import Table
 
-Facts = Mapping[str, Any]
+FileFacts = Mapping[str, Any]
 """What Delta knows of a file: path, num_records, null_count.*, min.*, max.* (DeltaTable.get_add_actions)."""
 
 
-def facts_of(there: DeltaTable) -> list[Facts]:
+def facts_of(there: DeltaTable) -> list[FileFacts]:
     """Of each file."""
-    found: list[Facts] = pa.table(there.get_add_actions(flatten=True)).to_pylist()
+    found: list[FileFacts] = pa.table(there.get_add_actions(flatten=True)).to_pylist()
     return found
 
 
-def is_within(file: Facts, column: str, value: Any) -> bool:
+def is_within(file: FileFacts, column: str, value: Any) -> bool:
     """Whether the column may have the value; where all are null, or nothing is known, it may."""
     least, greatest = file.get(f"min.{column}"), file.get(f"max.{column}")
     return least is None or greatest is None or least <= value <= greatest

@@ -11,7 +11,7 @@ from uuid import uuid4
 from offsets_tool.checkpoint import read_signs
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.log_facts import LogSigns
-from spark.replay.plan import Known, Place
+from spark.replay.plan import LakeRow, LogPartition
 
 CHECKPOINTS: Final = "_checkpoints"
 """The lake's folder of them."""
@@ -38,7 +38,7 @@ def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
     return name
 
 
-def signs_of(root: Path, row: Known) -> LogSigns:
+def signs_of(root: Path, row: LakeRow) -> LogSigns:
     """What a partition's log says of its cluster. SourceError for a checkpoint that is lost, damaged or of another release."""
     path = checkpoint_path(root, row["checkpoint"])
     try:
@@ -50,7 +50,7 @@ def signs_of(root: Path, row: Known) -> LogSigns:
     return signs
 
 
-def lost_checkpoints(root: Path, replays: Mapping[Place, Known]) -> dict[Place, str]:
+def lost_checkpoints(root: Path, replays: Mapping[LogPartition, LakeRow]) -> dict[LogPartition, str]:
     """Those of which already the beginning does not read, and why."""
     lost = {}
     for place, row in replays.items():

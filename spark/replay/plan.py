@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from offsets_tool.replay.rules import Rules
 
-Place = tuple[str, int | None]
+LogPartition = tuple[str, int | None]
 """Cluster and log partition."""
-Known = Mapping[str, Any]
+LakeRow = Mapping[str, Any]
 """A row of `replays`."""
 
 
@@ -42,11 +42,11 @@ class Work(NamedTuple):
     """From this offset on, what the tables hold of it is told anew."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LogPartition:
         return self.cluster, self.log_partition
 
 
-def latest(replays: Iterable[Known]) -> dict[Place, Known]:
+def latest(replays: Iterable[LakeRow]) -> dict[LogPartition, LakeRow]:
     """The row that counts of each partition."""
     return {
         (row["cluster"], row["log_partition"]): row for row in sorted(replays, key=lambda row: row["run"])
@@ -56,9 +56,9 @@ def latest(replays: Iterable[Known]) -> dict[Place, Known]:
 def plan(
     asked: str,
     new: Sequence[New],
-    known: Mapping[Place, Known],
+    known: Mapping[LogPartition, LakeRow],
     named: Mapping[str, Iterable[str]],
-    lost: Collection[Place] = (),
+    lost: Collection[LogPartition] = (),
 ) -> list[Work]:
     """The partitions to replay, those with most records first. `asked` is auto, classic or new; `named` by cluster the ids whose
     names came to be known since the last replay; `lost` those whose checkpoints do not read."""
@@ -80,7 +80,9 @@ def plan(
     return sorted(work, key=lambda each: (-each.records, each.cluster, each.log_partition or 0))
 
 
-def to_replay_again(asked: str, known: Mapping[Place, Known], done: Mapping[Place, Known]) -> list[Place]:
+def to_replay_again(
+    asked: str, known: Mapping[LogPartition, LakeRow], done: Mapping[LogPartition, LakeRow]
+) -> list[LogPartition]:
     """Partitions told by the classic rules where the new ones differ and, as another partition of the cluster proves, hold.
 
     `done` are the rows of `replays` to be; as Moment.to_replay_again has it.
@@ -92,7 +94,9 @@ def to_replay_again(asked: str, known: Mapping[Place, Known], done: Mapping[Plac
     return [place for place, row in now.items() if place[0] in proved and _is_half_classic(row)]
 
 
-def to_name(asked: str, now: Mapping[Place, Known], named: Mapping[str, Iterable[str]]) -> list[Work]:
+def to_name(
+    asked: str, now: Mapping[LogPartition, LakeRow], named: Mapping[str, Iterable[str]]
+) -> list[Work]:
     """Partitions to replay from their first record, as names of ids that they lacked are known now. `named`: ids by cluster."""
     rules_asked = None if asked == "auto" else Rules(asked)
     return [
@@ -102,18 +106,18 @@ def to_name(asked: str, now: Mapping[Place, Known], named: Mapping[str, Iterable
     ]
 
 
-def _proved(rows: Mapping[Place, Known]) -> set[str]:
+def _proved(rows: Mapping[LogPartition, LakeRow]) -> set[str]:
     """The clusters of the new coordinator: where one partition is by its rules, all are."""
     return {cluster for (cluster, _), row in rows.items() if row["rules"] == Rules.NEW}
 
 
-def _is_half_classic(row: Known) -> bool:
+def _is_half_classic(row: LakeRow) -> bool:
     """Whether something was told by the classic rules that the new ones have otherwise; what was begun by these has nothing so."""
     begun_new = row["rules"] == Rules.NEW and row["proved_at"] is None
     return row["differed_at"] is not None and not begun_new
 
 
-def _goes_on(row: Known, brought: New | None, asked: str, named: Iterable[str]) -> bool:
+def _goes_on(row: LakeRow, brought: New | None, asked: str, named: Iterable[str]) -> bool:
     if row["coordinator"] != asked or set(row["unnamed"]).intersection(named):
         return False
     return brought is None or brought.first_offset >= row["position"]

@@ -27,8 +27,8 @@ from spark.lake.replaced import Replaced
 from spark.lake.tables import REPLAYS, TOPIC_NAMES, Table
 from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
 from spark.replay.plan import (
-    Known,
-    Place,
+    LakeRow,
+    LogPartition,
     Work,
     latest,
     plan,
@@ -36,7 +36,7 @@ from spark.replay.plan import (
     to_replay_again,
 )
 from spark.replay.rows import LakeRows
-from spark.replay.tasks import Job, WorkDone, replay_work
+from spark.replay.tasks import ReplayJob, WorkDone, replay_work
 from spark.replay.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, derived_names
 
 
@@ -71,7 +71,7 @@ class _Done(NamedTuple):
     """One partition replayed: its files, and its row of `replays`."""
 
     files: list[NewFile]
-    row: Known
+    row: LakeRow
     settled: int
     """As Work has it."""
 
@@ -130,13 +130,15 @@ class _Replay:
             done |= self._replay_anew(rows, named, done, run, names)
         return self._commit(run, done, names)
 
-    def _learn_told(self, names: TopicIds, now: Mapping[Place, Known]) -> None:
+    def _learn_told(self, names: TopicIds, now: Mapping[LogPartition, LakeRow]) -> None:
         """Learn the names that the caller gives, of ids that a replay has missed."""
         for (cluster, _), row in now.items():
             for topic_id in self._topic_ids.keys() & set(row["unnamed"]):
                 names.learn(cluster, topic_id, *self._topic_ids[topic_id])
 
-    def _derive_names(self, rows: LakeRows, now: Mapping[Place, Known], names: TopicIds) -> list[Work]:
+    def _derive_names(
+        self, rows: LakeRows, now: Mapping[LogPartition, LakeRow], names: TopicIds
+    ) -> list[Work]:
         """Learn names that the caller or else subscriptions give, and return the partitions to be replayed with them."""
         self._learn_told(names, now)
         clusters = {place[0] for place, row in now.items() if set(row["unnamed"]) - set(names.of(place[0]))}
@@ -146,15 +148,22 @@ class _Replay:
         return to_name(self._asked, now, names.added)
 
     def _replay_anew(
-        self, rows: LakeRows, work: Sequence[Work], done: Mapping[Place, _Done], run: int, names: TopicIds
-    ) -> dict[Place, _Done]:
+        self,
+        rows: LakeRows,
+        work: Sequence[Work],
+        done: Mapping[LogPartition, _Done],
+        run: int,
+        names: TopicIds,
+    ) -> dict[LogPartition, _Done]:
         """Replay partitions from their first record, in place of what was made of them in this run."""
         self._discard([done[each.place] for each in work if each.place in done])
         return self._replay(rows, work, run, names)
 
-    def _replay(self, rows: LakeRows, work: Sequence[Work], run: int, names: TopicIds) -> dict[Place, _Done]:
+    def _replay(
+        self, rows: LakeRows, work: Sequence[Work], run: int, names: TopicIds
+    ) -> dict[LogPartition, _Done]:
         """A task each; another from the first record on, where a checkpoint does not read (lost, or of another release)."""
-        job = Job(tuple(work), run, self._root.as_posix(), names.names)
+        job = ReplayJob(tuple(work), run, self._root.as_posix(), names.names)
         schema = from_arrow_schema(arrow_schema(WorkDone))
         told = [
             WorkDone(*row)
@@ -187,7 +196,7 @@ class _Replay:
         }
         return _Done(files, row, work.settled)
 
-    def _commit(self, run: int, done: Mapping[Place, _Done], names: TopicIds) -> Replayed:
+    def _commit(self, run: int, done: Mapping[LogPartition, _Done], names: TopicIds) -> Replayed:
         files = [file for each in done.values() for file in each.files]
         rows = [each.row for each in done.values()]
         files += self._write(TOPIC_NAMES, names.rows(run))
@@ -207,7 +216,7 @@ class _Replay:
         for file in (file for each in done for file in each.files):
             (self._root / file.table / file.path).unlink()
 
-    def _forget_checkpoints(self, known: Mapping[Place, Known]) -> None:
+    def _forget_checkpoints(self, known: Mapping[LogPartition, LakeRow]) -> None:
         """Deletes every checkpoint but those that the newest rows of `replays` name."""
         kept = {row["checkpoint"] for row in known.values()}
         for path in (self._root / CHECKPOINTS).glob("*"):

@@ -30,7 +30,7 @@ COPY: Final = "copy"
 """The column that says of which copy of the partition: the data directory, of an archive the file."""
 
 
-class Job(NamedTuple):
+class ReplayJob(NamedTuple):
     """What the tasks of a replay share. `names` by cluster and id."""
 
     work: tuple[Work, ...]
@@ -50,7 +50,7 @@ class WorkDone(NamedTuple):
     facts: String
 
 
-def replay_work(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def replay_work(job: ReplayJob) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Takes the rows of one Work (history_events.COLUMNS, UNIT, COPY), gives a row of WorkDone."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -64,7 +64,7 @@ def replay_work(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
     return task
 
 
-def _done(job: Job, unit: int, batches: Iterator[pa.RecordBatch]) -> WorkDone:
+def _done(job: ReplayJob, unit: int, batches: Iterator[pa.RecordBatch]) -> WorkDone:
     work = job.work[unit]
     try:
         replay = HistoryReplay(_start(job, work))
@@ -104,7 +104,7 @@ def _twice(work: Work, log_offset: int, copy: str, other: str) -> UsageError:
 
 
 def _replay(
-    job: Job, work: Work, replay: HistoryReplay, batches: Iterator[pa.RecordBatch]
+    job: ReplayJob, work: Work, replay: HistoryReplay, batches: Iterator[pa.RecordBatch]
 ) -> tuple[list[NewFile], dict[str, Any]]:
     ended, held, records = _Writers(job, work), _Writers(job, work), 0
     for batch in batches:
@@ -117,7 +117,7 @@ def _replay(
     return files, {"records": records, "checkpoint": name, **_facts(left)}
 
 
-def _start(job: Job, work: Work) -> Start:
+def _start(job: ReplayJob, work: Work) -> Start:
     names = job.names.get(work.cluster, {})
     if work.checkpoint is None:
         return Start(work.log_partition, names, work.rules)
@@ -133,7 +133,7 @@ def _facts(left: Left) -> dict[str, Any]:
 class _Writers:
     """One new file of each history, with the columns that make rows of the lake of them."""
 
-    def __init__(self, job: Job, work: Work) -> None:
+    def __init__(self, job: ReplayJob, work: Work) -> None:
         self._writers = [TableWriter(Path(job.lake), table) for table in HISTORIES]
         self._cluster, self._run = work.cluster, job.run
 

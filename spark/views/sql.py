@@ -24,14 +24,14 @@ _MAKERS: Final = {"lag": "lag", "ends": "lag", "derivations": "lag", "expiry": "
 _NOT_FOUND: Final = "TABLE_OR_VIEW_NOT_FOUND"
 
 
-class Answer(NamedTuple):
+class QueryResult(NamedTuple):
     """Rows as they come, and their columns: the names of the query, made different by a number where they are alike."""
 
     columns: tuple[str, ...]
     rows: Iterator[dict[str, Any]]
 
 
-def ask(session: SparkSession, shown: Sequence[Shown], query: str) -> Answer:
+def ask(session: SparkSession, shown: Sequence[Shown], query: str) -> QueryResult:
     """The answer to a query over the tables and views that `open_lake` has shown.
 
     UsageError for what the lake lacks and for SQL that Spark does not understand, OffsetsToolError (later, too, while rows come)
@@ -40,7 +40,7 @@ def ask(session: SparkSession, shown: Sequence[Shown], query: str) -> Answer:
     with _in_one_sentence(shown):
         rows = session.sql(query.strip().removesuffix(END))
         columns = _different(rows.columns)
-        return Answer(columns, _rows(rows.toLocalIterator(), columns, shown))
+        return QueryResult(columns, _rows(rows.toLocalIterator(), columns, shown))
 
 
 def statements(lines: Iterable[str]) -> Iterator[str]:

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from offsets_tool.cli.layout import cell_width, lay_out, shorten
 from offsets_tool.cli.render import _cell
-from offsets_tool.cli.table import Column, Table
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.wire.text import ABSENT, from_cell, in_cell
 
-TABLE = Table.of(
+TABLE = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.time("AT", 4),
     Column.number("LAG", 2),
@@ -59,7 +59,7 @@ def test_a_text_keeps_its_beginning_alone(text: str, width: int) -> None:
 def test_no_field_shows_the_end_of_another_as_its_value(offset: int, width: int) -> None:
     """`offset=…548361` would be read as an offset."""
     value = f"offset={offset} leaderEpoch=3 metadata='' commitTimestamp=1795264548361"
-    line = lay_out(Table.of(Column.text("value", 1)), [[value]], width).lines[0]
+    line = lay_out(PrintedTable.of(Column.text("value", 1)), [[value]], width).lines[0]
     assert value.startswith(line.removesuffix("…"))
 
 
@@ -102,7 +102,7 @@ def test_what_a_cell_shows_is_read_again(text: str) -> None:
     assert in_cell(text) in (text, f"'{text}'") and in_cell(text) not in ("", ABSENT)
 
 
-def chosen(*show: str, format_: str = "table", wide: bool = False) -> Table:
+def chosen(*show: str, format_: str = "table", wide: bool = False) -> PrintedTable:
     return TABLE.chosen(format_, {"show": show, "wide": wide})
 
 
@@ -130,5 +130,5 @@ def test_what_cannot_be_shown_is_refused(show: str, format_: str, said: str) -> 
     ("values", "is_right"), [(["1", "-", "2.5"], True), (["1", "x"], False), ([AT, "2026-11-21"], False)]
 )
 def test_the_values_decide_how_an_answer_in_sql_is_laid_out(values: list[str], is_right: bool) -> None:
-    page = lay_out(Table.of_names(["total"]), [[value] for value in values], 40)
+    page = lay_out(PrintedTable.of_names(["total"]), [[value] for value in values], 40)
     assert page.lines[0].startswith(" ") == (is_right and len(values[0]) < 5)

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.selection import Names, Wanted
+from offsets_tool.as_of.selection import NameFilter, Wanted
 from offsets_tool.as_of.views_offsets import offset_rows
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.filters import Filters
-from offsets_tool.evidence.replaying import Replay, snapshot_of
+from offsets_tool.evidence.replaying import EvidenceReplay, snapshot_of
 from tests.corpora import CORPORA
 from tests.replay.story import commit, tombstone
 from tests.replay.story_segments import in_order, write_log
@@ -58,7 +58,7 @@ def test_every_record_is_an_event_and_counted() -> None:
 
 
 def test_filters_choose_events_and_the_ledger_has_all() -> None:
-    filters = Filters(topics=Names(["nowhere"]))
+    filters = Filters(topics=NameFilter(["nowhere"]))
     with open_evidence(LOG, filters=filters) as evidence:
         assert not list(evidence.events()) and not evidence.has_shown
     assert sum(entry.records for entry in evidence.ledgers) > 0
@@ -124,9 +124,9 @@ def test_files_that_kafka_has_set_aside_are_not_replayed(tmp_path: Path) -> None
     write_log(tmp_path, in_order(commit("g", "t", 0, 5)))
     [segment] = tmp_path.rglob("*.log")
     segment.with_name(f"{segment.name}.deleted").write_bytes(segment.read_bytes())
-    with Replay(open_evidence(tmp_path)) as replay:
+    with EvidenceReplay(open_evidence(tmp_path)) as replay:
         replay.run()
     assert "1 file(s) that Kafka has set aside" in replay.evidence.notes[0]
     segment.unlink()
     with pytest.raises(UsageError, match="name the files to read"):
-        Replay(open_evidence(tmp_path))
+        EvidenceReplay(open_evidence(tmp_path))

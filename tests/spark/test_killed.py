@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.log.archive.delta import delta_rows
 from spark.ingest.ingest import Request
-from spark.run import Step, run
+from spark.run import JobDone, run
 from tests.lag.test_data_log import LAG
 from tests.spark.lakes import CORPORA, TABLES, Row, rows
 
@@ -80,7 +80,7 @@ class Lake:
         return len(list((self.path / table / "_delta_log").glob("*.json")))
 
 
-def bring_all(session: SparkSession, lake: Path, broker: Path) -> list[Step]:
+def bring_all(session: SparkSession, lake: Path, broker: Path) -> list[JobDone]:
     return list(run(Request(paths=[str(broker)], lake=str(lake), cluster="c"), lambda: session, "auto"))
 
 

@@ -16,7 +16,7 @@ from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.text import from_shown
 
-Subject = tuple[str, TopicPartition]
+CommitSubject = tuple[str, TopicPartition]
 """A group, and where it committed."""
 
 _NOT_SEEN: Final = -1
@@ -47,13 +47,13 @@ class Subjects:
     """Committed offsets and their groups by number, from the raw keys of their commits: what repeats is looked up in tables."""
 
     def __init__(self) -> None:
-        self.subjects: list[Subject] = []
+        self.subjects: list[CommitSubject] = []
         self.groups: list[str] = []
         self.of_group: list[list[int]] = []
         """By group: its subjects."""
         self.group_of: Array = np.zeros(1 << 10, np.int32)
         """By subject: its group."""
-        self._numbers: dict[Subject, int] = {}
+        self._numbers: dict[CommitSubject, int] = {}
         self._group_numbers: dict[str, int] = {}
         self._by_key: dict[bytes, int] = {}
         self._keys: pa.Array = pa.array([], pa.binary())
@@ -101,7 +101,7 @@ class Subjects:
                 self._by_key[raw[at]] = self._number((from_shown(group), of))
         self._by_code[codes] = [self._by_key[key] for key in raw]
 
-    def _number(self, subject: Subject) -> int:
+    def _number(self, subject: CommitSubject) -> int:
         """Keys of both types (0 and 1) are of one subject."""
         known = self._numbers.get(subject)
         if known is not None:

@@ -15,8 +15,8 @@ from offsets_tool.log.names import Segment
 from spark.ingest.plan import (
     PIECE,
     SMALLEST_UNIT,
-    File,
-    Piece,
+    FilePiece,
+    IngestFile,
     digest,
     edges,
     find_files,
@@ -28,8 +28,8 @@ from tests.spark.lakes import CORPORA, SEGMENT
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def file(size: int, name: str = "/a.log", *, continues: bool = True) -> File:
-    return File(Segment(path=name, size=size), "c", "log", NOW, continues)
+def file(size: int, name: str = "/a.log", *, continues: bool = True) -> IngestFile:
+    return IngestFile(Segment(path=name, size=size), "c", "log", NOW, continues)
 
 
 @pytest.mark.parametrize("size", [0, 1, 2 * PIECE, 2 * PIECE + 1, 10 * PIECE + 7])
@@ -48,7 +48,7 @@ def test_a_packed_file_is_one_piece() -> None:
 
 @given(st.lists(st.integers(0, 3 * PIECE), max_size=40))
 def test_units_keep_pieces_and_order(sizes: list[int]) -> None:
-    pieces = [Piece(file(size, f"/{n}.log"), 1, 0, size) for n, size in enumerate(sizes)]
+    pieces = [FilePiece(file(size, f"/{n}.log"), 1, 0, size) for n, size in enumerate(sizes)]
     units = in_units(pieces)
     assert [piece for unit in units for piece in unit] == pieces
     assert all(units)
@@ -74,7 +74,7 @@ def test_files_are_found_in_the_order_of_the_log() -> None:
     assert all(Path(f.segment.path).is_absolute() and f.cluster == "c" for f in files)
 
 
-def known(place: File, data: bytes) -> dict[str, Any]:
+def known(place: IngestFile, data: bytes) -> dict[str, Any]:
     """The row of `sources` of a file that was read whole."""
     cluster, path, member, log_partition = place.identity
     return {

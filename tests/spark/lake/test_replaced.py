@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import ReplacedPlaces, Replacing, count_replaced, replace
-from spark.lake.scan import Facts
+from spark.lake.scan import FileFacts
 from spark.lake.tables import LAG
 
 LONG = "t" * 40
@@ -41,7 +41,7 @@ def write(lake: Path, rows: list[Place]) -> NewFile:
         return writer.close()[0]
 
 
-def facts(file: NewFile, *, are_known: bool) -> Facts:
+def facts(file: NewFile, *, are_known: bool) -> FileFacts:
     """As Delta has them; without statistics where another writer told none."""
     rows = {"path": file.path, "num_records": file.rows}
     if not are_known:

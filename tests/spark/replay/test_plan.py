@@ -6,9 +6,9 @@ import pytest
 
 from offsets_tool.replay.rules import Rules
 from spark.replay.plan import (
-    Known,
+    LakeRow,
+    LogPartition,
     New,
-    Place,
     Work,
     latest,
     plan,
@@ -16,7 +16,7 @@ from spark.replay.plan import (
 )
 
 
-def row(partition: int, cluster: str = "c", **facts: Any) -> Known:
+def row(partition: int, cluster: str = "c", **facts: Any) -> LakeRow:
     """Of `replays`: a partition of the classic coordinator, told up to 100."""
     told: dict[str, Any] = {
         "cluster": cluster,
@@ -35,7 +35,7 @@ def row(partition: int, cluster: str = "c", **facts: Any) -> Known:
     return told | facts
 
 
-def known(*rows: Known) -> dict[Place, Known]:
+def known(*rows: LakeRow) -> dict[LogPartition, LakeRow]:
     return latest(rows)
 
 

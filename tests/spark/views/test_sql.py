@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 from offsets_tool.cli.render import write_rows
-from offsets_tool.cli.table import Table
+from offsets_tool.cli.table import PrintedTable
 from offsets_tool.evidence.expiring import PolicyGiven
 from spark.cli import main
 from spark.derived.ends import EndsRequest
@@ -132,7 +132,7 @@ def test_the_questions_of_the_lake_page(session: SparkSession, tmp_path: Path) -
     for question, query, printed in QUESTIONS:
         answer = ask(own, shown, query)
         out = BytesIO()
-        write_rows(out, answer.rows, "table", Table.of_names(answer.columns))
+        write_rows(out, answer.rows, "table", PrintedTable.of_names(answer.columns))
         assert _words(out.getvalue().decode()) == _words(printed), question
 
 
