@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 
 from offsets_tool.table_rows import Cluster, LogPartition
 from offsets_tool.wire.schema import Int32, Int64, String
+from offsets_tool.wire.times import UtcTime
 
 ReplayRun = Annotated[Int64, "The replay that wrote the row."]
 
@@ -30,22 +31,22 @@ class ReplayRow(NamedTuple):
 
     cluster: Cluster
     log_partition: LogPartition
-    position: Annotated[Int64, "The offset after the last record that was replayed."]
-    settled: Annotated[
+    next_log_offset: Annotated[Int64, "The offset after the last record that was replayed."]
+    settled_log_offset: Annotated[
         Int64, "What ended before this offset stays as it is; later ends may still be told otherwise."
     ]
     ingest_run: Annotated[Int64, "The last ingest whose rows are in."]
     records: Annotated[Int64, "Records that this replay replayed."]
-    from_start: Annotated[bool, "Whether it began with the partition's first record, not at a checkpoint."]
+    is_from_start: Annotated[bool, "Whether it began with the partition's first record, not at a checkpoint."]
     coordinator: Annotated[String, "Whose rules were asked for: auto, classic or new."]
-    rules: Annotated[String, "Whose rules hold at the position: classic or new."]
-    proved_at: Annotated[
+    rules: Annotated[String, "Whose rules hold there: classic or new."]
+    proving_log_offset: Annotated[
         Int64 | None, "Offset of the first record that proves the new coordinator; null if none does."
     ]
-    differed_at: Annotated[
+    differing_log_offset: Annotated[
         Int64 | None, "First offset where both rules differ while nothing proved which hold; null if none."
     ]
-    unnamed: Annotated[tuple[String, ...], "Ids of topics that had no name."]
+    unnamed_topic_ids: Annotated[tuple[String, ...], "Ids of topics that had no name."]
     checkpoint: Annotated[String, "File in the lake's folder _checkpoints to go on from."]
     replayed_at: Annotated[datetime, "When the replay began."]
     run: ReplayRun
@@ -60,7 +61,8 @@ class EndRow(NamedTuple):
     cluster: Cluster
     topic: Annotated[String, "The topic."]
     partition: Annotated[Int32, "Partition of that topic."]
-    at: Annotated[Int64, "When that was so, epoch milliseconds."]
+    observed_at: Annotated[UtcTime | None, "When that was so; null if timestamp is no time of the calendar."]
+    timestamp: Annotated[Int64, "When that was so as the source says it, epoch milliseconds."]
     log_start: Annotated[Int64 | None, "Log start offset; null if it was not asked."]
     last_stable: Annotated[
         Int64 | None, "First offset of the oldest open transaction, else the end; null if it was not asked."

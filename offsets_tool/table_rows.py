@@ -119,7 +119,7 @@ class EventRow(NamedTuple):
     record_name: Annotated[
         String | None, "Kafka's name of that record type, as OffsetCommit; null if the key cannot be read."
     ]
-    tombstone: Annotated[bool, "Whether the record deletes its key (a null value)."]
+    is_tombstone: Annotated[bool, "Whether the record deletes its key (a null value)."]
     group: Annotated[String | None, "The group; null in control records and if the key cannot be read."]
     topic: Annotated[String | None, "Topic of an offset commit or its tombstone; null in other records."]
     partition: Annotated[Int32 | None, "Partition of that topic; null in other records."]

@@ -50,7 +50,7 @@ QUESTIONS: Final = (
         "Which groups commit most, and what became of their commits?",
         """
         SELECT cluster, `group`, count(DISTINCT topic, partition) AS partitions,
-               count_if(NOT tombstone) AS commits, count_if(is_transactional) AS transactional,
+               count_if(NOT is_tombstone) AS commits, count_if(is_transactional) AS transactional,
                count_if(tombstone) AS tombstones
         FROM events WHERE topic IS NOT NULL
         GROUP BY cluster, `group` ORDER BY commits DESC, `group` LIMIT 6
@@ -86,7 +86,7 @@ QUESTIONS: Final = (
         SELECT cluster, `group`, count(DISTINCT member_id) AS members,
                max_by(get_json_object(value_json, '$.clientId'), log_offset) AS newest_client,
                max_by(get_json_object(value_json, '$.subscribedTopicNames'), log_offset) AS its_topics
-        FROM events WHERE record_name = 'ConsumerGroupMemberMetadata' AND NOT tombstone
+        FROM events WHERE record_name = 'ConsumerGroupMemberMetadata' AND NOT is_tombstone
         GROUP BY cluster, `group` ORDER BY members DESC, `group` LIMIT 6
         """,
     ),

@@ -49,7 +49,7 @@ def event(record: LogRecord) -> Row:
         "coordinator_epoch": control.get("coordinator_epoch"),
         "record_type": decoded.type_id,
         "record_name": key.get("name"),
-        "tombstone": shown["tombstone"],
+        "is_tombstone": shown["tombstone"],
         "group": data.get("group", data.get("groupId")),
         "topic": data.get("topic"),
         "partition": data.get("partition"),

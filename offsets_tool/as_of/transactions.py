@@ -106,7 +106,7 @@ def _ended_row(p: PartitionMoment, event: Event, changes: tuple[Change, ...]) ->
     assert event.control is not None
     record, outcome = event.record, _OUTCOMES[event.control.type]
     marker = {
-        "marker_offset": record.log_offset,
+        "marker_log_offset": record.log_offset,
         "marker_timestamp": record.timestamp,
         "marker_epoch": record.producer_epoch,
     }
@@ -156,7 +156,7 @@ _NO_DATA: Final[Row] = {
     "outcome": None,
     "first_offset": None,
     "last_offset": None,
-    "marker_offset": None,
+    "marker_log_offset": None,
     "first_timestamp": None,
     "last_timestamp": None,
     "marker_timestamp": None,

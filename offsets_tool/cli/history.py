@@ -193,7 +193,7 @@ def _told(replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: NameOf)
 
 
 def _json_row(told: Happening) -> Row:
-    return {"at": time_text(told.timestamp), **told._asdict()}
+    return {"written_at": time_text(told.timestamp), **told._asdict()}
 
 
 def _table_row(told: Happening) -> Row:

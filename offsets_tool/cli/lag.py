@@ -1,7 +1,7 @@
 """`offsets-tool lag`: how far behind each group was at a moment, in offsets and in time, and how that is known."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import click
 
@@ -15,6 +15,7 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.lagging import lag_rows, replay_for_lag
 from offsets_tool.evidence.moment_notes import orphans
+from offsets_tool.evidence.times import time_text
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.time_lag import TimeMethod
 from offsets_tool.rows import Row
@@ -66,7 +67,7 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             rows = lag_rows(moment, ends, wanted)
-            write_rows(out, map(_with_signs, rows) if chosen == "table" else rows, chosen, table)
+            write_rows(out, map(_SHOWN.get(chosen, dict), rows), chosen, table)
     for text in (
         *orphans(moment),
         *absent_then(replay, wanted, "committed offset", is_shown=bool(rows)),
@@ -81,6 +82,13 @@ def _with_signs(row: Row) -> Row:
     bounds = ["lag", "end_offset"] if row["method"] == LagMethod.LOWER_BOUND else []
     bounds += ["time_lag_ms"] if row["time_method"] == TimeMethod.BOUND else []
     return row | {name: f">={row[name]}" for name in bounds if row[name] is not None}
+
+
+def _with_time(row: Row) -> Row:
+    return row | {"moment_at": time_text(row["moment_at"])}
+
+
+_SHOWN: Final[dict[str, Callable[[Row], Row]]] = {"table": _with_signs, "jsonl": _with_time}
 
 
 def _bounds(rows: list[Row]) -> Iterator[str]:

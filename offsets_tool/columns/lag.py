@@ -42,7 +42,7 @@ _COMMIT: Final = (
     "committed_offset",
     "commit_timestamp",
 )
-_SAMPLE: Final = ("at", "log_start", "last_stable", "end", "method", "source")
+_SAMPLE: Final = ("timestamp", "log_start", "last_stable", "end", "method", "source")
 COLUMNS: Final = (*_PLACE_COLUMNS, "topic_id", *_COMMIT, *_SAMPLE)
 """What a row must have, of `offset_history` or of `ends`: null is what the other has. Only a sample has a `method`."""
 ORDER: Final = (*_PLACE_COLUMNS, "log_partition", "from_log_offset")
@@ -83,7 +83,7 @@ class _Row(NamedTuple):
     begin_cause: str
     committed_offset: int
     commit_timestamp: int
-    at: int
+    timestamp: int
     log_start: int | None
     last_stable: int | None
     end: int | None
@@ -175,7 +175,7 @@ class _Partition:
 def _sample(place: TopicPartition, row: _Row, method: EndMethod) -> EndSample:
     return EndSample(
         *place,
-        row.at,
+        row.timestamp,
         row.log_start,
         row.last_stable,
         row.end,

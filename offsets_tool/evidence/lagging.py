@@ -22,11 +22,12 @@ _KEPT: Final = (
     "group",
     "topic",
     "partition",
-    "at",
+    "moment_at",
+    "timestamp",
     "committed_offset",
     "log_start",
     "end_offset",
-    "topic_recreated",
+    "is_topic_recreated",
 )
 """What is left of a row where compaction took the committed offset."""
 

@@ -14,6 +14,7 @@ from offsets_tool.lag.time_lag import Written, time_lag_of
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.schema import Int32, Int64, String
+from offsets_tool.wire.times import UtcTime
 
 WrittenOf = Callable[[int], Written | None]
 """When the record at an offset was written, where its log is there; None where that does not say it."""
@@ -28,7 +29,11 @@ class LagRow(NamedTuple):
     group: Annotated[String, "The group."]
     topic: Annotated[String, "Topic of the committed offset."]
     partition: Annotated[Int32, "Partition of that topic."]
-    at: Annotated[Int64, "The moment, epoch milliseconds."]
+    moment_at: Annotated[
+        UtcTime | None,
+        "The moment: a commit's, or a time of the grid; null if timestamp is no time of the calendar.",
+    ]
+    timestamp: Annotated[Int64, "The moment as the commit's record has it, epoch milliseconds."]
     committed_offset: Annotated[
         Int64 | None, "The committed position at that moment; null if nothing was committed."
     ]
@@ -63,7 +68,9 @@ class LagRow(NamedTuple):
         Int64,
         "Offsets that the commit is beyond the end: a wrong commit, or a log that lost its tail; else 0.",
     ]
-    topic_recreated: Annotated[bool, "Whether the topic was created anew between the commit and that moment."]
+    is_topic_recreated: Annotated[
+        bool, "Whether the topic was created anew between the commit and that moment."
+    ]
 
 
 class Held(NamedTuple):
@@ -118,6 +125,7 @@ def lag_row(
         of.group,
         of.topic,
         of.partition,
+        at,
         at,
         commit.committed_offset if commit else None,
         found.end_offset,

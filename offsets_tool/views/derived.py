@@ -18,18 +18,18 @@ _CURRENT_LAG: Final = View(
     "current_lag",
     "A committed offset that holds at the end of the log, and how far behind it was when that was told last: at its newest "
     "commit, or at a time of the grid behind it.",
-    f"""
-    SELECT newest.cluster, newest.`group`, newest.topic, newest.partition, {at("newest.at")} AS as_of,
+    """
+    SELECT newest.cluster, newest.`group`, newest.topic, newest.partition, newest.moment_at,
            newest.committed_offset, newest.end_offset, newest.lag, newest.lag_min, newest.lag_max, newest.time_lag_ms,
            newest.time_lag_min_ms, newest.time_lag_max_ms, newest.method, newest.confidence, newest.time_method,
-           newest.time_confidence, newest.log_start, newest.data_lost, newest.beyond_end, newest.topic_recreated
+           newest.time_confidence, newest.log_start, newest.data_lost, newest.beyond_end, newest.is_topic_recreated
     FROM (
-      SELECT cluster, `group`, topic, partition, max_by(struct(lag.*), lag.at) AS newest
+      SELECT cluster, `group`, topic, partition, max_by(struct(lag.*), lag.timestamp) AS newest
       FROM lag LEFT SEMI JOIN (SELECT cluster, `group`, topic, partition FROM current_offsets)
         USING (cluster, `group`, topic, partition)
       GROUP BY cluster, `group`, topic, partition)
     """,
-    {"as_of": "When that was so, UTC; null if that is no time."},
+    {"moment_at": "When that was so, UTC; null if that is no time."},
     (LAG, OFFSETS),
 )
 
@@ -42,7 +42,8 @@ _GROUP_LAG: Final = View(
            if(count(lag_max) = count(*), try_sum(lag_max), NULL) AS lag_max, max(time_lag_ms) AS time_lag_ms,
            min_by(confidence, {_CONFIDENCE}) AS least_confidence,
            worst.topic AS worst_topic, worst.partition AS worst_partition, worst.lag AS worst_lag,
-           try_sum(data_lost) AS data_lost, try_sum(beyond_end) AS beyond_end, min(as_of) AS oldest_at, max(as_of) AS newest_at
+           try_sum(data_lost) AS data_lost, try_sum(beyond_end) AS beyond_end,
+           min(moment_at) AS oldest_at, max(moment_at) AS newest_at
     FROM (
       SELECT *, max(nvl2(lag, struct(lag, topic, partition), NULL)) OVER (PARTITION BY cluster, `group`) AS worst
       FROM current_lag)
@@ -70,13 +71,13 @@ _GROUP_LAG: Final = View(
 _PER_HOUR: Final = View(
     "lag_per_hour",
     "A group in an hour: the partition that was farthest behind then, and when, at a commit or at a time of the grid.",
-    f"""
+    """
     SELECT cluster, `group`, hour_at, count(*) AS moments, count(DISTINCT topic, partition) AS partitions,
            max(peak).lag AS peak_lag, max(peak).topic AS peak_topic, max(peak).partition AS peak_partition,
-           {at("max(peak).at")} AS peak_at, max(peak).confidence AS peak_confidence, max(time_lag_ms) AS peak_time_lag_ms
+           max(peak).moment_at AS peak_at, max(peak).confidence AS peak_confidence, max(time_lag_ms) AS peak_time_lag_ms
     FROM (
-      SELECT *, date_trunc('HOUR', {at("at")}) AS hour_at,
-             nvl2(lag, struct(lag, topic, partition, at, confidence), NULL) AS peak
+      SELECT *, date_trunc('HOUR', moment_at) AS hour_at,
+             nvl2(lag, struct(lag, topic, partition, timestamp, confidence, moment_at), NULL) AS peak
       FROM lag)
     GROUP BY cluster, `group`, hour_at
     """,
@@ -102,7 +103,8 @@ _LOST_UNREAD: Final = View(
            {at("first_at")} AS first_at, {at("last_at")} AS last_at, last_at = newest_at AS is_still_so
     FROM (
       SELECT cluster, `group`, topic, partition, max(struct(data_lost, committed_offset, log_start)) AS worst,
-             min(if(data_lost > 0, at, NULL)) AS first_at, max(if(data_lost > 0, at, NULL)) AS last_at, max(at) AS newest_at
+             min(if(data_lost > 0, timestamp, NULL)) AS first_at, max(if(data_lost > 0, timestamp, NULL)) AS last_at,
+             max(timestamp) AS newest_at
       FROM lag GROUP BY cluster, `group`, topic, partition)
     WHERE worst.data_lost > 0
     """,
@@ -122,8 +124,8 @@ _RECREATED: Final = View(
     "A topic that was made anew while groups had offsets of the old one: these say nothing about the new one.",
     f"""
     SELECT cluster, topic, count(DISTINCT partition) AS partitions, count(DISTINCT `group`) AS groups,
-           {at("min(at)")} AS first_at, {at("max(at)")} AS last_at
-    FROM lag WHERE topic_recreated GROUP BY cluster, topic
+           {at("min(timestamp)")} AS first_at, {at("max(timestamp)")} AS last_at
+    FROM lag WHERE is_topic_recreated GROUP BY cluster, topic
     """,
     {
         "partitions": "Partitions that offsets of before are about.",

@@ -58,7 +58,7 @@ _OUTCOMES: Final = View(
       SELECT cluster, log_partition, log_offset, `group`, topic, partition, committed_offset, producer_id,
              producer_epoch, is_control, control,
              last_value(control) IGNORE NULLS OVER nearest AS outcome,
-             last_value(if(is_control, log_offset, NULL)) IGNORE NULLS OVER nearest AS marker_offset
+             last_value(if(is_control, log_offset, NULL)) IGNORE NULLS OVER nearest AS marker_log_offset
       FROM events_once WHERE is_transactional OR is_control
       WINDOW nearest AS (PARTITION BY cluster, log_partition, producer_id ORDER BY log_offset DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))
@@ -66,7 +66,7 @@ _OUTCOMES: Final = View(
     """,
     {
         "outcome": "COMMIT or ABORT; null while the log has no marker: the transaction is open.",
-        "marker_offset": "Offset in the log of that marker; null without one.",
+        "marker_log_offset": "Offset in the log of that marker; null without one.",
     },
 )
 

@@ -132,5 +132,7 @@ class _Found:
 
 def _row(cluster: str, sample: EndSample) -> EndRow:
     """Topics and files as all tables show them."""
-    row = EndRow(cluster, **sample._asdict() | {"method": sample.method.value}, run=0)
-    return EndRow(*shown_row(row))
+    facts = sample._asdict()
+    at = facts.pop("at")
+    facts |= {"observed_at": at, "timestamp": at, "method": sample.method.value}
+    return EndRow(*shown_row(EndRow(cluster, **facts, run=0)))

@@ -142,7 +142,7 @@ def _endings(
             is_new=row["rules"] == Rules.NEW,
             proven_from=signs[place].proven_from,
             begins=begins.get(place, 0),
-            end=row["position"],
+            end=row["next_log_offset"],
         )
         for place, row in replays.items()
     }

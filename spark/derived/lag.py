@@ -60,8 +60,8 @@ def lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> De
     with replayed(root) as replays:
         newest = _newest_records(root, replays)
         brought = bring_ends(root, request.ends, newest)
-        ends = greatest_of(root, ENDS, ("at", "run"), replays)
-        newest |= {cluster: max(newest[cluster], of["at"]) for cluster, of in ends.items()}
+        ends = greatest_of(root, ENDS, ("timestamp", "run"), replays)
+        newest |= {cluster: max(newest[cluster], of["timestamp"]) for cluster, of in ends.items()}
         basis = {
             cluster: {
                 "replay": run,

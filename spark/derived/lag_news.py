@@ -31,9 +31,9 @@ def new_places(root: Path, cluster: str, replay: int, ends: int) -> pa.Table | N
     before = latest(row for row in told if row["run"] <= replay)
     since = [row for row in told if row["run"] > replay]
     places = {(row["cluster"], row["log_partition"]) for row in since}
-    if any(row["from_start"] and (cluster, row["log_partition"]) in before for row in since):
+    if any(row["is_from_start"] and (cluster, row["log_partition"]) in before for row in since):
         return None
-    settled = {place[1]: before[place]["settled"] if place in before else 0 for place in places}
+    settled = {place[1]: before[place]["settled_log_offset"] if place in before else 0 for place in places}
     sampled = scan(root, ENDS, PLACE, [cluster], ends)
     committed = scan(root, OFFSET_HISTORY, (*PLACE, *_TOLD), [cluster], replay)
     return _distinct(chain(sampled, (_told(rows, settled) for rows in committed)))

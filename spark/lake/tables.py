@@ -176,13 +176,16 @@ REPLAY_TABLES = (*HISTORIES, TOPIC_NAMES, REPLAYS)
 """In the order in which a replay commits: replays last."""
 
 ENDS = Table(
-    "ends", EndRow, ("cluster", "topic", "partition", "at", "source", "log_start", "end"), ("topic", "at")
+    "ends",
+    EndRow,
+    ("cluster", "topic", "partition", "timestamp", "source", "log_start", "end"),
+    ("topic", "timestamp"),
 )
 LAG = Table(
     "lag",
     _in_lake(LagRow, DerivedRun),
-    ("cluster", "group", "topic", "partition", "at"),
-    ("group", "topic", "at"),
+    ("cluster", "group", "topic", "partition", "timestamp"),
+    ("group", "topic", "timestamp"),
     is_replaced=True,
 )
 EXPIRY = Table(

@@ -75,7 +75,7 @@ def plan(
             work.append(Work(cluster, log_partition, records, rules, None, 0, 0))
         elif brought is not None:
             # What holds by the new rules anyway, or was told by the classic ones where both are the same, may go on by the new.
-            checkpoint = (row["checkpoint"], row["ingest_run"], row["settled"])
+            checkpoint = (row["checkpoint"], row["ingest_run"], row["settled_log_offset"])
             work.append(Work(cluster, log_partition, records, rules, *checkpoint))
     return sorted(work, key=lambda each: (-each.records, each.cluster, each.log_partition or 0))
 
@@ -102,7 +102,7 @@ def to_name(
     return [
         Work(*place, 0, rules_asked or (Rules.NEW if row["rules"] == Rules.NEW else None), None, 0, 0)
         for place, row in now.items()
-        if set(row["unnamed"]).intersection(named.get(place[0], ()))
+        if set(row["unnamed_topic_ids"]).intersection(named.get(place[0], ()))
     ]
 
 
@@ -113,11 +113,11 @@ def _proved(rows: Mapping[LogPartition, LakeRow]) -> set[str]:
 
 def _is_half_classic(row: LakeRow) -> bool:
     """Whether something was told by the classic rules that the new ones have otherwise; what was begun by these has nothing so."""
-    begun_new = row["rules"] == Rules.NEW and row["proved_at"] is None
-    return row["differed_at"] is not None and not begun_new
+    begun_new = row["rules"] == Rules.NEW and row["proving_log_offset"] is None
+    return row["differing_log_offset"] is not None and not begun_new
 
 
 def _goes_on(row: LakeRow, brought: New | None, asked: str, named: Iterable[str]) -> bool:
-    if row["coordinator"] != asked or set(row["unnamed"]).intersection(named):
+    if row["coordinator"] != asked or set(row["unnamed_topic_ids"]).intersection(named):
         return False
-    return brought is None or brought.first_offset >= row["position"]
+    return brought is None or brought.first_offset >= row["next_log_offset"]

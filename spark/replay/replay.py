@@ -133,7 +133,7 @@ class _Replay:
     def _learn_told(self, names: TopicIds, now: Mapping[LogPartition, LakeRow]) -> None:
         """Learn the names that the caller gives, of ids that a replay has missed."""
         for (cluster, _), row in now.items():
-            for topic_id in self._topic_ids.keys() & set(row["unnamed"]):
+            for topic_id in self._topic_ids.keys() & set(row["unnamed_topic_ids"]):
                 names.learn(cluster, topic_id, *self._topic_ids[topic_id])
 
     def _derive_names(
@@ -141,7 +141,9 @@ class _Replay:
     ) -> list[Work]:
         """Learn names that the caller or else subscriptions give, and return the partitions to be replayed with them."""
         self._learn_told(names, now)
-        clusters = {place[0] for place, row in now.items() if set(row["unnamed"]) - set(names.of(place[0]))}
+        clusters = {
+            place[0] for place, row in now.items() if set(row["unnamed_topic_ids"]) - set(names.of(place[0]))
+        }
         if clusters:
             for named in derived_names(rows.assignments(sorted(clusters)), self._sources, names):
                 names.learn(*named, SUBSCRIPTIONS)
@@ -188,7 +190,7 @@ class _Replay:
             "cluster": work.cluster,
             "log_partition": work.log_partition,
             "ingest_run": self._upto,
-            "from_start": work.checkpoint is None,
+            "is_from_start": work.checkpoint is None,
             "coordinator": self._asked,
             "replayed_at": self._at,
             "run": run,

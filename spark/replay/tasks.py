@@ -126,8 +126,14 @@ def _start(job: ReplayJob, work: Work) -> Start:
 
 
 def _facts(left: Left) -> dict[str, Any]:
-    names = ("position", "settled", "rules", "proved_at", "differed_at", "unnamed")
-    return {name: getattr(left, name) for name in names}
+    return {
+        "next_log_offset": left.position,
+        "settled_log_offset": left.settled,
+        "rules": left.rules,
+        "proving_log_offset": left.proved_at,
+        "differing_log_offset": left.differed_at,
+        "unnamed_topic_ids": left.unnamed,
+    }
 
 
 class _Writers:

@@ -28,7 +28,7 @@ def _kind(type_: RecordType) -> View:
     return View(
         _snake(type_.name),
         comment,
-        f"SELECT {_place(type_)}, tombstone, {columns} FROM ({_values(type_)})",
+        f"SELECT {_place(type_)}, is_tombstone, {columns} FROM ({_values(type_)})",
         _WRITTEN | {f.name: f"{camel(f.name)} of the value; null where its layout has none." for f in fields},
     )
 

@@ -33,7 +33,7 @@ def rows(*args: object) -> list[Row]:
 @pytest.mark.parametrize("corpus", corpora(), ids=lambda path: path.name)
 def test_every_fixture_has_its_history(corpus: Path) -> None:
     shown = rows(corpus / "segments", "--strict")
-    assert all(list(row) == ["at", *Happening._fields] for row in shown)
+    assert all(list(row) == ["written_at", *Happening._fields] for row in shown)
     places = [(row["log_partition"], row["log_offset"]) for row in shown]
     assert places == sorted(places) and places
 
@@ -49,7 +49,7 @@ def test_a_row_says_when_where_what_and_who() -> None:
         ("cl-1", 4, None),
     ]
     first, second, _ = commits
-    assert (first["at"], first["timestamp"]) == ("2026-11-21T12:08:25.537Z", 1795262905537)
+    assert (first["written_at"], first["timestamp"]) == ("2026-11-21T12:08:25.537Z", 1795262905537)
     assert (first["log_partition"], first["log_offset"], first["what"]) == (3, 37, "commit")
     assert first["before"] is None
     assert second["before"] == first["after"]

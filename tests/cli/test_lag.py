@@ -25,7 +25,8 @@ FIELDS = (
     "group",
     "topic",
     "partition",
-    "at",
+    "moment_at",
+    "timestamp",
     "committed_offset",
     "end_offset",
     "lag",
@@ -42,7 +43,7 @@ FIELDS = (
     "log_start",
     "data_lost",
     "beyond_end",
-    "topic_recreated",
+    "is_topic_recreated",
     "is_proven",
 )
 
@@ -88,7 +89,7 @@ def test_directories_beside_the_log_are_used_by_themselves() -> None:
 
 def test_time_lag_is_that_of_the_record() -> None:
     (row,) = rows(LAG / "broker", "--group", "lag-behind", "--topic", "lag-appended")
-    assert (row["time_lag_ms"], row["time_method"]) == (row["at"] - SAID["appended"][3], "record")
+    assert (row["time_lag_ms"], row["time_method"]) == (row["timestamp"] - SAID["appended"][3], "record")
     (row,) = rows(LAG / "broker", "--group", "lag-at-end", "--topic", "lag-appended")
     assert (row["time_lag_ms"], row["time_method"]) == (0, "caught up")
 
@@ -118,7 +119,7 @@ def test_files_of_ends_say_the_same(bare: Path, files: tuple[str, ...]) -> None:
     result = invoke(bare, *files)
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert shown(found) == told(SAID["described"])
-    assert {(row["method"], row["confidence"], row["at"]) for row in found} == {
+    assert {(row["method"], row["confidence"], row["timestamp"]) for row in found} == {
         ("sampled", "exact", SAID["at"])
     }
     assert {row["data_lost"] for row in found if row["group"] == "lag-lost"} == {50}
@@ -166,7 +167,7 @@ def test_as_of_a_time_the_end_is_interpolated(bare: Path, tmp_path: Path) -> Non
         "--group",
         "lag-behind",
     )
-    assert row["at"] == at + 100
+    assert row["timestamp"] == at + 100
     assert (row["method"], row["lag_min"], row["lag_max"]) == ("interpolated", 67, 87)
     assert row["end_offset"] == 400
 

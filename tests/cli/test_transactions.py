@@ -21,7 +21,7 @@ FIELDS = (
     "outcome",
     "first_offset",
     "last_offset",
-    "marker_offset",
+    "marker_log_offset",
     "marker_epoch",
     "first_timestamp",
     "age_ms",
@@ -74,7 +74,12 @@ def test_open_ones_come_first_the_oldest_before_the_others(tmp_path: Path) -> No
 def test_an_open_transaction_says_what_is_pending_since_when_and_what_it_holds_back(tmp_path: Path) -> None:
     mixed(tmp_path)
     row = rows(tmp_path)[0]
-    assert (row["first_offset"], row["last_offset"], row["marker_offset"], row["commits"]) == (1, 3, None, 2)
+    assert (row["first_offset"], row["last_offset"], row["marker_log_offset"], row["commits"]) == (
+        1,
+        3,
+        None,
+        2,
+    )
     assert row["groups"] == ["g", "h"] and row["log_partition"] == 3 and row["last_stable_offset"] == 1
     pending = [
         (each["group"], each["partition"], each["committed_offset"], each["log_offset"])
@@ -91,10 +96,10 @@ def test_an_open_transaction_says_what_is_pending_since_when_and_what_it_holds_b
 def test_ended_ones_last_until_their_marker(tmp_path: Path) -> None:
     mixed(tmp_path)
     committed, aborted, alone = rows(tmp_path)[2:]
-    assert (committed["first_offset"], committed["marker_offset"], committed["age_ms"]) == (0, 4, 4_000)
-    assert (aborted["first_offset"], aborted["marker_offset"], aborted["groups"]) == (2, 5, ["h"])
+    assert (committed["first_offset"], committed["marker_log_offset"], committed["age_ms"]) == (0, 4, 4_000)
+    assert (aborted["first_offset"], aborted["marker_log_offset"], aborted["groups"]) == (2, 5, ["h"])
     assert committed["pending"] == []
-    assert (alone["first_offset"], alone["marker_offset"], alone["age_ms"], alone["groups"]) == (
+    assert (alone["first_offset"], alone["marker_log_offset"], alone["age_ms"], alone["groups"]) == (
         None,
         7,
         None,
@@ -163,7 +168,7 @@ def test_filter_by_group_table_and_csv(tmp_path: Path) -> None:
 
 def test_the_transactions_of_a_real_log() -> None:
     found = rows(TXN / "segments")
-    assert sum(row["marker_offset"] is not None for row in found) == _markers()
+    assert sum(row["marker_log_offset"] is not None for row in found) == _markers()
     alone = [row for row in found if row["first_offset"] is None]
     assert [(row["producer_id"], row["outcome"]) for row in alone] == [(6, "aborted")]
     bumped = [

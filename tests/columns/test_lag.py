@@ -17,7 +17,7 @@ from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.rows import LagRow, commit_of, lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
-from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.arrow import arrow_schema, record_batch
 from tests.lag.one_by_one import effective_commits
 
 GRID, NEWEST = 7, 60
@@ -45,7 +45,7 @@ commits = st.fixed_dictionaries(
 )
 samples = st.fixed_dictionaries(
     {
-        "at": numbers,
+        "timestamp": numbers,
         "log_start": st.one_of(st.none(), numbers),
         "last_stable": st.one_of(st.none(), numbers),
         "end": st.one_of(st.none(), numbers),
@@ -73,11 +73,14 @@ def plain(found: list[Row], *, last_stable: bool) -> Iterator[tuple[Any, ...]]:
         ends = Ends.of([*bounds.samples(place), *reversed(seen)], last_stable=last_stable)
         for group in sorted({row["group"] for row in told}):
             held = list(effective_commits(_History(row) for row in told if row["group"] == group))
-            made = {row.at: row for row in lag_at_commits(OffsetOf(group, *place), held, ends)}
+            made = {row.timestamp: row for row in lag_at_commits(OffsetOf(group, *place), held, ends)}
             if held:
                 times = range(-(-min(made) // GRID) * GRID, NEWEST + 1, GRID)
-                made = {row.at: row for row in lag_on_grid(OffsetOf(group, *place), held, ends, times)} | made
-            yield from ((cluster, *made[at]) for at in sorted(made))
+                made = {
+                    row.timestamp: row for row in lag_on_grid(OffsetOf(group, *place), held, ends, times)
+                } | made
+            told_ = record_batch(LagRow, [made[at] for at in sorted(made)]).to_pylist()
+            yield from ((cluster, *row.values()) for row in told_)
 
 
 class _History:
@@ -88,7 +91,8 @@ class _History:
 
 
 def _sample(row: Row) -> EndSample:
-    return EndSample(**{name: row[name] for name in EndSample._fields} | {"method": EndMethod(row["method"])})
+    facts = {name: row[name] for name in EndSample._fields if name != "at"}
+    return EndSample(**facts | {"at": row["timestamp"], "method": EndMethod(row["method"])})
 
 
 @given(rows, st.integers(1, 20), st.booleans())
@@ -102,7 +106,7 @@ def test_many_at_a_time_are_as_one_by_one(found: list[Row], size: int, last_stab
     made = [
         (cluster, *row.values()) for cluster, some in lag_batches(asked, batches) for row in some.to_pylist()
     ]
-    at = 1 + LagRow._fields.index("at")
+    at = 1 + LagRow._fields.index("timestamp")
     expected = list(plain(given_, last_stable=last_stable))
     assert sorted(made, key=lambda row: (row[0], row[2], row[3], row[1], row[at])) == sorted(
         expected, key=lambda row: (row[0], row[2], row[3], row[1], row[at])
@@ -127,7 +131,7 @@ def test_absurd_times_and_offsets_are_rows_too(edge: int, other: int) -> None:
     }
     found = [
         *({**place, **held, "from_timestamp": at, "committed_offset": 2**63 - 1} for at in (edge, other)),
-        *({**place, "at": at, "log_start": 0, "last_stable": None, "end": end, "method": "sampled", "source": "x"}
+        *({**place, "timestamp": at, "log_start": 0, "last_stable": None, "end": end, "method": "sampled", "source": "x"}
           for at, end in ((edge, 5), (other, 2**63 - 1))),
     ]  # fmt: skip
     asked = LagAsked({"a": 2**63 - 1}, DAY)

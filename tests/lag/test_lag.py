@@ -1,5 +1,7 @@
 """Lag in offsets: what is seen, interpolated, bounded; log start, loss, topics created anew, committed data only."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -218,13 +220,13 @@ def test_a_grid_at_the_times_of_commits_gives_the_lag_of_the_commits(log: Log, d
     ends = Ends.of(some(log, data))
     at_commits = list(lag_at_commits(OF, held, ends))
     assert list(lag_on_grid(OF, held, ends, times)) == at_commits
-    assert [row.at for row in at_commits] == times
+    assert [row.timestamp for row in at_commits] == times
 
 
 def test_a_grid_leaves_out_when_nothing_was_committed() -> None:
     held = [Held(CommitAt(10, 1), 10, 30), Held(CommitAt(50, 3), 50)]
     rows = lag_on_grid(OF, held, ends_of(*GROWING), range(0, 81, 20))
-    assert [(row.at, row.committed_offset) for row in rows] == [(20, 1), (60, 3), (80, 3)]
+    assert [(row.timestamp, row.committed_offset) for row in rows] == [(20, 1), (60, 3), (80, 3)]
 
 
 def test_what_counted_and_until_when_comes_from_the_history() -> None:
@@ -242,4 +244,12 @@ def test_what_counted_and_until_when_comes_from_the_history() -> None:
 
 def test_rows_are_a_table() -> None:
     rows = list(lag_at_commits(OF, [Held(CommitAt(150, 5), 150)], ends_of(*GROWING)))
-    assert record_batch(LagRow, rows).to_pylist() == [row._asdict() for row in rows]
+    (row,) = rows
+    shown = record_batch(LagRow, rows).to_pylist()
+    assert shown == [row._asdict() | {"moment_at": datetime.fromtimestamp(row.timestamp / 1000, UTC)}]
+
+
+def test_a_moment_that_is_no_time_is_null_and_its_number_stays() -> None:
+    held = [Held(CommitAt(at, 5), at) for at in (-1, 2**62)]
+    shown = record_batch(LagRow, list(lag_at_commits(OF, held, ends_of(*GROWING)))).to_pylist()
+    assert [(row["moment_at"], row["timestamp"]) for row in shown] == [(None, -1), (None, 2**62)]

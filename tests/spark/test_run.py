@@ -84,7 +84,7 @@ def test_lag_and_expiry_alone_by_what_is_asked_for(session: SparkSession, tmp_pa
     asked = ["lag", "--lake", str(tmp_path), "--ends", str(ends), "--ends-at", str(SAID["at"])]
     done = CliRunner().invoke(main, [*asked, "--until", "2000-01-01", "--read-committed", "--grid", "1h"])
     assert (done.exit_code, rows(tmp_path, "lag")) == (0, [])
-    assert {(row["at"], row["method"]) for row in rows(tmp_path, "ends")} == {(SAID["at"], "sampled")}
+    assert {(row["timestamp"], row["method"]) for row in rows(tmp_path, "ends")} == {(SAID["at"], "sampled")}
     assert CliRunner().invoke(main, asked).exit_code == 0
     assert {row["method"] for row in rows(tmp_path, "lag")} <= {"interpolated", "sampled", "lower bound"}
     asked = ["expiry", "--lake", str(tmp_path), "--kafka-version", "3.6", "--check-interval", "2s"]

@@ -103,7 +103,7 @@ class EventColumns:
             self._where(RecordKind.COMMIT, RecordKind.JSON),
         )
         made["metadata"] = self._metadata()
-        made["tombstone"] = self._tombstones()
+        made["is_tombstone"] = self._tombstones()
         return made
 
     def _key_columns(self) -> dict[str, pa.Array]:
@@ -211,5 +211,5 @@ class EventColumns:
     def _tombstones(self) -> pa.Array:
         tombstones = self._kinds.of(RecordKind.TOMBSTONE)
         if self._decoded:
-            tombstones[self._left] = self._decoded["tombstone"]
+            tombstones[self._left] = self._decoded["is_tombstone"]
         return booleans(tombstones)

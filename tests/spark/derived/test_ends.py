@@ -41,7 +41,9 @@ def test_a_sample_is_kept_once(lake: Path, tmp_path: Path) -> None:
     assert bring(lake, "b", one) == 2
     said(tmp_path, "one", 1, 2, 3)
     assert bring(lake, "a", one, other, one) == 2
-    kept = {(row["cluster"], Path(row["source"]).stem, row["at"], row["run"]) for row in rows(lake, "ends")}
+    kept = {
+        (row["cluster"], Path(row["source"]).stem, row["timestamp"], row["run"]) for row in rows(lake, "ends")
+    }
     assert kept == {
         ("a", "one", 1, 1),
         ("a", "one", 2, 1),

@@ -169,7 +169,9 @@ def test_a_lake_of_an_earlier_release_is_told_anew_first(
     with pytest.raises(OffsetsToolError, match=rf"version {VERSION - 1}.*run offsets-spark replay"):
         derive(session, lake)
     done = tell(session, lake)
-    assert len(done.notes) == len(done.partitions) == 3 and all(row["from_start"] for row in done.partitions)
+    assert len(done.notes) == len(done.partitions) == 3 and all(
+        row["is_from_start"] for row in done.partitions
+    )
     derive(session, lake)
     assert found(lake) == expected_of(tmp_path)
 
@@ -188,7 +190,7 @@ def test_a_checkpoint_torn_behind_its_beginning_is_lost_to_the_next_replay(
     with pytest.raises(OffsetsToolError, match=rf"{path.name}.*run offsets-spark replay"):
         derive(session, lake)
     (anew,) = tell(session, lake).partitions
-    assert (anew["log_partition"], anew["from_start"]) == (torn["log_partition"], True)
+    assert (anew["log_partition"], anew["is_from_start"]) == (torn["log_partition"], True)
     derive(session, lake)
     assert found(lake) == expected_of(tmp_path)
 

@@ -60,7 +60,7 @@ def found(lake: Path) -> Rows:
 
 def _sorted(told: Rows) -> Rows:
     return sorted(
-        told, key=lambda row: (row["cluster"], row["group"], row["topic"], row["partition"], row["at"])
+        told, key=lambda row: (row["cluster"], row["group"], row["topic"], row["partition"], row["timestamp"])
     )
 
 
@@ -108,10 +108,10 @@ def plain(
         here = [sample for sample in samples if (sample.topic, sample.partition) == place]
         ends = Ends.of([*here, *bounds.samples(place)], **asked)
         held = list(effective_commits(sorted(history, key=lambda row: row.from_log_offset)))
-        rows = {row.at: row for row in lag_at_commits(of, held, ends)}
+        rows = {row.timestamp: row for row in lag_at_commits(of, held, ends)}
         if grid_ms and held:
             times = range(-(-min(rows) // grid_ms) * grid_ms, newest + 1, grid_ms)
-            rows = {row.at: row for row in lag_on_grid(of, held, ends, times)} | rows
+            rows = {row.timestamp: row for row in lag_on_grid(of, held, ends, times)} | rows
         made += [{"cluster": cluster, **row._asdict()} for row in rows.values()]
     return _sorted([{k: shown(v) if type(v) is str else v for k, v in row.items()} for row in made])
 
@@ -160,7 +160,7 @@ def test_lag_is_that_of_plain_python(session: SparkSession, lake: Path, tmp_path
     corpus = TOLD[0]
     expected = plain(corpus, EVIDENCE[corpus], [], SECOND, last_stable=True)
     assert [row for row in found(lake) if row["cluster"] == corpus] == expected
-    assert any(row["at"] % SECOND == 0 for row in expected)
+    assert any(row["timestamp"] % SECOND == 0 for row in expected)
 
 
 def test_nothing_new_writes_nothing(session: SparkSession, lake: Path) -> None:
@@ -204,9 +204,9 @@ def test_killed_at_a_commit(
 def test_only_what_was_asked_for(session: SparkSession, small: Path, tmp_path: Path) -> None:
     lake = Path(shutil.copytree(small, tmp_path / "lake"))
     count(session, lake)
-    times = sorted(row["at"] for row in found(lake))
+    times = sorted(row["timestamp"] for row in found(lake))
     since, until = times[len(times) // 4], times[-len(times) // 4]
-    expected = [row for row in found(lake) if since <= row["at"] < until]
+    expected = [row for row in found(lake) if since <= row["timestamp"] < until]
     count(session, lake, since=since, until=until)
     assert expected and found(lake) == expected
 
@@ -224,7 +224,7 @@ def test_a_directory_read_again_is_not_a_topic_made_anew(session: SparkSession, 
     count(session, tmp_path / "lake", ends=ends)
     log.write_bytes(whole)
     count(session, tmp_path / "lake", ends=ends)
-    assert not any(row["topic_recreated"] for row in found(tmp_path / "lake"))
+    assert not any(row["is_topic_recreated"] for row in found(tmp_path / "lake"))
     assert {row["end_offset"] for row in found(tmp_path / "lake") if row["topic"] == STABLE} == {6}
 
 

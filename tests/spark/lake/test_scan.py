@@ -44,20 +44,20 @@ def write(lake: Path, run: int, rows: Iterable[Row]) -> Path:
 
 
 def scanned(lake: Path, clusters: Iterable[str], after: int = 0) -> list[Row]:
-    found = scan(lake, ENDS, ("topic", "at"), list(clusters), after)
-    return sorted((row for rows in found for row in rows.to_pylist()), key=lambda row: int(row["at"]))
+    found = scan(lake, ENDS, ("topic", "timestamp"), list(clusters), after)
+    return sorted((row for rows in found for row in rows.to_pylist()), key=lambda row: int(row["timestamp"]))
 
 
 def test_rows_of_clusters_and_later_runs(tmp_path: Path) -> None:
-    write(tmp_path, 1, [{"cluster": of, "topic": "t", "at": at} for at, of in enumerate("abab")])
-    write(tmp_path, 2, [{"cluster": of, "topic": "u", "at": at} for at, of in enumerate("acb", 4)])
-    write(tmp_path, 3, [{"cluster": "c", "topic": "u", "at": 7}])
-    assert [row["at"] for row in scanned(tmp_path, "a")] == [0, 2, 4]
-    assert scanned(tmp_path, "bc", 1) == [{"topic": "u", "at": at} for at in (5, 6, 7)]
+    write(tmp_path, 1, [{"cluster": of, "topic": "t", "timestamp": at} for at, of in enumerate("abab")])
+    write(tmp_path, 2, [{"cluster": of, "topic": "u", "timestamp": at} for at, of in enumerate("acb", 4)])
+    write(tmp_path, 3, [{"cluster": "c", "topic": "u", "timestamp": 7}])
+    assert [row["timestamp"] for row in scanned(tmp_path, "a")] == [0, 2, 4]
+    assert scanned(tmp_path, "bc", 1) == [{"topic": "u", "timestamp": at} for at in (5, 6, 7)]
     assert scanned(tmp_path, []) == []
-    assert greatest_of(tmp_path, ENDS, ("at", "run"), "abx") == {
-        "a": {"at": 4, "run": 2},
-        "b": {"at": 6, "run": 2},
+    assert greatest_of(tmp_path, ENDS, ("timestamp", "run"), "abx") == {
+        "a": {"timestamp": 4, "run": 2},
+        "b": {"timestamp": 6, "run": 2},
     }
 
 
@@ -65,10 +65,10 @@ def test_files_that_have_none_are_not_opened(tmp_path: Path) -> None:
     """Since they are not there any more."""
     old = write(tmp_path, 1, [{"cluster": "a"}])
     other = write(tmp_path, 2, [{"cluster": "b"}])
-    write(tmp_path, 3, [{"cluster": "a", "at": 3}])
+    write(tmp_path, 3, [{"cluster": "a", "timestamp": 3}])
     old.unlink()
     other.unlink()
-    assert [row["at"] for row in scanned(tmp_path, "a", 1)] == [3]
+    assert [row["timestamp"] for row in scanned(tmp_path, "a", 1)] == [3]
     with pytest.raises(SourceError, match="does not hold the table's rows"):
         scanned(tmp_path, "a")
     with pytest.raises(SourceError, match="does not hold the table's rows"):

@@ -21,14 +21,14 @@ def row(partition: int, cluster: str = "c", **facts: Any) -> LakeRow:
     told: dict[str, Any] = {
         "cluster": cluster,
         "log_partition": partition,
-        "position": 100,
-        "settled": 98,
+        "next_log_offset": 100,
+        "settled_log_offset": 98,
         "ingest_run": 4,
         "coordinator": "auto",
         "rules": "classic",
-        "proved_at": None,
-        "differed_at": None,
-        "unnamed": [],
+        "proving_log_offset": None,
+        "differing_log_offset": None,
+        "unnamed_topic_ids": [],
         "checkpoint": f"{cluster}-{partition}",
         "run": 1,
     }
@@ -40,7 +40,9 @@ def known(*rows: LakeRow) -> dict[LogPartition, LakeRow]:
 
 
 def test_the_latest_row_of_a_partition_counts() -> None:
-    assert known(row(1, run=2), row(1, run=3, position=7), row(1, run=1))["c", 1]["position"] == 7
+    assert (
+        known(row(1, run=2), row(1, run=3, next_log_offset=7), row(1, run=1))["c", 1]["next_log_offset"] == 7
+    )
 
 
 def test_what_is_new_begins_and_the_largest_is_first() -> None:
@@ -61,7 +63,7 @@ def test_a_partition_goes_on_where_it_was_left_and_others_are_left_alone() -> No
     ("asked", "first", "named", "facts"),
     [
         ("auto", 99, {}, {}),
-        ("auto", 100, {"c": {"id": "name"}}, {"unnamed": ["other", "id"]}),
+        ("auto", 100, {"c": {"id": "name"}}, {"unnamed_topic_ids": ["other", "id"]}),
         ("classic", 100, {}, {}),
     ],
     ids=["older records came", "an id has a name", "other rules are asked for"],
@@ -74,13 +76,13 @@ def test_a_partition_is_told_from_its_first_record(
 
 
 def test_a_name_or_other_rules_are_enough_without_new_records() -> None:
-    there = known(row(1, unnamed=["id"]), row(2), row(1, cluster="d", unnamed=["id"]))
+    there = known(row(1, unnamed_topic_ids=["id"]), row(2), row(1, cluster="d", unnamed_topic_ids=["id"]))
     assert [each.place for each in plan("auto", [], there, {"c": {"id": "name"}})] == [("c", 1)]
     assert len(plan("new", [], there, {})) == 3
 
 
 def test_what_a_partition_proved_is_so_for_all_of_its_cluster() -> None:
-    there = known(row(1, rules="new", proved_at=3), row(2), row(2, cluster="d"))
+    there = known(row(1, rules="new", proving_log_offset=3), row(2), row(2, cluster="d"))
     new = [New("c", 2, 5, 100), New("c", 3, 4, 0), New("d", 2, 3, 100)]
     assert [(each.place, each.rules, each.checkpoint) for each in plan("auto", new, there, {})] == [
         (("c", 2), Rules.NEW, "c-2"),
@@ -90,9 +92,12 @@ def test_what_a_partition_proved_is_so_for_all_of_its_cluster() -> None:
 
 
 def test_what_was_told_by_rules_that_do_not_hold_is_told_again() -> None:
-    there = known(row(1, differed_at=8), row(2), row(3, cluster="d", differed_at=8))
-    proof = known(row(4, rules="new", proved_at=50), row(5, rules="new", proved_at=50, differed_at=20))
+    there = known(row(1, differing_log_offset=8), row(2), row(3, cluster="d", differing_log_offset=8))
+    proof = known(
+        row(4, rules="new", proving_log_offset=50),
+        row(5, rules="new", proving_log_offset=50, differing_log_offset=20),
+    )
     assert sorted(to_replay_again("auto", there, proof)) == [("c", 1), ("c", 5)]
     assert to_replay_again("classic", there, proof) == []
-    again = known(*(row(number, rules="new", differed_at=8, run=2) for number in (1, 5)))
+    again = known(*(row(number, rules="new", differing_log_offset=8, run=2) for number in (1, 5)))
     assert to_replay_again("auto", {**there, **proof}, again) == []

@@ -113,7 +113,7 @@ def test_a_log_that_grows(
         assert histories(tmp_path / "lake") == plain_histories({"c": copy(tmp_path / "logs", share)})
         if share == 0.6 and done.run is None:
             compact(str(tmp_path / "lake"), lambda: session)
-    assert not all(row["from_start"] for row in done.partitions)
+    assert not all(row["is_from_start"] for row in done.partitions)
     assert len(list((tmp_path / "lake" / "_checkpoints").iterdir())) == len(
         list((tmp_path / "logs").iterdir())
     )
@@ -130,7 +130,7 @@ def test_one_file_more_costs_what_is_in_it(session: SparkSession, tmp_path: Path
     assert len(tell(session, tmp_path).partitions) == 2
     bring(session, tmp_path, *logs[:-1], cluster="c")
     (row,) = tell(session, tmp_path).partitions
-    assert row["from_start"] and row["log_partition"] == 1
+    assert row["is_from_start"] and row["log_partition"] == 1
     assert histories(tmp_path) == told_of(tmp_path / "plain", *logs, others)
 
 
@@ -164,7 +164,7 @@ def test_what_one_partition_proves_is_so_for_all(session: SparkSession, tmp_path
     new = CORPORA / "4.2.1-newgroups" / "segments" / "__consumer_offsets-3"
     bring(session, tmp_path / "lake", classic, cluster="c")
     (row,) = tell(session, tmp_path / "lake").partitions
-    assert row["rules"] == "classic" and row["differed_at"] == 8
+    assert row["rules"] == "classic" and row["differing_log_offset"] == 8
     bring(session, tmp_path / "lake", new, cluster="c")
     done = tell(session, tmp_path / "lake")
     assert {row["log_partition"]: row["rules"] for row in done.partitions} == {3: "new", 4: "new"}
@@ -263,7 +263,7 @@ def test_misplaced_records_are_in_the_lake_and_in_no_history(session: SparkSessi
     write_log(tmp_path, [at._replace(offset=at.offset + 10) for at in placed[:3]], base=10)
     bring(session, tmp_path / "lake", tmp_path, cluster="c")
     done = tell(session, tmp_path / "lake")
-    assert [row["position"] for row in done.partitions] == [13]
+    assert [row["next_log_offset"] for row in done.partitions] == [13]
     events = {row["group"]: row for row in rows(tmp_path / "lake", "events") if row["problem"]}
     assert list(events) == ["g5"] and events["g5"]["problem"] == f"place: {events['g5']['misplaced']}"
     assert sum(row["misplaced"] for row in rows(tmp_path / "lake", "sources")) == 1

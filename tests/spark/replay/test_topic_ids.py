@@ -34,7 +34,9 @@ def test_names_are_derived_told_and_said_by_records(session: SparkSession, tmp_p
     write_log(logs, in_order(commit("h", "clicks", 0, 1, topic_id=C)), partition=5)
     bring(session, lake, logs, cluster="c")
     done = tell(session, lake)
-    assert [row["unnamed"] for row in done.partitions if row["log_partition"] == 4] == [[uuid_text(B)]]
+    assert [row["unnamed_topic_ids"] for row in done.partitions if row["log_partition"] == 4] == [
+        [uuid_text(B)]
+    ]
     assert histories(lake) == plain_histories({"c": logs})
     assert said(lake) == {uuid_text(A): ("orders", SUBSCRIPTIONS), uuid_text(C): ("clicks", RECORD)}
     assert tell(session, lake).run is None

@@ -78,7 +78,8 @@ def _lag(random: Random) -> Iterator[Row]:
             "group": f"g{random.randrange(6)}",
             "topic": f"t{random.randrange(2)}",
             "partition": random.randrange(2),
-            "at": _milliseconds(number / 60) if number else NO_TIME,
+            "moment_at": _milliseconds(number / 60) if number else NO_TIME,
+            "timestamp": _milliseconds(number / 60) if number else NO_TIME,
             "committed_offset": random.randrange(100),
             "end_offset": None if lag is None else random.randrange(100, 200),
             "lag": lag,
@@ -89,7 +90,7 @@ def _lag(random: Random) -> Iterator[Row]:
             "log_start": random.choice([None, 7]),
             "data_lost": random.choice([None, 0, 0, 3, 9]),
             "beyond_end": random.choice([0, 0, 4]),
-            "topic_recreated": random.random() < 0.05,
+            "is_topic_recreated": random.random() < 0.05,
         }
 
 
@@ -142,5 +143,8 @@ def made_up_lake(lake: Path) -> None:
     for chain, table, rows in ((OF_LAG, LAG, LAGS), (OF_EXPIRY, EXPIRY, EXPIRIES)):
         told = {"derived": table.name, "run": 1}
         _commit(lake, chain, 1, (table, [row | {"run": 1} for row in rows]), (DERIVATIONS, [told]))
-        begun = [row | {"run": 2, "at": row.get("at", 0) + HOUR, "log_offset": 1000} for row in rows[:50]]
+        begun = [
+            row | {"run": 2, "timestamp": row.get("timestamp", 0) + HOUR, "log_offset": 1000}
+            for row in rows[:50]
+        ]
         _commit(lake, Chain(chain.app, (table,)), 2, (table, begun))

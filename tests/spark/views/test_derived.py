@@ -63,19 +63,22 @@ def total(values: Sequence[int]) -> int | None:
 
 
 def newest() -> dict[Any, Row]:
-    return {position: max(rows, key=lambda row: row["at"]) for position, rows in of(LAGS, *POSITION).items()}
+    return {
+        position: max(rows, key=lambda row: row["timestamp"])
+        for position, rows in of(LAGS, *POSITION).items()
+    }
 
 
 def test_current_lag(asked: SparkSession) -> None:
     found = answer(asked, "current_lag")
     held = {position: row for position, row in newest().items() if position in HELD}
-    assert {tuple(row[name] for name in POSITION): row["as_of"] for row in found} == {
-        position: time(row["at"]) for position, row in held.items()
+    assert {tuple(row[name] for name in POSITION): row["moment_at"] for row in found} == {
+        position: time(row["timestamp"]) for position, row in held.items()
     }
     for row in found:
         of_table = full(LAG, held[tuple(row[name] for name in POSITION)])
-        assert {name: value for name, value in row.items() if name != "as_of"} == {
-            name: of_table[name] for name in row if name != "as_of"
+        assert {name: value for name, value in row.items() if name != "moment_at"} == {
+            name: of_table[name] for name in row if name != "moment_at"
         }
 
 
@@ -104,8 +107,8 @@ def test_group_lag(asked: SparkSession) -> None:
                 "worst_lag": worst[0],
                 "data_lost": total(known(rows, "data_lost")),
                 "beyond_end": sum(row["beyond_end"] for row in rows),
-                "oldest_at": time(min(row["at"] for row in rows)),
-                "newest_at": time(max(row["at"] for row in rows)),
+                "oldest_at": time(min(row["timestamp"] for row in rows)),
+                "newest_at": time(max(row["timestamp"] for row in rows)),
             }
         )
     assert answer(asked, "group_lag") == sorted(expected, key=repr)
@@ -119,9 +122,9 @@ def hour(at: int) -> datetime | None:
 
 def test_lag_per_hour(asked: SparkSession) -> None:
     expected = []
-    timed = [row | {"hour": hour(row["at"])} for row in LAGS]
+    timed = [row | {"hour": hour(row["timestamp"])} for row in LAGS]
     for (cluster, group, began), rows in of(timed, "cluster", "group", "hour").items():
-        order = ("lag", "topic", "partition", "at", "confidence")
+        order = ("lag", "topic", "partition", "timestamp", "confidence")
         peaks = [tuple(row[name] for name in order) for row in rows if row["lag"] is not None]
         lag, topic, partition, at, confidence = max(peaks, default=(None,) * 5)
         expected.append(
@@ -150,16 +153,16 @@ def test_lost_unread(asked: SparkSession) -> None:
             worst = max(
                 losing, key=lambda row: (row["data_lost"], row["committed_offset"], row["log_start"] or -1)
             )
-            last = max(row["at"] for row in losing)
+            last = max(row["timestamp"] for row in losing)
             expected.append(
                 dict(zip(POSITION, position, strict=True))
                 | {
                     "most_lost": worst["data_lost"],
                     "committed_offset": worst["committed_offset"],
                     "log_start": worst["log_start"],
-                    "first_at": time(min(row["at"] for row in losing)),
+                    "first_at": time(min(row["timestamp"] for row in losing)),
                     "last_at": time(last),
-                    "is_still_so": last == max(row["at"] for row in rows),
+                    "is_still_so": last == max(row["timestamp"] for row in rows),
                 }
             )
     assert answer(asked, "lost_unread") == sorted(expected, key=repr)
@@ -167,15 +170,15 @@ def test_lost_unread(asked: SparkSession) -> None:
 
 
 def test_recreated_topics(asked: SparkSession) -> None:
-    recreated = [row for row in LAGS if row["topic_recreated"]]
+    recreated = [row for row in LAGS if row["is_topic_recreated"]]
     expected = [
         {
             "cluster": cluster,
             "topic": topic,
             "partitions": len({row["partition"] for row in rows}),
             "groups": len({row["group"] for row in rows}),
-            "first_at": time(min(row["at"] for row in rows)),
-            "last_at": time(max(row["at"] for row in rows)),
+            "first_at": time(min(row["timestamp"] for row in rows)),
+            "last_at": time(max(row["timestamp"] for row in rows)),
         }
         for (cluster, topic), rows in of(recreated, "cluster", "topic").items()
     ]

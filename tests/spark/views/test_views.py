@@ -219,7 +219,7 @@ def test_columns_of_every_kind(asked: SparkSession, events: list[Row]) -> None:
         given = found[event["cluster"], event["source"], event["log_partition"], event["log_offset"]]
         row = json.loads(given["row"])
         assert given["kind"].replace("_", "") == event["record_name"].lower()
-        assert (row["group"], row["tombstone"]) == (event["group"], event["tombstone"])
+        assert (row["group"], row["is_tombstone"]) == (event["group"], event["is_tombstone"])
         assert row.get("member_id") == event["member_id"]
         layouts = {layout.since: layout.value for layout in kinds[event["record_name"]].layouts}
         fields = schema_of(layouts[event["layout"] or kinds[event["record_name"]].layouts[0].since]).fields
