@@ -15,9 +15,9 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionMoment
 from offsets_tool.checkpoint import restore
 from offsets_tool.errors import SourceError
-from offsets_tool.expiry.ages import Ages
 from offsets_tool.expiry.causes import Known
 from offsets_tool.expiry.forecast import forecast_rows, gone_rows, see_left
+from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.removal_causes import explain_ended, explained_topic
 from offsets_tool.expiry.removal_codec import unpack_losses
 from offsets_tool.expiry.removal_tracker import Removals

@@ -12,10 +12,10 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionMoment, ReplayedPartitions
 from offsets_tool.as_of.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.events import Event
-from offsets_tool.expiry.ages import Ages
 from offsets_tool.expiry.causes import Deletion, Known
 from offsets_tool.expiry.log_facts import LogSigns
 from offsets_tool.expiry.policy import Signs
+from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.removal_causes import explain_ended, explained_topic
 from offsets_tool.expiry.removal_tracker import Removals
 from offsets_tool.expiry.removals import Alive, Ended, Removal

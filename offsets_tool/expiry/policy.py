@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from offsets_tool.expiry.ages import Ages
 from offsets_tool.expiry.causes import Known
 from offsets_tool.expiry.log_facts import LogSigns
-from offsets_tool.expiry.policy_search import Settings, search
+from offsets_tool.expiry.policy_search import Ages, Settings, search
 from offsets_tool.expiry.rules import (
     CHECK_INTERVAL_MS,
     KIP_211,

@@ -11,8 +11,7 @@ from uuid import UUID
 
 from offsets_tool.events import Event
 from offsets_tool.expiry.lifetimes import Lived, OffsetLives
-from offsets_tool.expiry.noop_tombstones import bare_tombstone, is_bare
-from offsets_tool.expiry.removals import Ended, Gone, Kept, Removal, may_be_one
+from offsets_tool.expiry.removals import Ended, Gone, Kept, Removal, bare_tombstone, is_bare, may_be_one
 from offsets_tool.expiry.rules import is_subscribed
 from offsets_tool.replay.changes import (
     VISIBILITY,

@@ -6,8 +6,8 @@ Whether it fits expiry is told of the removal as a whole; all else that explains
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from offsets_tool.expiry.ages import Ages
 from offsets_tool.expiry.plausibility import Expiries, Fit, expiries_of, fit_of
+from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.removals import Removal
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.replay.changes import Group

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from offsets_tool.columns.expiry import ExpiryAsked
 from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.evidence.expiring import PolicyGiven, basis_note
-from offsets_tool.expiry.ages import Ages
 from offsets_tool.expiry.log_facts import LogSigns
 from offsets_tool.expiry.policy import Basis, Signs, by_removals
+from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import Ending, ending_of
 from offsets_tool.replay.rules import Rules
 from spark.derived.derive import Derived, Made, asked_before, derive, replayed

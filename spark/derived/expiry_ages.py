@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.expiry import checkpoint_ages, loss_ages
 from offsets_tool.errors import OffsetsToolError
-from offsets_tool.expiry.ages import Ages
+from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, String
 from spark.derived.expiry_tasks import (

@@ -11,11 +11,10 @@ from click.testing import CliRunner
 
 from offsets_tool.cli import main
 from offsets_tool.events import Event, Value
-from offsets_tool.expiry.ages import Age, Ages, Fitting
 from offsets_tool.expiry.causes import Cause, Confidence, Deletion
 from offsets_tool.expiry.forecast import ages, ages_left, all_losses, explained
 from offsets_tool.expiry.policy import Basis, Signs, by_removals
-from offsets_tool.expiry.policy_search import Settings, search
+from offsets_tool.expiry.policy_search import Age, Ages, Fitting, Settings, search
 from tests.expiry.corpus_truth import corpora
 from tests.expiry.replayed_corpora import DAY, Logs, moment_of, once_more, truth_of
 from tests.history.state_from_rows import events_of
