@@ -38,7 +38,7 @@ class Blob(NamedTuple):
     problem: str | None = None
 
     def json(self) -> JsonObject:
-        """The blob as JSON, its message in Kafka's JSON shape, texts as they were decoded."""
+        """Return the blob as a JSON object, its message in Kafka's JSON shape, texts as they were decoded."""
         data = self.data
         if data is not None and self.version is not None and hasattr(type(data), "__schema__"):
             data = to_json(data, self.version, texts=str)
@@ -50,7 +50,7 @@ Reader = Callable[[bytes], tuple[int | None, Message | Json]]
 
 
 def blobs_of(value: object, member_id: str = "") -> Iterator[Blob]:
-    """All blobs in a record's value, each followed by those nested in it. Values without blobs give none."""
+    """Yield all blobs in a record's value, each followed by those nested in it; nothing for a value without blobs."""
     if isinstance(value, GroupMetadataValue):
         for index, member in enumerate(value.members):
             yield from _classic_member(value, member, f"members[{index}]")
@@ -61,7 +61,10 @@ def blobs_of(value: object, member_id: str = "") -> Iterator[Blob]:
 
 
 def blobs_json(value: object) -> list[JsonObject]:
-    """All blobs in a record's value as JSON, as `blobs_of` has them. To be read, not to be changed: they are remembered."""
+    """Return all blobs in a record's value as JSON objects, nested ones after the one they lie in.
+
+    The objects are shared with other calls, so they are to be read and not to be changed.
+    """
     if not isinstance(value, GroupMetadataValue):
         return [blob.json() for blob in blobs_of(value)]
     return [
@@ -74,18 +77,18 @@ def blobs_json(value: object) -> list[JsonObject]:
 
 @lru_cache(_KEPT)
 def _known_json(protocol_type: str, protocol: str, field: str, data: bytes) -> tuple[JsonObject, ...]:
-    """A member's blob and those nested in it; paths begin after the field."""
+    """Return a member's blob and those nested in it as JSON; their paths begin after the field."""
     read = _PROTOCOL_TYPES.get(protocol_type, _opaque)
     return tuple(blob.json() for blob in read("", protocol, data, field))
 
 
 def consumer_assignment(data: bytes) -> embedded.ConsumerProtocolAssignment | None:
-    """What a classic consumer was assigned; None for bytes that are not of the consumer protocol."""
+    """Decode what a classic consumer was assigned; None for bytes that are not of the consumer protocol."""
     return _consumer_message(data, embedded.ConsumerProtocolAssignment)
 
 
 def consumer_subscription(data: bytes) -> embedded.ConsumerProtocolSubscription | None:
-    """What a classic consumer asks for; None for bytes that are not of the consumer protocol."""
+    """Decode what a classic consumer subscribed to; None for bytes that are not of the consumer protocol."""
     return _consumer_message(data, embedded.ConsumerProtocolSubscription)
 
 
@@ -102,7 +105,7 @@ def _classic_member(group: GroupMetadataValue, member: MemberMetadata, path: str
 
 
 def _read(path: str, format_: str, data: bytes, reader: Reader) -> Blob:
-    """Reads a whole blob; bytes left over are a problem, not a failure."""
+    """Read a whole blob with a reader; bytes left over, and bytes that do not read, are its `problem`."""
     try:
         version, message = reader(data)
     except DecodeError as error:
@@ -117,7 +120,7 @@ class _Trailing(NamedTuple):
 
 
 def _message(cls: type, prefix: Callable[[Cursor], int], *, clamp: bool = False) -> Reader:
-    """A reader for a message behind a version prefix. `clamp`: a newer version is read as the newest known one."""
+    """Return a reader of a message behind a version prefix; with `clamp`, a newer version is read as the newest known one."""
     known = schema_of(cls).versions
 
     def read(data: bytes) -> tuple[int, Message]:
@@ -138,7 +141,7 @@ def _whole(cls: type, version: int, data: bytes, position: int) -> Message:
 
 
 def _sticky(data: bytes) -> tuple[int, Message]:
-    """No version prefix: version 1 if it reads, else version 0 (StickyAssignor.memberData)."""
+    """Read a sticky assignor's user data, which has no version: as version 1 if it reads, else as 0 (StickyAssignor.memberData)."""
     try:
         return 1, _whole(embedded.StickyUserData, 1, data, 0)
     except DecodeError:
@@ -187,7 +190,7 @@ def _consumer(path: str, protocol: str, data: bytes, cls: type) -> Iterator[Blob
 
 
 def _nothing(data: bytes) -> tuple[None, None]:
-    """Opaque bytes: no format is known for them."""
+    """Read nothing of opaque bytes, whose format nobody knows."""
     return None, None
 
 

@@ -38,7 +38,7 @@ class DecodeError(OffsetsToolError):
         self.kafka = reason if kafka is None else kafka
 
     def within(self, parent: str) -> "DecodeError":
-        """The same error seen from the enclosing field."""
+        """Return this error with the enclosing field before its path."""
         joined = parent + self.path if self.path.startswith("[") or not self.path else f"{parent}.{self.path}"
         return DecodeError(self.reason, self.position, joined, self.kafka)
 

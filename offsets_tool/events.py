@@ -59,12 +59,12 @@ class Event:
 
     @property
     def tombstone(self) -> bool:
-        """A record that deletes its key."""
+        """Whether the record deletes its key."""
         return self.record.value is None and not self.record.is_control
 
     @property
     def outcome(self) -> Outcome:
-        """What the ledger counts this record as."""
+        """The ledger's count that this record belongs to: decoded, kept raw or control."""
         if self.record.is_control:
             return Outcome.CONTROL
         return Outcome.DECODED if self.kept_raw is None else Outcome.KEPT_RAW
@@ -107,13 +107,14 @@ def decode(record: LogRecord, key_reader: KeyReader | None = None) -> Event:
 
 
 class _Found:
-    """What was wrong with one record."""
+    """The problems of one record, gathered while it is decoded."""
 
     def __init__(self, record: LogRecord) -> None:
         self.problems: list[str] = [] if record.misplaced is None else [_misplaced(record.misplaced)]
         self.kept_raw: str | None = None
 
     def unread(self, problem: str, reason: str) -> None:
+        """Add a problem for which the key or value stays undecoded; `reason` says it in few words that repeat."""
         self.problems.append(problem)
         self.kept_raw = reason
 
@@ -134,17 +135,17 @@ def encode(event: Event) -> tuple[bytes | None, bytes | None]:
 
 
 def encode_key(key: Key) -> bytes:
-    """The bytes that `decode` read the key from."""
+    """Return the bytes of a typed key, trailing bytes included."""
     return struct.pack(">h", key.type.id) + walk.encode(key.data, 0) + key.trailing
 
 
 def encode_value(value: Value) -> bytes:
-    """The bytes that `decode` read the value from."""
+    """Return the bytes of a typed value, version and trailing bytes included."""
     return struct.pack(">h", value.version) + walk.encode(value.data, value.version) + value.trailing
 
 
 def decode_key(data: bytes) -> Key:
-    """A key; DecodeError when its type is unknown or its fields do not read (CoordinatorRecordSerde.deserialize)."""
+    """Decode a key; DecodeError when its type is unknown or its fields do not read (Kafka's CoordinatorRecordSerde.deserialize)."""
     type_id = _prefix(data)
     if type_id is None:
         raise DecodeError("the record type is missing", kafka="Could not read version from key's buffer.")
@@ -156,9 +157,10 @@ def decode_key(data: bytes) -> Key:
 
 
 def decode_value(record_type: RecordType, data: bytes) -> Value:
-    """A value; where layouts share a version, the newest that consumes all bytes, else the newest that reads at all.
+    """Decode a value of a record type.
 
-    DecodeError when the version is unknown or no layout reads; the error is that of the newest layout.
+    Where layouts share a version, the newest one that consumes all bytes is taken, else the newest that reads at all. DecodeError
+    when the version is unknown or no layout reads; the error is that of the newest layout.
     """
     version = _prefix(data)
     if version is None:

@@ -26,7 +26,7 @@ _ENOUGH: Final = 1_000
 
 
 def java_hash(text: str) -> int:
-    """java.lang.String.hashCode: 31 * h + unit over UTF-16 units, wrapping as a Java int."""
+    """Return java.lang.String.hashCode of a text: 31 * h + unit over its UTF-16 units, wrapping as a Java int."""
     units = java_text(text).encode("utf-16-be", "surrogatepass")
     value = 0
     for (unit,) in struct.iter_unpack(">H", units):
@@ -35,11 +35,7 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(group: str, partitions: int = DEFAULT_PARTITIONS) -> int:
-    """Return the log partition of a group in a topic of `partitions` partitions; UsageError when that is not a positive number.
-
-    >>> partition_for("testgroup"), partition_for("test-group")
-    (27, 12)
-    """
+    """Return the log partition of a group in a topic of `partitions` partitions; UsageError unless that is a positive number."""
     if partitions < 1:
         raise UsageError(f"a topic cannot have {partitions} partitions: give --partitions a positive number")
     return _place_of(java_hash(group), partitions)
@@ -50,7 +46,7 @@ def _place_of(value: int, partitions: int) -> int:
 
 
 class Homes(NamedTuple):
-    """Where a group lives: by each number of partitions that is likely, its log partition."""
+    """The log partition of a group, by each likely number of partitions."""
 
     of: Mapping[int, int]
     shown_by: str
@@ -58,7 +54,7 @@ class Homes(NamedTuple):
 
 
 def find_homes(group: str, fitting: tuple[int, ...], groups: int) -> Homes:
-    """Return where a group lives, going by the numbers of partitions that infer_partitions found to fit so many groups."""
+    """Return a group's log partition by each likely number of partitions, given those that fit so many other `groups`."""
     counts, shown_by = _told(fitting, groups)
     return Homes({count: partition_for(group, count) for count in counts}, shown_by)
 

@@ -130,7 +130,7 @@ class UnreadableKind(StrEnum):
 
     @property
     def is_tail(self) -> bool:
-        """Whether it is how a log ends: nothing follows that may rest on what these bytes held."""
+        """Whether these bytes are the usual end of a log, after which nothing can depend on what they held."""
         return self in (UnreadableKind.TORN_TAIL, UnreadableKind.ZERO_TAIL)
 
 

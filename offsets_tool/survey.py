@@ -18,9 +18,9 @@ PROBLEMS: Final = 1_000
 
 
 class Problem(NamedTuple):
-    """Records of which the same could not be read: how many, and where the first and the last of them are.
+    """Records with one and the same problem: how many, and the offsets of the first and the last of them.
 
-    `kept_raw` says in few words why key or value stay undecoded; None where both are decoded in spite of it.
+    `kept_raw` says in few words why key or value stay undecoded; None where both are decoded nevertheless.
     """
 
     problem: str
@@ -52,7 +52,7 @@ class Survey:
     _next_offset: int | None = None
 
     def see_batch(self, read: BatchRead) -> None:
-        """A batch, in the order of the log."""
+        """Count a batch; batches come in the order of the log."""
         batch = read.batch
         self.delete_horizons += batch.delete_horizon_ms is not None
         self.transactional_batches += batch.is_transactional
@@ -67,7 +67,7 @@ class Survey:
         self._next_offset = batch.last_offset + 1
 
     def see_run(self, run: BatchRun, first_offset: int, last_offset: int) -> None:
-        """Many batches at once, from the first one's offset to the last one's."""
+        """Count many batches at once, given the first offset of the first and the last offset of the last."""
         self.delete_horizons += run.delete_horizons
         self.transactional_batches += run.transactional
         self.leader_epochs |= run.leader_epochs
@@ -77,7 +77,7 @@ class Survey:
         self._next_offset = last_offset + 1
 
     def see_event(self, event: Event) -> None:
-        """A decoded record."""
+        """Count a decoded record."""
         self.kinds[kind_of(event)] += 1
         if event.group is not None:
             self.groups.add(event.group)
@@ -96,7 +96,7 @@ class Survey:
             self.other_problems += 1
 
     def json(self) -> JsonObject:
-        """The sums as JSON values."""
+        """Return the sums as a JSON object."""
         return {
             "kinds": dict(sorted(self.kinds.items())),
             "groups": len(self.groups),
@@ -110,7 +110,7 @@ class Survey:
 
 
 def kind_of(event: Event) -> str:
-    """A record's kind in words: type and value version, with the layout where a version has several."""
+    """Return a record's kind in words: type and value version, with the layout where a version has several."""
     if event.record.is_control:
         return control_kind(event.control.type if event.control else None)
     if event.key is None:
@@ -122,17 +122,21 @@ def kind_of(event: Event) -> str:
 
 
 def control_kind(type_: str | None) -> str:
+    """Return the kind of a control record, given its type's name, or None if it does not read."""
     return f"control {type_ or 'unreadable'}"
 
 
 def unread_kind(type_id: int | None, *, no_key: bool) -> str:
+    """Return the kind of a record whose key does not read, given the number of its type, if it has a key."""
     return "no key" if no_key else f"type {type_id}"
 
 
 def tombstone_kind(type_id: int) -> str:
+    """Return the kind of a tombstone, given the number of its record type."""
     return f"{RECORD_TYPES[type_id].name} tombstone"
 
 
 def value_kind(type_id: int, version: int | None, layout: str | None) -> str:
+    """Return the kind of a value, given the number of its record type, its version and its layout."""
     kind = f"{RECORD_TYPES[type_id].name} v{version}"
     return f"{kind} ({layout})" if layout and len(RECORD_TYPES[type_id].layouts) > 1 else kind

@@ -48,7 +48,7 @@ class Bounds:
                     )
 
     def samples(self, place: TopicPartition) -> Iterator[EndSample]:
-        """As samples of the end, in the order of time."""
+        """Return what the commits of a partition say of its end, as samples in the order of time."""
         by_log = self._commits.get(place, {}).values()
         commits = sorted((commit for kept in by_log for commit in kept), key=lambda commit: commit.at)
         yield from committed_ends(*place, commits)

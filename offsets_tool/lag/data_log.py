@@ -72,7 +72,9 @@ class DataLog:
 
     @cached_property
     def high_watermark(self) -> int | None:
-        """As checkpointed by the broker, every few seconds and when it stops; None without."""
+        """Return the end that the broker checkpointed, which it does every few seconds and when it stops; None without a
+        checkpoint.
+        """
         return self._checkpoint(HIGH_WATERMARK)
 
     def _checkpoint(self, name: str) -> int | None:

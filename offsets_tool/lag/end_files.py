@@ -88,7 +88,7 @@ def _json(text: str, source: str, at: int) -> Iterator[EndSample]:
 
 
 def _parsed(text: str) -> Json:
-    """What JSON says. Raises ValueError, with a sentence, for what is none, or none that anybody writes."""
+    """Return the JSON value of a text; ValueError, with a sentence for the user, for a text that is not JSON."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -49,7 +49,7 @@ class Life:
         """Between two of all these the same is known, but for the estimate."""
 
     def add(self, sample: EndSample, end: int) -> None:
-        """What was seen; in the order of time."""
+        """Add a sample of the end; samples come in the order of time."""
         while self.ends and self.ends[-1] > end:
             if _WEIGHT[self.methods[-1]] >= _WEIGHT[sample.method]:
                 return
@@ -72,7 +72,7 @@ class Life:
             self.starts.append(log_start)
 
     def add_bound(self, at: int, end: int) -> None:
-        """What a commit implies, unless a later sample proves that it was committed beyond the end."""
+        """Add a lower bound of the end from a commit, which a later sample of a lower end refutes."""
         later = bisect_left(self.times, at)
         if later < len(self.ends) and self.ends[later] < end:
             return
@@ -117,21 +117,26 @@ class Life:
         return EndAt(low, self.ends[i] if i < len(self.ends) else None, low, methods)
 
     def _between(self, at: int, i: int) -> int:
-        """On the straight line between sample i and the one before it; before the first, from the first commit on."""
+        """Return the end on a straight line between sample i and the one before it; before the first sample, from the first commit
+        on.
+        """
         since, low = (self.times[i - 1], self.ends[i - 1]) if i else (self.bound_times[0], self.bounds[0])
         return low + (self.ends[i] - low) * (at - since) // (self.times[i] - since)
 
 
 class Ends:
-    """All lives of one partition."""
+    """What is known of the end of one partition: of the topic, and of each earlier topic of the same name."""
 
     def __init__(self, lives: tuple[Life, ...]) -> None:
         self.lives = lives
 
     @classmethod
     def of(cls, samples: Iterable[EndSample], *, last_stable: bool = False) -> "Ends":
-        """From samples of one partition in any order. `last_stable`: of the last stable offset in place of the end, of which
-        commits say nothing, as a group may read what is not committed."""
+        """Return the ends of one partition from its samples, which may come in any order.
+
+        With `last_stable` the last stable offset takes the place of the end, and commits are left out: a group may commit offsets
+        that are not yet committed data.
+        """
         if last_stable:
             samples = (s._replace(end=s.last_stable) for s in samples if s.method is not EndMethod.COMMITTED)
         builder = _Lives()
@@ -142,7 +147,9 @@ class Ends:
         return cls(builder.finished())
 
     def number_at(self, at: int) -> int:
-        """Which life it is at a time; before the first, the first. 0 where nothing is known."""
+        """Return the number of the topic (counted from 0, in time) that had the partition's name at a moment; 0 if nothing is
+        known of it.
+        """
         if len(self.lives) < 2:
             return 0
         return max(sum(life.begins is not None and life.begins <= at for life in self.lives) - 1, 0)
@@ -155,7 +162,7 @@ class Ends:
 
 
 def _order(sample: EndSample) -> tuple[object, ...]:
-    """Of all that is seen at one time the highest end has the last word, and a broker: in whatever order they come."""
+    """Return the key that sorts samples: by time, and at one time the highest end last, a broker's after all others."""
     place = sample.at, _or_none(sample.end)
     if sample.method is EndMethod.COMMITTED:
         return place
@@ -164,12 +171,12 @@ def _order(sample: EndSample) -> tuple[object, ...]:
 
 
 def _or_none(offset: int | None) -> int:
-    """With nothing below all offsets."""
+    """Return an offset, or None for a number below all offsets."""
     return -1 if offset is None else offset
 
 
 class _Lives:
-    """Samples of one partition, in the order of time, divided into lives."""
+    """The samples of one partition, added in the order of time, and divided where the topic was created anew."""
 
     def __init__(self) -> None:
         self._lives: list[Life] = []
@@ -179,10 +186,11 @@ class _Lives:
         self._bounds: list[tuple[Life, int, int]] = []
 
     def learn_finals(self, samples: Iterable[EndSample]) -> None:
-        """What each source said last."""
+        """Note the last sample of each source."""
         self._final = {s.source: s.end for s in samples if s.end is not None}
 
     def add(self, sample: EndSample) -> None:
+        """Add a sample to the present topic of this name, or begin a new one where the sample can only be of a new one."""
         life = self._life_of(sample)
         if sample.method is EndMethod.COMMITTED:
             if sample.end is not None:
@@ -215,7 +223,7 @@ class _Lives:
         return life
 
     def _is_another(self, sample: EndSample) -> bool:
-        """Whether the topic must have been created anew."""
+        """Return whether a sample can only be of a topic that was created anew."""
         life = self._lives[-1]
         if sample.topic_id and life.topic_id:
             return sample.topic_id != life.topic_id

@@ -13,7 +13,7 @@ from offsets_tool.wire.longs import difference
 
 
 class LagMethod(StrEnum):
-    """How the end is known."""
+    """How the end of a partition is known at a moment."""
 
     SAMPLED = "sampled"
     """A broker said so at that time, or the same before and after it."""
@@ -30,7 +30,7 @@ class LagMethod(StrEnum):
 
 
 class LagConfidence(StrEnum):
-    """How much a number can be relied on."""
+    """How far a lag can be relied on."""
 
     EXACT = "exact"
     HIGH = "high"
@@ -53,8 +53,8 @@ class CountedFrom(StrEnum):
 class Lag(NamedTuple):
     """Offsets between `counted_from` and `end_offset`; None is what cannot be known.
 
-    `data_lost`: so many offsets below the log start were gone before the group had read them (compaction is not counted).
-    `beyond_end`: so many offsets the commit is beyond the end, at least: a wrong commit, or a log that lost its tail.
+    `data_lost` offsets below the log start were deleted before the group had read them (compaction is not counted). `beyond_end`
+    is how far, at least, the commit is beyond the end: a wrong commit, or a log that lost its tail.
     """
 
     lag: int | None
@@ -71,7 +71,7 @@ class Lag(NamedTuple):
 
 
 class EndsAtMoment(NamedTuple):
-    """What is known of a partition at a moment, and whether what was committed is of another topic of its name."""
+    """The end of a partition at a moment, and whether a commit was for an earlier topic of the same name."""
 
     life: Life
     end: EndAt
@@ -79,14 +79,20 @@ class EndsAtMoment(NamedTuple):
 
 
 def known_at(committed: CommitAt | None, ends: Ends, at: int) -> EndsAtMoment:
-    """At a moment (epoch ms), of the commit that counted then; None: of a group that has committed nothing."""
+    """Return the end of a partition at a moment (epoch milliseconds) and whether it is of the topic that was committed for.
+
+    `committed` is the effective commit at that moment; None for a group that has committed nothing.
+    """
     life = ends.life_at(at)
     recreated = committed is not None and _is_of_another(committed, ends, life, at)
     return EndsAtMoment(life, life.end_at(at), recreated)
 
 
 def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
-    """The same, by what is known at the moment."""
+    """Return the lag of a commit at a moment (epoch milliseconds), given `known_at` of that moment.
+
+    `committed` is None for a group without a commit. Nothing fails: what cannot be known is None, and `method` says why.
+    """
     life, end, recreated = known
     log_start = life.log_start_at(at)
     base = committed.committed_offset if committed is not None else _earliest(life, log_start)
@@ -108,7 +114,7 @@ def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
 
 
 def _is_of_another(committed: CommitAt, ends: Ends, life: Life, at: int) -> bool:
-    """Whether the topic that was committed for is not the one of that name at the moment, whose life this is."""
+    """Return whether a commit was for an earlier topic than the one that has its name at the moment."""
     if committed.topic_id and life.topic_id:
         return committed.topic_id != life.topic_id
     return len(ends.lives) > 1 and ends.number_at(committed.at) != ends.number_at(at)

@@ -107,7 +107,9 @@ def _offset(value: Json) -> int | None:
 
 
 def number(value: Json, highest: int) -> int:
-    """What a table or metric has for a number, from minus `highest` to it. Raises ValueError, with a sentence."""
+    """Return an integer between minus `highest` and `highest` from a cell of a table or a metric; ValueError with a sentence for
+    others.
+    """
     if isinstance(value, str) and len(value) > _LONGEST_NUMBER:
         raise ValueError(f"{value[:_LONGEST_NUMBER]}... is too long for a number")
     found = int(value)
@@ -125,9 +127,9 @@ def _time(value: Json) -> int:
 
 
 def committed_ends(topic: str, partition: int, commits: Iterable[CommitAt]) -> Iterator[EndSample]:
-    """What commits of all groups for one partition, in the order of time, say of its end: where one goes beyond all before it.
+    """Yield a lower bound of a partition's end wherever a commit goes beyond all earlier ones; commits come in the order of time.
 
-    A client may commit what it likes: no broker holds a commit against the log. Ends weighs these against what was seen.
+    No broker checks a commit against the log, so a client may commit any offset: Ends weighs these bounds against real samples.
     """
     highest: dict[str | None, int] = {}
     for commit in commits:

@@ -15,7 +15,7 @@ from offsets_tool.wire.longs import difference
 
 
 class TimeMethod(StrEnum):
-    """How the time is known."""
+    """How the time at which a record was written is known."""
 
     RECORD = "record"
     """From the record, or its batch."""
@@ -77,7 +77,7 @@ def written_at(offset: int, life: Life) -> Written:
 
 
 def _between(offset: int, life: Life, first: int, last: int) -> int:
-    """On the straight line through two samples."""
+    """Return the time of an offset on the straight line through two samples of the end."""
     grown = life.ends[last] - life.ends[first]
     took = life.times[last] - life.times[first]
     return difference(life.times[last], round((life.ends[last] - offset) * took / grown))
@@ -92,7 +92,10 @@ def _clipped(at: int, low: int | None, high: int | None) -> int:
 def time_lag_of(
     committed: CommitAt | None, there: EndsAtMoment, at: int, written: Written | None = None
 ) -> TimeLag:
-    """The same, by what is known at the moment."""
+    """Return the time lag of a commit at a moment (epoch milliseconds), given `known_at` of that moment.
+
+    `written` is when the record at the committed offset was written, where its log says so; else that is estimated from the ends.
+    """
     if committed is None or there.topic_recreated:
         return _UNKNOWN
     end, offset = there.end, committed.committed_offset

@@ -32,12 +32,12 @@ _CLASSES = {bool: pa.bool_(), bytes: pa.binary(), str: pa.string(), datetime: _T
 
 @cache
 def arrow_schema(row: type) -> pa.Schema:
-    """The columns of a declared row."""
+    """Return the columns of a declared row (a NamedTuple of annotated fields)."""
     return pa.schema([_field(name, hint) for name, hint in _hints(row)])
 
 
 def record_batch(row: type, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
-    """Rows, each a tuple in the declared order, as columns. ArrowInvalid for a value that its column cannot hold."""
+    """Return rows, tuples in the declared order of `row`, as columns; ArrowInvalid for a value that its column cannot hold."""
     schema = arrow_schema(row)
     columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
     arrays = [pa.array(_values(column, f.type), f.type) for column, f in zip(columns, schema, strict=True)]
@@ -56,9 +56,9 @@ def _moment(value: object) -> object:
 
 
 def message_type(declarations: Sequence[type], named: Callable[[str], str] = str) -> pa.StructType:
-    """A struct of all fields that these layouts of one message have, each in the order of the first that has it.
+    """Return a struct of all fields that the layouts of one message have, each in the order of the first that has it.
 
-    `named` gives the name of a field. An id is its text, as in Kafka's JSON.
+    `named` gives the name of a field. An id is a text, as in Kafka's JSON.
     """
     shapes: dict[str, list[Shape]] = {}
     for declaration in declarations:
@@ -68,7 +68,7 @@ def message_type(declarations: Sequence[type], named: Callable[[str], str] = str
 
 
 def _shaped(shapes: Sequence[Shape], named: Callable[[str], str]) -> pa.DataType:
-    """One type for what several layouts have under one name; of structures, all fields."""
+    """Return one Arrow type for a field that several layouts have under one name; for structures, a struct of all their fields."""
     if elements := [shape.element for shape in shapes if shape.element is not None]:
         return pa.list_(pa.field("element", _shaped(elements, named)))
     if parts := [shape.part for shape in shapes if shape.part is not None]:

@@ -26,6 +26,7 @@ class Cursor:
         self.notes: list[str] = []
 
     def remaining(self) -> int:
+        """Return how many bytes are left."""
         return self.end - self.position
 
     def _fixed(self, layout: struct.Struct) -> int:
@@ -40,10 +41,12 @@ class Cursor:
         return value  # type: ignore[no-any-return]
 
     def int8(self) -> int:
+        """Read a signed byte; DecodeError where none is left."""
         value = self.uint8()
         return value - 256 if value > 127 else value
 
     def uint8(self) -> int:
+        """Read an unsigned byte; DecodeError where none is left."""
         if self.position >= self.end:
             raise DecodeError("1 byte wanted, only 0 left", self.position, kafka="null")
         value = self.data[self.position]
@@ -51,18 +54,23 @@ class Cursor:
         return value
 
     def int16(self) -> int:
+        """Read a signed big-endian integer of 2 bytes; DecodeError where they are not there."""
         return self._fixed(_INT16)
 
     def uint16(self) -> int:
+        """Read an unsigned big-endian integer of 2 bytes; DecodeError where they are not there."""
         return self._fixed(_UINT16)
 
     def int32(self) -> int:
+        """Read a signed big-endian integer of 4 bytes; DecodeError where they are not there."""
         return self._fixed(_INT32)
 
     def int64(self) -> int:
+        """Read a signed big-endian integer of 8 bytes; DecodeError where they are not there."""
         return self._fixed(_INT64)
 
     def uuid(self) -> UUID:
+        """Read a uuid of 16 bytes; DecodeError where they are not there."""
         start = self.position
         if self.remaining() < 16:
             raise DecodeError(f"16 byte(s) wanted, only {self.remaining()} left", start, kafka="null")
@@ -70,7 +78,7 @@ class Cursor:
         return UUID(bytes=self.data[start : start + 16])
 
     def raw(self, size: int) -> bytes:
-        """`size` bytes, as ByteBufferAccessor.readArray refuses them."""
+        """Read `size` bytes; DecodeError in the words of Kafka's ByteBufferAccessor.readArray where they are not there."""
         if size < 0:
             raise DecodeError(f"negative size {size}", self.position, kafka=str(size))
         if size > self.remaining():
@@ -83,7 +91,9 @@ class Cursor:
         return self.data[start : self.position]
 
     def unsigned_varint(self) -> int:
-        """Kafka's ByteUtils.readUnsignedVarint: a Java int, so five bytes can make it negative."""
+        """Read an unsigned variable-length integer as Kafka's ByteUtils does: into a Java int, so that five bytes can make it
+        negative.
+        """
         value, shift = 0, 0
         start = self.position
         while True:

@@ -28,13 +28,13 @@ NEWEST: Release = (99,)
 
 
 def camel(name: str) -> str:
-    """Kafka's JSON name of a field."""
+    """Return Kafka's JSON name of a field, given its name in snake case."""
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
 
 
 def release_of(text: str) -> Release:
-    """`4.1` or `3.9.2` as numbers that compare."""
+    """Return a release such as `4.1` or `3.9.2` as numbers that compare; an empty text is before all releases."""
     return tuple(int(number) for number in text.split(".")) if text else ()
 
 
@@ -46,11 +46,11 @@ def to_json(
     unknown_tags: bool = False,
     texts: Callable[[str], str] = java_text,
 ) -> JsonObject:
-    """A message as its JsonConverter writes it: no absent fields, no tags equal to their default.
+    """Return a message as its JsonConverter in a release writes it: without absent fields and without tags equal to their default.
 
-    With `unknown_tags`, the tags that no release we know declares are added to the structure that holds them, as
-    `"unknownTags": {"7": "<hex>"}`; Kafka's converters drop them. `texts` says how texts are written, which Kafka's do as Java
-    shows them: `shown`, or `str` to leave them as they were decoded.
+    With `unknown_tags`, tags that no known release declares are added to the structure that holds them, as `"unknownTags": {"7":
+    "<hex>"}`; Kafka's converters drop them. `texts` writes texts: by default as Java shows them, `shown` for our own tables, `str`
+    to leave them as they were decoded.
     """
     form = _Form(version, release, unknown_tags, texts)
     data = {
@@ -64,7 +64,7 @@ def to_json(
 
 
 class _Form(NamedTuple):
-    """How messages are to be written, as `to_json` has it."""
+    """How `to_json` writes a message: the version and release it is for, unknown tags, and texts."""
 
     version: int
     release: Release
@@ -98,7 +98,7 @@ def _converter(shape: Shape, form: _Form) -> Convert:
 
 
 def uuid_text(value: UUID) -> str:
-    """Kafka's Uuid.toString: URL-safe base64 without padding."""
+    """Return an id as Kafka's Uuid.toString shows it: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
 
 
@@ -112,7 +112,7 @@ def parse_uuid(text: str) -> UUID | None:
 
 
 def bytes_text(value: bytes) -> str:
-    """Jackson's BinaryNode: standard base64 with padding."""
+    """Return bytes as Jackson's BinaryNode shows them: standard base64 with padding."""
     return base64.b64encode(value).decode()
 
 
@@ -126,7 +126,9 @@ _ESCAPES = re.compile(r"\\(u00[01][0-9a-f]|.)")
 
 
 def render(value: Json) -> str:
-    """Jackson's compact text: no spaces, non-ASCII raw, control characters as \\u00XX in upper case."""
+    """Return a JSON value as Jackson's compact text: no spaces, non-ASCII characters as they are, control characters in upper-case
+    hex.
+    """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if "\\u00" not in text:
         return text

@@ -11,10 +11,10 @@ MIN_LONG: Final = -(2**63)
 
 
 def bounded(number: int) -> int:
-    """The number itself if it fits 64 bits, else the bound that it is beyond."""
+    """Return the number if it fits 64 bits, else the nearest number that does."""
     return min(max(number, MIN_LONG), MAX_LONG)
 
 
 def difference(number: int, less: int) -> int:
-    """`number - less`, bounded to 64 bits."""
+    """Return `number - less`, bounded to 64 bits."""
     return bounded(number - less)

@@ -18,7 +18,7 @@ WriteValue: TypeAlias = Callable[[bytearray, FieldValue], None]
 
 
 def _read_java_utf(cursor: Cursor) -> str:
-    """Modified UTF-8: surrogate pairs and NUL are encoded by character, so it is decoded by way of UTF-16."""
+    """Read modified UTF-8, which encodes surrogates one by one and NUL in two bytes; DecodeError where it is malformed."""
     start = cursor.position
     raw = cursor.raw(cursor.uint16()).replace(b"\xc0\x80", b"\0")
     try:
@@ -49,6 +49,7 @@ FIXED_READERS: dict[Primitive, ReadValue] = {
 
 
 def write_unsigned_varint(out: bytearray, value: int) -> None:
+    """Append a number that is not negative as Kafka's unsigned variable-length integer."""
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7

@@ -75,7 +75,7 @@ OPEN_END = 0x7FFF
 
 
 def versions(text: str) -> Versions:
-    """Kafka's way to write a version range."""
+    """Return a range of versions from Kafka's way to write it: "0-4", "3+", "1" or "none"."""
     if text == "none":
         return Versions(1, 0)
     low, dash, high = text.removesuffix("+").partition("-")
@@ -85,7 +85,7 @@ def versions(text: str) -> Versions:
 
 
 class Shape(NamedTuple):
-    """What a field holds: a primitive, a part (`part`), or an array of `element`."""
+    """The type of a field: a primitive, a structure (`part`), or an array of `element`."""
 
     primitive: Primitive | None = None
     part: "type | None" = None
@@ -94,7 +94,7 @@ class Shape(NamedTuple):
 
 
 class FieldSpec(NamedTuple):
-    """One declared field. `release` is the Kafka release whose declaration first had it ("" = as old as the message)."""
+    """One declared field. `release` is the Kafka release that introduced it, "" for fields as old as the message."""
 
     name: str
     shape: Shape
@@ -116,12 +116,12 @@ class Schema(NamedTuple):
 
 
 def untagged(schema: Schema, version: int) -> list[FieldSpec]:
-    """The fields that stand in their order in this version."""
+    """Return the fields of a version that are written in their order, without a tag."""
     return [f for f in schema.fields if f.tag is None and version in f.versions]
 
 
 def tagged(schema: Schema, version: int) -> list[FieldSpec]:
-    """The fields that this version has as tags."""
+    """Return the fields of a version that are written as tags."""
     return [f for f in schema.fields if f.tag is not None and version in f.versions]
 
 
@@ -132,9 +132,10 @@ _SPEC = "kafka"
 def since(
     version: str = "0+", *, default: FieldValue = MISSING, tag: int | None = None, release: str = ""
 ) -> FieldValue:
-    """Declares a field that is not simply "in every version, untagged, without default".
+    """Declare a field that is not simply in every version, untagged and without a default.
 
-    `default` is what a version without the field, or an absent tag, means.
+    `version` is the range of versions that have it, `tag` its number as a tag, `release` the Kafka release that introduced it.
+    `default` is the value of the field in a version without it, and of an absent tag.
     """
     metadata = {_SPEC: (versions(version), tag, None if default is MISSING else default, release)}
     if default is MISSING:
@@ -146,18 +147,21 @@ def since(
 def message(
     *, versions: str = "0", flexible: str = "none", lenient_end: bool = False
 ) -> Callable[[type[T]], type[T]]:
-    """Declares a message: a class whose annotations are its fields, over all its versions."""
+    """Declare a message: decorate a class whose annotations are the fields of all its versions.
+
+    `versions` and `flexible` are Kafka's ranges; with `lenient_end`, missing fields at the end read as their defaults.
+    """
     return lambda cls: _declare(cls, versions, flexible, lenient_end)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(since,))
 def part(cls: type[T]) -> type[T]:
-    """Declares a structure inside a message; its versions and flexibility are those of the message around it."""
+    """Declare a structure inside a message, which has the versions and the flexibility of the message around it."""
     return _declare(cls, "0+", "none", False)
 
 
 def schema_of(cls: type) -> Schema:
-    """The declaration behind a message or part class."""
+    """Return the declaration of a message or part class."""
     schema: Schema = cls.__schema__  # type: ignore[attr-defined]
     return schema
 
@@ -202,7 +206,7 @@ _ZEROS: dict[Primitive, FieldValue] = {
 
 
 def _zero(shape: Shape) -> FieldValue:
-    """The value Kafka's generator gives a field without a declared default."""
+    """Return the value that Kafka's generator gives a field without a declared default."""
     if shape.nullable:
         return None
     if shape.element is not None:

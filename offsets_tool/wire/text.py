@@ -14,17 +14,17 @@ from offsets_tool.wire.schema import FieldValue
 
 
 def decode_text(data: bytes) -> str:
-    """UTF-8 to text, losing nothing."""
+    """Return the text of UTF-8 bytes; bytes that are not UTF-8 become lone surrogates, so that nothing is lost."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def encode_text(text: str) -> bytes:
-    """The bytes `decode_text` was given."""
+    """Return the bytes that `decode_text` made this text of."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def is_clean(text: str) -> bool:
-    """Whether the text was valid UTF-8."""
+    """Return whether a decoded text was valid UTF-8."""
     if text.isascii():
         return True
     try:
@@ -40,9 +40,10 @@ _ESCAPED: Final = re.compile(rb"\\x([0-9a-f]{2})")
 
 
 def shown(text: str) -> str:
-    r"""The text as valid Unicode, two different texts never alike; `from_shown` gives it back.
+    r"""Return the text as valid Unicode, two different texts never alike; `from_shown` gives the text back.
 
-    A byte that is not UTF-8 is `\xff`; the backslash of what only looks like such a byte is `\x5c`. All else is as it is.
+    A byte that is not UTF-8 is shown as `\xff`; the backslash of what only looks like such a byte as `\x5c`. All else stays as it
+    is.
     """
     if _ESCAPE not in text and is_clean(text):
         return text
@@ -50,14 +51,14 @@ def shown(text: str) -> str:
 
 
 def from_shown(text: str) -> str:
-    """The text that is shown so. What `visible` made of it is read too, and bytes as they are on a command line."""
+    """Return the text that `shown` or `visible` shows so; bytes that a command line passes as they are stay as they are."""
     if _ESCAPE not in text:
         return text
     return decode_text(_ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), encode_text(text)))
 
 
 def shown_row(row: tuple[FieldValue, ...]) -> tuple[FieldValue, ...]:
-    """The values of a row, its texts and those in its tuples as `shown` has them."""
+    """Return the values of a row with its texts, and those in its tuples, as `shown` writes them."""
     return tuple(map(_shown_value, row))
 
 
@@ -86,10 +87,10 @@ _UNSEEN: Final = frozenset(
 
 
 def visible(text: str) -> str:
-    r"""The text with everything escaped by its bytes that a terminal obeys or that nobody sees, as `\x1b`.
+    r"""Return the text with everything escaped (`\x1b`) that a terminal obeys or that nobody sees.
 
-    Control characters, line ends, characters that turn the direction of writing, blanks other than a space, and bytes that are
-    not UTF-8. Text that is so already stays as it is.
+    That is: control characters, line ends, characters that turn the direction of writing, blanks other than a space, and bytes
+    that are not UTF-8.
     """
     if text.isprintable() and (text.isascii() or _UNSEEN.isdisjoint(text)):
         return text
@@ -101,9 +102,9 @@ ABSENT: Final = "-"
 
 
 def in_cell(text: str) -> str:
-    """The text as a cell of a table has it: in quotes where it would be blank, or look like what is absent or like one in quotes.
+    """Return the text for a cell of a table: in quotes if it is blank, or looks like the sign of absence or like a text in quotes.
 
-    Two different texts never look alike; `from_cell` gives it back.
+    Two different texts never look alike; `from_cell` gives the text back.
     """
     begins_badly = text.startswith(("'", " ")) or category(text[:1] or " ") in ("Mn", "Mc", "Me")
     is_plain = text not in ("", ABSENT) and not begins_badly and not text.endswith(" ")
@@ -111,7 +112,7 @@ def in_cell(text: str) -> str:
 
 
 def from_cell(text: str) -> str:
-    """The text that a cell shows so; one that no cell has in quotes is as it is."""
+    """Return the text that a cell shows so; a text in quotes that no cell would have stays as it is."""
     inner = text[1:-1]
     return inner if in_cell(inner) == text else text
 
@@ -125,10 +126,10 @@ _ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def java_text(text: str) -> str:
-    """The text as Java's `new String(bytes, UTF_8)` decodes the same bytes.
+    """Return the text that Java's `new String(bytes, UTF_8)` makes of the same bytes.
 
-    Java and Python replace malformed input alike, but for surrogates encoded as three bytes (CESU-8), whole or cut:
-    Java shows one U+FFFD for the sequence, Python one for each byte.
+    Java and Python replace malformed input alike, but for surrogates encoded as three bytes (CESU-8), whole or cut: Java shows one
+    U+FFFD for the sequence, Python one for each byte.
     """
     if is_clean(text):
         return text

@@ -20,14 +20,14 @@ LAST_MILLISECOND: Final = 253_402_300_799_999
 
 
 def is_time(timestamp: int) -> bool:
-    """Whether epoch milliseconds are a time of the calendar, from 1970 to 9999."""
+    """Return whether epoch milliseconds are a time of the calendar, from 1970 to 9999."""
     return 0 <= timestamp <= LAST_MILLISECOND
 
 
 def time_after(base: int, milliseconds: int) -> int | None:
-    """The time so long after another; None where no clock gets there.
+    """Return the time (epoch milliseconds) that is so many milliseconds after another; None if no clock reaches it.
 
-    That is behind the year 9999, and from a time so long ago that Java's long cannot hold how long ago it was.
+    That is a time after the year 9999, or counted from one so long ago that Java's long cannot hold how long ago it was.
     """
     if base < MIN_LONG + LAST_MILLISECOND:
         return None

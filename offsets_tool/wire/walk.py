@@ -35,14 +35,16 @@ class Decoded(NamedTuple):
 
 
 def decode(cls: type, version: int, data: bytes, position: int = 0) -> Decoded:
-    """Reads one message of `cls` in `version` from `data`; DecodeError names field and byte where that fails."""
+    """Read one message of `cls` in `version` from `data`, from byte `position` on; DecodeError names the field and byte that fail."""
     cursor = Cursor(data, position)
     value = struct_reader(cls, version, version in schema_of(cls).flexible)(cursor)
     return Decoded(value, cursor.position, tuple(cursor.notes))
 
 
 def encode(message: Message, version: int) -> bytes:
-    """Writes a message as Kafka's generated class does: fields of that version, tags that differ from their default."""
+    """Return the bytes of a message as Kafka's generated class writes them: fields of that version, tags that are not their
+    default.
+    """
     out = bytearray()
     cls: type = type(message)
     struct_writer(cls, version, version in schema_of(cls).flexible)(out, message)
@@ -51,6 +53,7 @@ def encode(message: Message, version: int) -> bytes:
 
 @cache
 def struct_reader(cls: type, version: int, flexible: bool) -> ReadValue:
+    """Return the reader of a declared class in one version; `flexible` tells whether it has compact lengths and tags."""
     schema = schema_of(cls)
     plain = [(f, field_reader(f, version, flexible)) for f in untagged(schema, version)]
     known = {f.tag: (f, _tag_reader(f, version)) for f in tagged(schema, version)} if flexible else {}
@@ -75,7 +78,7 @@ def struct_reader(cls: type, version: int, flexible: bool) -> ReadValue:
 
 @cache
 def _absent(cls: type, version: int) -> dict[str, FieldValue]:
-    """The fields that this version lacks, with what Kafka gives for them."""
+    """Return the fields that a version lacks, with the values that Kafka gives them."""
     return {f.name: f.default for f in schema_of(cls).fields if version not in f.versions}
 
 
@@ -112,6 +115,7 @@ def _tag_reader(spec: FieldSpec, version: int) -> ReadValue:
 
 
 def field_reader(spec: FieldSpec, version: int, flexible: bool) -> ReadValue:
+    """Return the reader of one field in one version; `flexible` tells whether lengths are compact."""
     return _shape_reader(spec.shape, _kafka_name(spec.name), version, flexible)
 
 

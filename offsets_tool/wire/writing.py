@@ -24,6 +24,7 @@ from offsets_tool.wire.text import encode_text
 
 @cache
 def struct_writer(cls: type, version: int, flexible: bool) -> WriteValue:
+    """Return the writer of a declared class in one version; `flexible` tells whether it has compact lengths and tags."""
     schema = schema_of(cls)
     plain = [(f.name, _shape_writer(f.shape, version, flexible)) for f in untagged(schema, version)]
     tags = [(f, _tag_writer(f, version)) for f in tagged(schema, version)]
