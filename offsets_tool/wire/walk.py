@@ -35,7 +35,7 @@ class Decoded(NamedTuple):
 
 
 def decode(cls: type, version: int, data: bytes, position: int = 0) -> Decoded:
-    """Read one message of `cls` in `version` from `data`, from byte `position` on; DecodeError names the field and byte that fail."""
+    """Read one message of `cls` in `version` from byte `position` of `data`; DecodeError names the field and byte that fail."""
     cursor = Cursor(data, position)
     value = struct_reader(cls, version, version in schema_of(cls).flexible)(cursor)
     return Decoded(value, cursor.position, tuple(cursor.notes))
