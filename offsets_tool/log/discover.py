@@ -41,10 +41,10 @@ _NOT_THERE: Final = {
 
 
 def find_segments(paths: Iterable[str | Path], log_partition: int | None = None) -> list[Segment]:
-    """All segments under the paths, ordered by data directory, partition and base offset; a file given twice is one.
+    """Return all segments under the paths, ordered by data directory, partition and base offset; a file given twice is one.
 
-    `log_partition` numbers files whose directory does not say it, and leaves out the other partitions.
-    Raises SourceError for a path that does not exist, cannot be read, or holds no segment.
+    `log_partition` numbers files whose directory does not say it, and leaves out the other partitions. SourceError for a path that
+    does not exist, cannot be read, or holds no segment.
     """
     found: dict[tuple[str, str], Segment] = {}
     for path in paths:
@@ -119,12 +119,12 @@ def _followed_beside(segment: Segment, folder: Path, directory: PartitionDirecto
 
 
 def _meta_near(folder: Path) -> MetaProperties | None:
-    """Of the data directory itself, or of the one around a partition's directory."""
+    """Return the meta.properties of a data directory, or of the one around a partition's directory; None where there is none."""
     return _meta_in(folder) or _meta_in(folder.resolve().parent)
 
 
 def _meta_in(folder: Path) -> MetaProperties | None:
-    """Whose data directory it is; None if that cannot be read, which is no reason not to read the log."""
+    """Return the meta.properties in a folder; None if there is none or it does not read, which is no reason not to read the log."""
     path = folder / META_FILE
     try:
         return read_meta_properties(path) if is_file(path) else None
@@ -166,7 +166,10 @@ def _find_in_entry(entry: Entry, meta: MetaProperties | None) -> Iterator[Segmen
 
 
 def is_other_topic(folder: Path) -> bool:
-    """Whether it is a partition's directory of another topic, by name and content: `night-1` may be a folder of copies."""
+    """Return whether a folder is a partition's directory of another topic, by its name and content.
+
+    A name alone does not tell: `night-1` may be a folder of copies.
+    """
     directory = partition_directory(folder.name)
     if directory is None or directory.topic == OFFSETS_TOPIC:
         return False
@@ -219,7 +222,7 @@ def _segment(path: Path, directory: PartitionDirectory | None, meta: MetaPropert
 
 
 def _size(path: Path) -> tuple[int, str]:
-    """How many bytes a file has, and why they cannot be read."""
+    """Return how many bytes a file has, and why they cannot be read: an empty text if they can."""
     try:
         found = path.stat()
     except OSError as error:

@@ -14,7 +14,7 @@ from offsets_tool.rows import BatchRead, Codec, LogRecord, Misplacement, Unreada
 
 
 class Outcome(StrEnum):
-    """What became of a record."""
+    """What became of a record: decoded, kept raw with a reason, or a control record."""
 
     DECODED = "decoded"
     KEPT_RAW = "kept raw"
@@ -36,7 +36,7 @@ class MisplacedRange(NamedTuple):
     reason: str
 
     def joined(self, other: "MisplacedRange") -> "MisplacedRange":
-        """This range and the one right behind it."""
+        """Return this range together with the one right behind it."""
         return self._replace(
             size=self.size + other.size,
             batches=self.batches + other.batches,
@@ -86,7 +86,7 @@ class LedgerEntry:
 
     @property
     def adds_up(self) -> bool:
-        """Every byte and every record has its place."""
+        """Whether every byte and every record is accounted for."""
         placed = self.bytes_in_batches + self.bytes_unreadable
         outcomes = self.decoded + self.kept_raw + self.control
         bytes_add_up = placed <= self.bytes if self.archive else placed == self.bytes
@@ -94,7 +94,7 @@ class LedgerEntry:
 
     @property
     def lacks_records(self) -> bool:
-        """Whether others may rest on records that no state has: unreadable ones, and misplaced ones."""
+        """Whether records are missing from every state that is replayed from this file: unreadable ones, or misplaced ones."""
         return self.misplaced > 0 or any(not found.kind.is_tail for found in self.unreadable)
 
 
@@ -159,15 +159,15 @@ class Ledger:
     _sha256: str | None = None
 
     def size(self, count: int) -> None:
-        """How many bytes are to be accounted for."""
+        """Set how many bytes are to be accounted for."""
         self._bytes = count
 
     def size_grows(self, count: int) -> None:
-        """The same for a source that ends when it has been read: `count` bytes more."""
+        """Add `count` bytes to account for, where a source's size is known only when it has been read."""
         self._bytes += count
 
     def add(self, item: BatchRead | LogRecord | Unreadable) -> None:
-        """What the reader yielded."""
+        """Count what a reader yielded: a batch, a row of an archive, or unreadable bytes."""
         if isinstance(item, LogRecord):
             self._add_row(item)
             return
@@ -195,11 +195,11 @@ class Ledger:
         self._timestamps.see(record.timestamp)
 
     def left_out(self, rows: int) -> None:
-        """Rows of an archive that are of another topic or partition."""
+        """Count rows of an archive that are of another topic or partition."""
         self._elsewhere += rows
 
     def lost(self, size: int, reason: str, *, is_rest: bool = False) -> Unreadable:
-        """A whole file of so many bytes on disk that cannot be read, or the rest of one, counted."""
+        """Count a whole file of `size` bytes on disk that cannot be read, or the rest of one; return it as unreadable bytes."""
         found = whole_file(self.source, size, reason)
         if is_rest:
             found = found._replace(reason=reason)
@@ -229,7 +229,7 @@ class Ledger:
                 self._offsets.see(record.log_offset)
 
     def add_run(self, run: BatchRun) -> None:
-        """Many batches at once, each of them readable."""
+        """Count many batches at once, each of them readable."""
         self._batches += run.batches
         self._empty += run.empty_batches
         self._in_batches += run.bytes
@@ -241,17 +241,17 @@ class Ledger:
                 seen.see(value)
 
     def count(self, outcome: Outcome, reason: str = "", times: int = 1) -> None:
-        """What became of records; a record kept raw has a reason."""
+        """Count what became of records; `reason` says why those that are kept raw are."""
         self._outcomes[outcome] += times
         if outcome is Outcome.KEPT_RAW:
             self._reasons[reason] += times
 
     def hashed(self, sha256: str) -> None:
-        """The hash of the whole file, once it has all passed."""
+        """Set the SHA-256 of the whole file, known when all of it has been read."""
         self._sha256 = sha256
 
     def entry(self) -> LedgerEntry:
-        """The sum so far."""
+        """Return the sums so far."""
         return LedgerEntry(
             source=self.source,
             log_partition=self.log_partition,
@@ -283,7 +283,7 @@ class Ledger:
 
 
 def range_of(read: BatchRead, misplacement: Misplacement) -> MisplacedRange:
-    """One batch with misplaced records."""
+    """Return one misplaced batch as a range that neighbours can be joined to."""
     batch, reason = read.batch, misplacement.reason
     records = sum(record.misplaced is not None for record in read.records)
     return MisplacedRange(
@@ -292,5 +292,5 @@ def range_of(read: BatchRead, misplacement: Misplacement) -> MisplacedRange:
 
 
 def whole_file(source: str, size: int, reason: str) -> Unreadable:
-    """A file of so many bytes on disk of which nothing can be read."""
+    """Return the unreadable bytes that stand for a file of `size` bytes on disk of which nothing can be read."""
     return Unreadable(source, 0, size, f"the whole file: {reason}", UnreadableKind.DAMAGE)

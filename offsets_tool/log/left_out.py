@@ -52,7 +52,9 @@ ReadFiles = Collection[tuple[str, str]]
 
 
 def find_left_out(paths: Iterable[str], read: ReadFiles) -> list[UnreadFile]:
-    """What under the paths is not among what is read. Of folders that cannot be listed, nothing: they are named as unreadable."""
+    """Return what lies under the paths and is not in `read`; for folders that cannot be listed nothing, as they are named as
+    unreadable.
+    """
     found: dict[tuple[str, str | bool], UnreadFile] = {}
     for path in paths:
         given = look_at(path)
@@ -95,13 +97,13 @@ def _is_looked_into(folder: Entry) -> bool:
 
 
 def _is_known(entry: Entry, read: ReadFiles) -> bool:
-    """Whether it is read, or Kafka's own, or cannot be looked at, which is said elsewhere."""
+    """Return whether an entry is read, is Kafka's own, or is reported elsewhere as one that cannot be looked at."""
     is_read = (os.path.realpath(entry.path), "") in read
     return is_read or bool(entry.problem) or bool(_KAFKAS.fullmatch(entry.path.name))
 
 
 def _of_file(entry: Entry, read: ReadFiles) -> Iterator[UnreadFile]:
-    """Something that is not read itself, if it may well be a log; or what is not read of a tar."""
+    """Yield a file that is not read, if its name or folder suggests a log, or what is not read of a tar."""
     if entry.kind is PathKind.FILE and tar_name(entry.path.name):
         yield from _in_tar(entry.path, read)
     elif _may_be_a_log(entry.path):
@@ -121,7 +123,7 @@ def _why_not(name: str) -> str:
 
 
 def _in_tar(path: Path, read: ReadFiles) -> Iterator[UnreadFile]:
-    """Members of a tar that may be logs. A tar that cannot be read at all is unreadable, which is said elsewhere."""
+    """Yield members of a tar that may be logs and are not read; nothing for a tar that does not read (reported elsewhere)."""
     if not tar_name(path.name):
         return
     try:

@@ -31,7 +31,7 @@ _HIGHEST_PARTITION: Final = (1 << 31) - 1
 
 
 class SegmentKind(StrEnum):
-    """What became of a segment, by its suffix: in use, about to be deleted, being written or put in place by the cleaner."""
+    """The state of a segment, by its suffix: in use, about to be deleted, being written or put in place by the cleaner."""
 
     LOG = "log"
     DELETED = "deleted"
@@ -40,7 +40,7 @@ class SegmentKind(StrEnum):
 
 
 class Packing(StrEnum):
-    """How a copy of a file is compressed."""
+    """The compression of a copy of a file, by its suffix."""
 
     NONE = ""
     GZIP = "gz"
@@ -67,6 +67,8 @@ class SegmentName(NamedTuple):
 
 
 class TarName(NamedTuple):
+    """The name of a tar without its suffixes, and how the tar is compressed."""
+
     stem: str
     packing: Packing
 
@@ -103,10 +105,10 @@ class Segment(NamedTuple):
 
 
 def followed(segments: Iterable[Segment]) -> list[Segment]:
-    """The segments as they were found, each with the base offset of the next one of its partition's directory.
+    """Return the segments in their order, each with the base offset of the next one in its partition's directory.
 
-    Only of those in use that have something to read: what Kafka has set aside, or is about to put in place, overlaps them. Loose
-    files, whose partition no directory names, say nothing about each other.
+    Only segments in use with content have a follower and are one: files that Kafka has set aside or is about to put in place
+    overlap them. Loose files, whose partition no directory names, say nothing about each other.
     """
     segments = list(segments)
     bases: dict[tuple[str, str], set[int]] = {}
@@ -140,12 +142,15 @@ def _folder(segment: Segment) -> tuple[str, str]:
 
 
 def member_source(path: str, member: str) -> str:
-    """A file, or a member of a tar, as one name."""
+    """Return the one name of a file, or of a member of a tar."""
     return f"{path}!/{member}" if member else path
 
 
 def partition_directory(name: str) -> PartitionDirectory | None:
-    """`topic-N`, also with `.uuid-delete`, `-future` or `-stray`; None if it is not such a name, or no partition has the number."""
+    """Return the topic and partition of a directory's name: `topic-N`, also with `.uuid-delete`, `-future` or `-stray`.
+
+    None if it is not such a name, or the number is higher than a partition's can be.
+    """
     match = _PARTITION_DIRECTORY.fullmatch(name)
     if match is None or int(match["partition"]) > _HIGHEST_PARTITION:
         return None
@@ -153,13 +158,17 @@ def partition_directory(name: str) -> PartitionDirectory | None:
 
 
 def offsets_directory(name: str) -> PartitionDirectory | None:
-    """The same, for `__consumer_offsets` only."""
+    """Return the partition of a directory's name if it is one of `__consumer_offsets`, with Kafka's suffixes or without; else
+    None.
+    """
     directory = partition_directory(name)
     return directory if directory is not None and directory.topic == OFFSETS_TOPIC else None
 
 
 def segment_name(name: str) -> SegmentName | None:
-    """`<base offset>.log` with any of Kafka's suffixes, perhaps compressed; None if it is not a log."""
+    """Return what a file's name says: `<base offset>.log` with any of Kafka's suffixes, perhaps compressed; None if it is not a
+    log.
+    """
     match = _SEGMENT_FILE.fullmatch(name)
     if match is None:
         return None
@@ -169,7 +178,7 @@ def segment_name(name: str) -> SegmentName | None:
 
 
 def tar_name(name: str) -> TarName | None:
-    """A tar, perhaps compressed."""
+    """Return the parts of the name of a tar, perhaps compressed; None for other names."""
     match = _TAR_FILE.fullmatch(name)
     if match is None:
         return None

@@ -90,9 +90,9 @@ def read_segment(
 
 
 def or_lost(items: Iterator[T], segment: Segment, ledger: Ledger) -> Iterator[T | Unreadable]:
-    """The items of a segment that was found beside others: one that cannot be opened is unreadable, and the others are read.
+    """Yield the items of a segment; one that cannot be opened is unreadable, so that the segments beside it can be read.
 
-    The ledger gets the file's size on disk, and its SHA-256 if it can be had. An error after the first item is raised.
+    The ledger gets the file's size on disk, and its SHA-256 if it can be had. A SourceError after the first item is raised.
     """
     try:
         first = next(items)
@@ -145,9 +145,9 @@ class SegmentReading:
             ledger.size(max(0, self.last - self.first))
 
     def verdict(self, are_in_order: Callable[[SegmentBounds], bool] | None = None) -> Misplacements:
-        """Which batches of the whole file cannot stand where they say, whatever range is read.
+        """Return the batches of the whole file that are misplaced, whatever range is read.
 
-        `are_in_order` is asked first, where somebody can tell sooner that all of them can.
+        `are_in_order` is a quicker test that there are none, which is asked first.
         """
         if self.first >= self.last:
             return NONE_MISPLACED
@@ -160,7 +160,7 @@ class SegmentReading:
         return are_in_order(self._places(), bounds)
 
     def _places(self) -> Iterator[BatchExtent]:
-        """Of all batches that the walker proves."""
+        """Yield the offsets of all batches that the walker proves, in the order of the file."""
         position, checksums = 0, Checksums(self.data, self.fetch)
         while position < len(self.data):
             span = self._span(position, checksums)
@@ -181,7 +181,7 @@ class SegmentReading:
         return None if span is None or self.fetch(position, position + span.size) else span
 
     def finish(self) -> None:
-        """The range has been read to its end: the ledger gets the hash of a whole file, if all of it could be read."""
+        """Give the ledger the hash of a whole file that could be read completely; to be called at the end of the range."""
         if self._hashing is not None and self._ledger is not None and (digest := self._hashing.result()):
             self._ledger.hashed(digest)
 
@@ -193,7 +193,7 @@ def _as_segment(segment: Segment | str | Path, log_partition: int | None) -> Seg
 
 
 class _Hashing:
-    """SHA-256 of a whole file, in a thread beside the reading of it; small files are hashed when it is wanted."""
+    """The SHA-256 of a whole file: of a large one in a thread while it is read, of a small one when it is asked for."""
 
     def __init__(self, segment: Segment, size: int) -> None:
         # Opened at once: a file that shrinks from now on has no hash.

@@ -203,7 +203,7 @@ def _bytes(value: object, field: str, raw_text: bool) -> bytes | None:
 
 
 def _raw(text: str, field: str) -> bytes:
-    """What kcat -J had: it puts the bytes into the string as they are, so the line is read one character a byte."""
+    """Return the bytes of a string in which kcat -J put them as they are, one character a byte."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError as error:

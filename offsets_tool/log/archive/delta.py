@@ -66,7 +66,7 @@ def delta_dataset(table: str | Path) -> ds.Dataset:
 def delta_rows(
     table: str | Path, columns: list[str] | None = None, where: ds.Expression | None = None
 ) -> pa.Table:
-    """The rows of a table small enough to be held. Errors as `open_delta` has them, SourceError for damaged data too."""
+    """Return the rows of a table that is small enough to be held; SourceError for one that does not open or has damaged data."""
     rows = delta_dataset(table)
     # A file of other bytes that happens to be Parquet has nulls for columns that it lacks.
     if (
@@ -141,7 +141,7 @@ def _files_of(table: str | Path) -> fs.FileSystem:
 
 @contextmanager
 def reading_delta(table: str | Path) -> Iterator[None]:
-    """What deltalake and Arrow raise becomes a SourceError that names what is damaged."""
+    """Turn what deltalake and Arrow raise inside of a `with` block into a SourceError that names what is damaged."""
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     try:

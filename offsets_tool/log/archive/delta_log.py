@@ -56,7 +56,7 @@ def damage_of_sizes(table: Path, files: Iterable[tuple[str, int]]) -> Damage | N
 
 
 def has_commit(table: Path) -> bool:
-    """Whether something was ever committed to a table: whether its log reads is not asked."""
+    """Return whether a table has a commit, by names alone: whether its log reads is not asked."""
     return next((table / DELTA_LOG).glob("*.json"), None) is not None
 
 

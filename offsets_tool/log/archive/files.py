@@ -26,7 +26,7 @@ _PARQUET_MAGIC: Final = b"PAR1"
 
 
 class ArchiveKind(StrEnum):
-    """How an archive keeps its rows."""
+    """The format in which an archive keeps its rows."""
 
     JSON_LINES = "json lines"
     PARQUET = "parquet"
@@ -79,7 +79,7 @@ def _may_hold_archives(folder: Entry) -> bool:
 
 
 def is_delta(folder: Path) -> bool:
-    """Whether a folder is a Delta table."""
+    """Return whether a folder is a Delta table."""
     return look_at(folder / _DELTA_LOG).kind is PathKind.FOLDER
 
 

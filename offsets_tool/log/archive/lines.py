@@ -70,7 +70,7 @@ def line_source(path: Path) -> RowSource:
 
 @contextmanager
 def _open(path: Path) -> Iterator[BufferedIOBase]:
-    """The decompressed bytes; how they are compressed is told by the first bytes, not by the name."""
+    """Return the decompressed bytes of a file; its first bytes tell how it is compressed, not its name."""
     with path.open("rb") as file, ExitStack() as stack:
         magic = file.read(4)
         file.seek(0)
@@ -139,7 +139,7 @@ def _names(row: Row) -> dict[str, ColumnPath]:
 
 
 def _read_lines(stream: BufferedIOBase, source: str, encoding: str) -> Iterator[RowRead | Unreadable]:
-    """Every row, and an Unreadable for every line that is none and for what could not be decompressed."""
+    """Yield every row, and an Unreadable for every line that is no row and for what could not be decompressed."""
     position = 0
     while True:
         try:

@@ -36,10 +36,10 @@ def read_batch(
     verify: bool = True,
     limits: Limits = LIMITS,
 ) -> BatchRead:
-    """The batch (magic 2) or message (magic 0 and 1) that begins at byte `position` of `data`.
+    """Read the batch (magic 2) or message (magic 0 and 1) that begins at byte `position` of `data`.
 
     `verify=False` reads the records although the checksum is wrong, as Kafka's DumpLogSegments does; `batch.crc_valid` tells.
-    Raises DecodeError when no batch stands there, TornBatch when `data` ends inside it.
+    DecodeError when no batch begins there, TornBatch when `data` ends inside it.
     """
     view = memoryview(data)
     header = read_header(view, position)
@@ -56,9 +56,9 @@ def read_content(
     limits: Limits = LIMITS,
     misplacement: Misplacement | None = None,
 ) -> BatchRead:
-    """The records of a batch whose header is known; never raises for what the bytes are.
+    """Read the records of a batch whose header is known; never raises for what the bytes are.
 
-    `misplacement` is what log.batches.places says of the batch among the others of its file.
+    `misplacement` says why the batch cannot be at its place among the others of its file; None if it can.
     """
     if verify and not batch.crc_valid:
         reason = f"the batch at offset {batch.base_offset} has a wrong checksum"
@@ -74,7 +74,9 @@ def read_content(
 
 
 def place_of(data: memoryview, batch: Batch, limits: Limits) -> BatchExtent:
-    """Where a batch says that it stands. Only the content of a wrapper of magic 0 and 1 tells its first offset."""
+    """Return a batch's position in the file and its first and last offset; in a wrapper of magic 0 and 1 only the content has the
+    first.
+    """
     if batch.magic < 2 and batch.codec is not Codec.NONE:
         with suppress(DecodeError):
             batch, _ = _read_legacy(data, batch, "", None, limits)

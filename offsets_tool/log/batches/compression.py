@@ -22,7 +22,7 @@ _INT_LE: Final = struct.Struct("<I")
 
 
 def inflate(codec: Codec, data: memoryview, limit: int = MAX_BATCH_BYTES) -> bytes:
-    """The content of a compressed batch; DecodeError when it is malformed or longer than `limit` bytes."""
+    """Return the content of a compressed batch; DecodeError when it is malformed or longer than `limit` bytes."""
     if codec is Codec.NONE:
         return bytes(data)
     reader = _READERS.get(codec)
@@ -40,7 +40,9 @@ _GZIP_PIECE: Final = 4096
 
 
 def _gunzip(data: memoryview, limit: int) -> bytes:
-    """As java.util.zip.GZIPInputStream: another member may follow, and what does not begin like one is ignored."""
+    """Return the content of concatenated gzip members, as java.util.zip.GZIPInputStream reads them: other bytes after one are
+    ignored.
+    """
     parts: list[bytes] = []
     at = 0
     while at == 0 or bytes(data[at : at + 3]) == b"\x1f\x8b\x08":
@@ -200,12 +202,14 @@ class _Frames(NamedTuple):
 
 
 def zstd_bound(data: memoryview) -> int:
-    """At most how many bytes these zstd frames inflate to, from their block headers alone; DecodeError if they are none."""
+    """Return how many bytes zstd frames inflate to at most, from their block headers alone; DecodeError if these are no frames."""
     return sum(zstd_sizes(data, all_there))
 
 
 def zstd_sizes(data: memoryview, fetch: Fetch) -> Iterator[int]:
-    """Of each block of these zstd frames, at most how many bytes it inflates to (RFC 8878, 3.1.1); DecodeError at its end."""
+    """Yield for each block of zstd frames how many bytes it inflates to at most (RFC 8878, 3.1.1); DecodeError where they end
+    early.
+    """
     return _block_sizes(data, fetch, _Frames(Codec.ZSTD, _ZSTD_MAGIC, _ZSTD_HEADER, _zstd_frame))
 
 
@@ -245,7 +249,7 @@ def _zstd_frame(data: memoryview, at: int, fetch: Fetch) -> Generator[int, None,
 
 
 def lz4_sizes(data: memoryview, fetch: Fetch) -> Iterator[int]:
-    """Of each block of these LZ4 frames, at most how many bytes it inflates to; DecodeError at the end of what are none."""
+    """Yield for each block of LZ4 frames how many bytes it inflates to at most; DecodeError where they end early."""
     return _block_sizes(data, fetch, _Frames(Codec.LZ4, _LZ4_MAGIC, _LZ4_HEADER, _lz4_frame))
 
 

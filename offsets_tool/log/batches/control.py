@@ -34,7 +34,9 @@ class ControlMarker(NamedTuple):
 
 
 def decode_control(record: LogRecord) -> ControlMarker:
-    """Raises DecodeError when key or value are missing, too short or of a negative version, as Kafka does."""
+    """Return the marker in a control record; DecodeError when key or value are missing, too short or of a negative version, as in
+    Kafka.
+    """
     if record.key is None or len(record.key) < _KEY.size:
         raise DecodeError("a control record's key has less than 4 bytes", path="key")
     version, type_id = _KEY.unpack_from(record.key)

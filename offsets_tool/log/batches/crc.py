@@ -71,6 +71,7 @@ class RunningChecksum:
         self._marks: list[int] = []
 
     def part(self, start: int, end: int) -> int:
+        """Return the checksum of the bytes from `start` to `end`."""
         if not self._marks or start < self._origin:
             self._origin, self._marks = start, [0]
         before = self._up_to(start)
@@ -101,14 +102,14 @@ class Checksums:
         self._crc32c = RunningChecksum(data, _extend_crc32c, CRC32C, fetch)
 
     def crc32(self, start: int, end: int) -> int:
-        """The checksum of magic 0 and 1."""
+        """Return the checksum of messages of magic 0 and 1: CRC-32 of the bytes from `start` to `end`."""
         if end - start <= STRIDE:
             self._fetch(start, end)
             return zlib.crc32(self._data[start:end])
         return self._crc32.part(start, end)
 
     def crc32c(self, start: int, end: int) -> int:
-        """The checksum of magic 2."""
+        """Return the checksum of batches of magic 2: CRC-32C of the bytes from `start` to `end`."""
         if end - start <= STRIDE:
             self._fetch(start, end)
             return int(crc32c.crc32c(self._data[start:end]))

@@ -8,7 +8,7 @@ from dataclasses import MISSING, field, fields, make_dataclass
 
 
 def draft_of(row: type) -> type:
-    """A class like the row's, keyword-only and with its defaults, whose instances may become rows."""
+    """Return a class like the row's, keyword-only and with its defaults, whose instances may become rows."""
     columns = [
         (column.name, column.type, field() if column.default is MISSING else field(default=column.default))
         for column in fields(row)

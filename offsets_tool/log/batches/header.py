@@ -37,16 +37,16 @@ class TornBatch(DecodeError):
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """Sequence numbers wrap from 2^31 - 1 to 0 (Kafka's DefaultRecordBatch.incrementSequence)."""
+    """Return a sequence number plus `increment`, wrapping from 2^31 - 1 to 0 (Kafka's DefaultRecordBatch.incrementSequence)."""
     if sequence > MAX_INT - increment:
         return increment - (MAX_INT - sequence) - 1
     return sequence + increment
 
 
 def read_header(data: memoryview, position: int, checksums: Checksums | None = None) -> Batch:
-    """The header at `position`, its checksum computed.
+    """Read the header at `position` and compute its checksum.
 
-    Raises DecodeError when no header can stand there, TornBatch when one may but the bytes end before the batch.
+    DecodeError when no header can be there, TornBatch when one may be there but the bytes end before the batch.
     """
     if len(data) - position < SHORTEST_HEADER:
         raise TornBatch(f"{max(0, len(data) - position)} bytes are too few for a header", position)
@@ -63,7 +63,7 @@ def read_header(data: memoryview, position: int, checksums: Checksums | None = N
 
 
 class Span(NamedTuple):
-    """How many bytes a batch of magic 2 has, and its first and last offset."""
+    """The size in bytes of a batch of magic 2, and its first and last offset."""
 
     size: int
     first: int
@@ -71,7 +71,7 @@ class Span(NamedTuple):
 
 
 def read_span(data: memoryview, position: int, checksums: Checksums) -> Span | None:
-    """Of a batch of magic 2 as `read_header` reads it, if its checksum is right; None for all else, sooner than by reading it."""
+    """Return the size and offsets of a sound batch of magic 2 at `position`, more quickly than `read_header`; None for all else."""
     if len(data) - position < HEADER_SIZE_V2 or data[position + MAGIC_AT] != 2:
         return None
     first, length, _, _, crc, _, delta = _OFFSETS_V2.unpack_from(data, position)
@@ -84,12 +84,12 @@ def read_span(data: memoryview, position: int, checksums: Checksums) -> Span | N
 
 
 def key_at(magic: int) -> int:
-    """Where a legacy message's key length stands, from the start of its entry."""
+    """Return where a legacy message's key length is, in bytes from the start of its entry."""
     return 18 if magic == 0 else 26
 
 
 def lengths_fill(data: memoryview, position: int, fetch: Fetch = all_there) -> bool:
-    """Whether a legacy message's key and value fill it exactly: cheaper to ask than its checksum."""
+    """Return whether a legacy message's key and value fill it exactly, which is cheaper to ask than its checksum."""
     at = position + key_at(data[position + MAGIC_AT])
     end = position + LOG_OVERHEAD + int(_INT.unpack_from(data, position + 8)[0])
     if end > len(data):
@@ -185,7 +185,7 @@ def _read_legacy(data: memoryview, position: int, size: int, magic: int, checksu
 
 
 def legacy_timestamp_type(magic: int, attributes: int) -> TimestampType:
-    """Magic 0 has no timestamps; in magic 1 bit 3 says that the broker set it."""
+    """Return who set a legacy message's time: magic 0 has no times, in magic 1 bit 3 says that the broker did."""
     if magic == 0:
         return TimestampType.NO_TIMESTAMP
     return TimestampType.LOG_APPEND_TIME if attributes & 8 else TimestampType.CREATE_TIME

@@ -36,12 +36,12 @@ class Limits(NamedTuple):
     asked: bool = False
 
     def content(self, size: int) -> int:
-        """The most bytes that a batch of `size` bytes in the log may inflate to."""
+        """Return the most bytes that a batch of `size` bytes in the log may inflate to."""
         most = max(self.batch_bytes, _USUAL_RATIO * size)
         return most if self.asked else min(most, max(_ALWAYS, _HIGHEST_RATIO * size))
 
     def records(self, size: int) -> int:
-        """The most records, or headers of records, that a batch of `size` bytes in the log may have."""
+        """Return the most records, or headers of records, that a batch of `size` bytes in the log may have."""
         most = max(FEWEST_RECORDS, max(self.batch_bytes, size) // _SMALLEST_RECORD)
         return most if self.asked else min(most, RECORDS_PER_BYTE * size)
 

@@ -16,14 +16,14 @@ _NEAR: Final = 16
 
 
 def span_of(first: int, last: int) -> int:
-    """How many offsets there are from one to another; no more than a header of magic 2 can say."""
+    """Return how many offsets there are from one to another, at most as many as a header of magic 2 can say."""
     return min(last - first + 1, _LONGEST)
 
 
 def longest_chain(
     firsts: Sequence[int], lasts: Sequence[int], candidates: Iterable[int], begin: int, end: int | None
 ) -> Sequence[int]:
-    """The numbers of the chain's spans, out of the candidates.
+    """Return the numbers of the spans in the longest chain of rising offsets among the candidates.
 
     `firsts` and `lasts` are the offsets of all spans; `begin` and `end` (None: not known) bound them.
     """
@@ -80,7 +80,7 @@ class _Chain:
         self._newest[length] = at
 
     def _best(self, length: int, after: int, first: int | None) -> tuple[int, int]:
-        """Which of the spans that end a chain of this length comes best before another, and what that is worth."""
+        """Return the best span that ends a chain of this length before another span, and its score."""
         best, score = -1, -1
         for at in self._nearest(length):
             if first is not None and self._lasts[at] >= first:

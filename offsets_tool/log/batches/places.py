@@ -54,14 +54,14 @@ class BatchExtents:
 
 
 class SegmentBounds(NamedTuple):
-    """What names say of a segment's offsets: the first one that it may have, and the one at which the next segment begins."""
+    """The offsets that file names allow in a segment: its first possible one, and the base offset of the next segment."""
 
     begin: int | None = None
     next: int | None = None
 
     @classmethod
     def of(cls, segment: Segment) -> "SegmentBounds":
-        """By the segment's own name and its neighbour's."""
+        """Return the bounds by a segment's own name and its neighbour's."""
         return cls(segment.base_offset, segment.next_offset)
 
     @property
@@ -106,7 +106,7 @@ class Misplacements:
         return bool(self._positions)
 
     def get(self, position: int) -> Misplacement | None:
-        """Why the batch that begins at this byte cannot stand there; None for all others."""
+        """Return why the batch at this byte of the file is misplaced; None for a batch that is not."""
         at = bisect_left(self._positions, position)
         if at == len(self._positions) or self._positions[at] != position:
             return None
@@ -119,13 +119,15 @@ class Misplacements:
         return Misplacement(reason, first <= self._reached[at])
 
     def next_from(self, position: int, end: int) -> int:
-        """Where the first misplaced batch from `position` on begins; `end` if there is none before that."""
+        """Return where the first misplaced batch at or after `position` begins; `end` if there is none before that."""
         at = bisect_left(self._positions, position)
         return min(end, self._positions[at]) if at < len(self._positions) else end
 
     def add(self, place: BatchExtent, rule: _Rule, limit: int, proved: int, reached: int) -> None:
-        """One more, after those before it in the file: `proved` is where it must stand, `reached` the last offset before it;
-        both -1 where there is none."""
+        """Add a batch behind those before it in the file.
+
+        `proved` is the offset at which it must begin, `reached` the last offset before it; both are -1 where there is none.
+        """
         for column, value in (
             (self._positions, place.position),
             (self._first, place.first),
@@ -146,7 +148,7 @@ NONE_MISPLACED: Final = Misplacements()
 
 
 def are_in_order(places: Iterable[BatchExtent], bounds: SegmentBounds) -> bool:
-    """Whether nothing is to be judged: each batch begins after the one before it, and all lie where the names say."""
+    """Return whether each batch begins after the one before it and all lie within the bounds, so that none is misplaced."""
     reached = (bounds.begin or 0) - 1
     for place in places:
         if place.first <= reached or (place.magic == 2 and place.last >= bounds.end):
@@ -156,7 +158,7 @@ def are_in_order(places: Iterable[BatchExtent], bounds: SegmentBounds) -> bool:
 
 
 def judge(places: BatchExtents, bounds: SegmentBounds) -> Misplacements:
-    """The misplaced among the batches of a whole file, in the order of their positions."""
+    """Return the misplaced among the batches of a whole file, which come in the order of their positions."""
     return _Judge(places, bounds).verdict()
 
 
@@ -179,6 +181,7 @@ class _Judge:
         return _Rule.TOO_FAR if place.magic == 2 and place.last >= self._bounds.end else None
 
     def verdict(self) -> Misplacements:
+        """Return the misplaced batches: as few as possible, so that the offsets of all others rise within the bounds."""
         if _Rule.TOO_FAR in self._against and not self._is_any_near():
             # The base that the file's name says is far from all that it holds: it was given another name.
             self._against = [None if rule is _Rule.TOO_FAR else rule for rule in self._against]
@@ -222,9 +225,9 @@ def _span(place: BatchExtent) -> int:
 def marked(
     batch: Batch, records: tuple[LogRecord, ...], misplacement: Misplacement | None
 ) -> tuple[tuple[LogRecord, ...], Misplacement | None]:
-    """The records of a batch, those that cannot stand where they say with the reason, and the first such reason.
+    """Return the records of a batch, the misplaced ones with the reason, and the first such reason.
 
-    With `misplacement` that is all of them; without, those whose offsets do not rise within the batch's own.
+    With `misplacement` all records are misplaced; without it, those whose offsets do not rise within the batch's own.
     """
     if misplacement is not None:
         return tuple(replace(record, misplaced=misplacement.reason) for record in records), misplacement

@@ -36,9 +36,9 @@ class LegacyMessage(NamedTuple):
 def read_message(
     data: memoryview, position: int, magic: int, *, checked: bool | None = None
 ) -> tuple[LegacyMessage, int]:
-    """The message at `position` and where it ends; `checked` spares its checksum when the caller knows whether it is right.
+    """Return the message at `position` and where it ends; `checked` is whether its checksum is right, where the caller knows.
 
-    Raises DecodeError when it is not of this magic, does not fit, or its key and value do not fill it.
+    DecodeError when it is not of this magic, does not fit, or its key and value do not fill it.
     """
     if len(data) - position < _LEGACY.size:
         raise DecodeError("a message ends inside its header", position)
@@ -70,7 +70,7 @@ def _bytes(data: memoryview, at: int, end: int) -> tuple[bytes | None, int]:
 
 
 def unwrap(wrapper: Batch, content: bytes, most: int) -> tuple[Batch, list[LegacyMessage]]:
-    """The wrapper with `base_offset` and `count` corrected by what it holds, and its messages with absolute offsets."""
+    """Return a wrapper with `base_offset` and `count` as its content has them, and its messages with absolute offsets."""
     messages = list(_inner(memoryview(content), wrapper.magic, most))
     base = 0 if wrapper.magic == 0 else _base_offset(wrapper.last_offset, messages[-1].offset)
     messages = [message._replace(offset=base + message.offset) for message in messages]
@@ -105,7 +105,7 @@ def _base_offset(wrapper_offset: int, last_relative: int) -> int:
 
 
 def record(batch: Batch, message: LegacyMessage, source: str, log_partition: int | None) -> LogRecord:
-    """The message as a record; who set its time is decided by the wrapper, which for a message alone is itself."""
+    """Return a message as a record; the wrapper (a message alone is its own) decides who set its time."""
     return LogRecord(
         source=source,
         log_partition=log_partition,

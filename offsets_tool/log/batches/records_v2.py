@@ -19,10 +19,7 @@ _SMALLEST_RECORD: Final = 7
 def read_records(
     content: bytes, batch: Batch, source: str, log_partition: int | None, most_headers: int
 ) -> tuple[LogRecord, ...]:
-    """All records of the batch.
-
-    Raises DecodeError if they are not exactly `batch.count`, or if any of them is malformed.
-    """
+    """Return all records of a batch; DecodeError if they are not exactly `batch.count`, or if any of them is malformed."""
     if batch.count * _SMALLEST_RECORD > len(content):
         raise DecodeError(f"the header counts {batch.count} records, which {len(content)} bytes cannot hold")
     reader = _Reader(content, batch, source, log_partition, most_headers)
@@ -115,7 +112,7 @@ class _Reader:
         return record
 
     def _deltas(self, at: int) -> tuple[int, int, int]:
-        """Of timestamp and offset, and where the key begins."""
+        """Return the differences of time and offset from the batch's, and where the key begins."""
         pair = self._content[at : at + 2]
         if pair.isascii() and len(pair) == 2:
             time, offset = pair

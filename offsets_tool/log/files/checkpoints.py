@@ -47,7 +47,10 @@ class MetaProperties(NamedTuple):
 
 
 def read_offset_checkpoint(path: str | Path) -> tuple[PartitionOffset, ...]:
-    """recovery-point-, replication-, log-start- or cleaner-offset-checkpoint: `topic partition offset` a line."""
+    """Read a recovery-point-, replication-, log-start- or cleaner-offset-checkpoint: `topic partition offset` a line.
+
+    SourceError for a file that is cut off, of another version, or has a line that is not so.
+    """
     entries = []
     for number, line in _entries(path):
         # A topic's name has no blanks, but cut from the right all the same: the numbers are what is certain.
@@ -59,7 +62,7 @@ def read_offset_checkpoint(path: str | Path) -> tuple[PartitionOffset, ...]:
 
 
 def read_leader_epochs(path: str | Path) -> tuple[EpochStart, ...]:
-    """leader-epoch-checkpoint: `epoch startOffset` a line."""
+    """Read a leader-epoch-checkpoint, which has `epoch startOffset` a line; SourceError for a line that is not so."""
     return tuple(
         EpochStart(*_numbers(path, number, _field(path, number, line.split(), 2)))
         for number, line in _entries(path)
@@ -67,7 +70,7 @@ def read_leader_epochs(path: str | Path) -> tuple[EpochStart, ...]:
 
 
 def read_partition_metadata(path: str | Path) -> PartitionMetadataFile:
-    """`version: 0` and `topic_id: ...`."""
+    """Read a partition.metadata, which has `version: 0` and `topic_id: ...`; SourceError if it has no topic id."""
     values = dict(_pairs(read_text(path), ":"))
     if "topic_id" not in values:
         raise SourceError(
@@ -77,12 +80,12 @@ def read_partition_metadata(path: str | Path) -> PartitionMetadataFile:
 
 
 def read_meta_properties(path: str | Path) -> MetaProperties:
-    """Versions 0 (broker.id) and 1 (node.id, directory.id)."""
+    """Read a meta.properties of version 0 (broker.id) or 1 (node.id); SourceError if it cannot be read."""
     return parse_meta_properties(read_text(path), str(path))
 
 
 def parse_meta_properties(text: str, source: str) -> MetaProperties:
-    """The same, from text that was read elsewhere (a member of a tar)."""
+    """Return meta.properties from its text; `source` names it in a SourceError for a number that is none."""
     values = dict(_pairs(text, "="))
     node = values.get("node.id", values.get("broker.id"))
     return MetaProperties(

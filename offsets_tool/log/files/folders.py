@@ -16,7 +16,7 @@ from offsets_tool.log.files.open_file import why
 
 
 class PathKind(Enum):
-    """What a path leads to, links followed."""
+    """The kind of thing that a path leads to, links followed."""
 
     FILE = "a file"
     FOLDER = "a folder"
@@ -52,7 +52,7 @@ def look_at(path: str | Path) -> Entry:
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether a file is there. SourceError where that cannot be told."""
+    """Return whether a path leads to a file; SourceError where that cannot be told."""
     entry = look_at(path)
     if entry.problem:
         raise SourceError(entry.path.as_posix(), entry.problem)
@@ -60,7 +60,7 @@ def is_file(path: str | Path) -> bool:
 
 
 def size_of(path: Path) -> int:
-    """How many bytes a file has; 0 of what is none, or cannot be looked at."""
+    """Return how many bytes a file has; 0 for what is no file or cannot be looked at."""
     return path.stat().st_size if look_at(path).kind is PathKind.FILE else 0
 
 
@@ -77,9 +77,10 @@ def listing(folder: Path) -> list[Entry]:
 
 
 def walk(top: Path, enters: Callable[[Entry], bool]) -> Iterator[Entry]:
-    """Every entry below a folder, depth first, those of folders only where `enters` says so. SourceError if `top` cannot be listed.
+    """Yield every entry below a folder, depth first; folders are entered where `enters` says so. SourceError if `top` cannot be
+    listed.
 
-    A folder that is met again, by another name, is not entered again. One that cannot be listed comes again, as CLOSED.
+    A folder that is met again, by another name, is not entered again. One that cannot be listed is yielded again, as CLOSED.
     """
     seen = {_identity(top)}
     waiting = listing(top)[::-1]

@@ -145,7 +145,7 @@ def _read(
 
 
 def _entries(data: bytes, layout: struct.Struct) -> Iterator[tuple[int, ...]]:
-    """Up to the zeros at the end."""
+    """Yield the entries of an index, without the zeros at its end."""
     used = -(-len(data.rstrip(b"\0")) // layout.size) * layout.size
     yield from layout.iter_unpack(data[: min(used, len(data) // layout.size * layout.size)])
 

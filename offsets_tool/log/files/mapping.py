@@ -19,7 +19,9 @@ from offsets_tool.log.names import Packing, member_source, segment_name
 
 
 def map_file(path: str, member: str = "", *, block: int = BLOCK) -> BytesOnDemand:
-    """The log's bytes: decompressed, and taken out of its tar. For `block` see BytesOnDemand."""
+    """Return a log's bytes, decompressed and taken out of its tar; SourceError if it cannot be opened. For `block` see
+    BytesOnDemand.
+    """
     packing = _packing(member or path)
     if not member:
         file = open_file(path) if packing is Packing.NONE else _expanded(path, packing)
@@ -46,12 +48,14 @@ def raw_pieces(path: str, member: str = "") -> Iterator[bytes]:
 
 
 def sha256(path: str, member: str = "") -> str:
-    """Hexadecimal, of the file as it lies on disk. SourceError where not all of it can be read."""
+    """Return the hexadecimal SHA-256 of a file (of a member, in a tar) as it lies on disk; SourceError if not all of it can be
+    read.
+    """
     return sha256_of(raw_pieces(path, member))
 
 
 def sha256_of(pieces: Iterable[bytes]) -> str:
-    """Hexadecimal, of bytes in pieces."""
+    """Return the hexadecimal SHA-256 of bytes in pieces."""
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)

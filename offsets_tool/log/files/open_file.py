@@ -22,7 +22,7 @@ GIVEN_TEXT: Final = 256 << 20
 
 
 def why(error: Exception) -> str:
-    """Say why the operating system refused, without the path, which is said beside it."""
+    """Return why the operating system refused, without the path."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
 
 
@@ -39,7 +39,7 @@ class OpenFile:
         os.close(self._descriptor)
 
     def size_now(self) -> int:
-        """How many bytes it has by now, or says that it has."""
+        """Return how many bytes the file has by now."""
         return os.fstat(self._descriptor).st_size
 
     def read_into(self, buffer: memoryview, position: int) -> int:
@@ -47,7 +47,7 @@ class OpenFile:
         return os.preadv(self._descriptor, [buffer], position)
 
     def read(self, position: int, size: int) -> bytes:
-        """At most so many bytes from a position on, none at the end. SourceError if they cannot be read."""
+        """Return at most `size` bytes from a position on, none at the end; SourceError if they cannot be read."""
         try:
             return os.pread(self._descriptor, size, position)
         except OSError as error:

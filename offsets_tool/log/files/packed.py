@@ -91,7 +91,7 @@ def expand_segment(
 
 
 class _NoRoom(Exception):
-    """It would fill the disk."""
+    """The decompressed copy would fill the disk."""
 
     def __init__(self, room: int) -> None:
         super().__init__(f"more than half of the free space, {room} bytes, in {tempfile.gettempdir()}")

@@ -24,7 +24,7 @@ _META_SIZE: Final = 1 << 16
 
 
 def find_in_tar(path: Path) -> list[Segment]:
-    """In the order of the tar. SourceError for one that cannot be opened, or of which no member can be read."""
+    """Return the segments in a tar, in its order; SourceError if it cannot be opened or none of its members can be read."""
     source = path.as_posix()
     directory_of_tar = _directory_of(path)
     tar = tar_index(source)
@@ -39,13 +39,13 @@ def find_in_tar(path: Path) -> list[Segment]:
 
 
 def _directory_of(path: Path) -> PartitionDirectory | None:
-    """What the tar's own name says."""
+    """Return the partition that the tar's own name says; None if it says none."""
     name = tar_name(path.name)
     return offsets_directory(name.stem) if name else None
 
 
 def _rest(path: Path, tar: TarIndex) -> Iterator[Segment]:
-    """What of a tar nobody can list."""
+    """Return the Segment that stands for the part of a tar that nobody can list."""
     if tar.problem is None:
         return
     directory = _directory_of(path)

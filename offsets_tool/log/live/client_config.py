@@ -50,12 +50,14 @@ Options: TypeAlias = dict[str, str | bool]
 
 
 def read_client_config(path: str | Path) -> dict[str, str]:
-    """A properties file as `--command-config` of Kafka's tools takes it (java.util.Properties). Raises SourceError."""
+    """Read a properties file as `--command-config` of Kafka's tools takes it (java.util.Properties); SourceError if it cannot be
+    read.
+    """
     return parse_properties(read_given_text(path))
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Keys and values, with java.util.Properties' comments, continued lines, separators and escapes."""
+    """Return keys and values of a text with the comments, continued lines, separators and escapes of java.util.Properties."""
     properties: dict[str, str] = {}
     joined = ""
     for line in _LINE_BREAK.split(text):
@@ -89,7 +91,7 @@ def _unescape(text: str) -> str:
 
 
 def connection_options(client_config: Mapping[str, str]) -> Options:
-    """Options of kafka-python's connections. Raises UsageError for a security property that cannot be honoured."""
+    """Return the options of kafka-python's connections; UsageError for a security property that cannot be honoured."""
     options: Options = {"client_id": "offsets-tool"}
     for name, value in client_config.items():
         options |= _option(name, value)

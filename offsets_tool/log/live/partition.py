@@ -28,7 +28,7 @@ EMPTY_REPLIES: Final = 20
 
 
 class OffsetRange(NamedTuple):
-    """From the log start to the offset after the last one."""
+    """The log start of a partition, and the offset after its last record."""
 
     start: int
     end: int
@@ -214,12 +214,12 @@ def _misplaced(items: Iterable[Batch | Unreadable], high_watermark: int) -> dict
 
 
 def _is_ahead(before: Batch, last: Batch, high_watermark: int) -> bool:
-    """Whether the last batch of a reply leaves a gap and is not the log's last."""
+    """Return whether the last batch of a reply leaves a gap behind it and is not the log's last."""
     return last.base_offset > before.last_offset + 1 and last.last_offset + 1 < high_watermark
 
 
 def _shifted(read: BatchRead, by: int) -> BatchRead:
-    """The same batch at its position in the whole log instead of in one reply."""
+    """Return a batch of a reply at its position in the whole log."""
     if not by:
         return read
     batch = replace(read.batch, position=read.batch.position + by)

@@ -65,20 +65,22 @@ class LiveTopic:
         return self.read()
 
     def close(self) -> None:
-        """Ends the connections; what was read stays."""
+        """End the connections; what was read stays."""
         self._cluster.close()
 
     @property
     def partition_count(self) -> int:
-        """How many partitions the topic has: what a group's partition is computed with."""
+        """The number of partitions of the topic, from which a group's log partition is computed."""
         return len(self._leaders)
 
     def source(self, log_partition: int) -> str:
-        """The name that records of a partition carry: of the cluster, not of the host that was asked."""
+        """Return the name that records of a partition carry: it names the cluster, not the host that was asked."""
         return f"kafka://{self.cluster_id}/{OFFSETS_TOPIC}-{log_partition}"
 
     def read(self, log_partitions: Sequence[int] | None = None) -> Iterator[BatchRead | Unreadable]:
-        """The partitions one after another. Raises UsageError for one that there is not, SourceError when nothing comes."""
+        """Yield the batches of partitions one after another; UsageError for a partition that does not exist, SourceError without
+        an answer.
+        """
         for partition in sorted(self._leaders) if log_partitions is None else log_partitions:
             if partition not in self._leaders:
                 raise UsageError(
@@ -104,7 +106,7 @@ class LiveTopic:
         yield from reader.read(self.ranges[partition])
 
     def _find_leaders(self) -> dict[int, int]:
-        """Waits out an election, but not a broker that is gone."""
+        """Return the leader of each partition; waits for an election to end, but not for a broker that is gone."""
         for _ in range(_ELECTIONS):
             leaders = self._patiently(self._cluster.leaders)
             if not leaders:
