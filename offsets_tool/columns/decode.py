@@ -40,14 +40,14 @@ _NO_COMMIT: Final = (None,) * 6
 def log_batches(
     records: Iterable[LogRecord], *, cluster: str, source: str, run: int
 ) -> Iterator[pa.RecordBatch]:
-    """Records as rows of `log`, in their order; `source` names the table's source, whatever the records say."""
+    """Yield records as rows of `log`, in their order; `source` names the table's source, whatever the records say."""
     left = iter(records)
     while some := list(islice(left, ROWS)):
         yield record_batch(LogRow, [_log_row(record, cluster, source, run) for record in some])
 
 
 def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of `log` as rows of `events`, batch by batch. Never raises for what keys and values hold."""
+    """Yield rows of `events` for rows of `log`, batch by batch; never raises for what keys and values hold."""
     key_reader = lru_cache(KEYS_KEPT)(decode_key)
     schema = arrow_schema(EventRow)
     for batch in batches:
@@ -57,13 +57,13 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def added_columns(raw: Iterable[Raw], key_reader: KeyReader = decode_key) -> dict[str, list[FieldValue]]:
-    """What `events` has beyond `log` for these records, by column."""
+    """Return the columns that `events` has beyond `log`, for these records."""
     rows = [_decoded(decode(_record(*fields), key_reader)) for fields in raw]
     return dict(zip(_ADDED, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
 
 
 def count_outcomes(events: pa.RecordBatch, ledger: Ledger) -> None:
-    """Tells the ledger what became of each record of a batch of `events`."""
+    """Count in the ledger what became of each record of a batch of `events`."""
     control = pc.sum(events.column("is_control")).as_py() or 0
     kept_raw = events.column("kept_raw").drop_null()
     for reason in pc.value_counts(kept_raw).to_pylist() if len(kept_raw) else ():
@@ -129,7 +129,7 @@ def _event_columns(
 
 
 def _decoded(event: Event) -> tuple[object, ...]:
-    """What EventRow has beyond LogRow, in its order."""
+    """Return the fields that EventRow has beyond LogRow, in its order."""
     problem = None if event.problem is None else shown(event.problem)
     return (*_control(event), *_key(event), *_value(event), problem, event.kept_raw)
 
@@ -140,7 +140,7 @@ def _control(event: Event) -> tuple[object, ...]:
 
 
 def _key(event: Event) -> tuple[object, ...]:
-    """Type, name, tombstone, group, topic, partition, member, pattern."""
+    """Return the key's columns: type, name, tombstone, group, topic, partition, member, pattern."""
     if event.key is None or event.group is None:
         return event.type_id, None, event.tombstone, None, None, None, None, None
     data = event.key.data
@@ -162,7 +162,7 @@ def _text(data: Message, field: str) -> str | None:
 
 
 def _value(event: Event) -> tuple[object, ...]:
-    """Version, layout, the six columns of a commit, JSON."""
+    """Return the value's columns: version, layout, the six columns of a commit, JSON."""
     value = event.value
     if value is None:
         return event.value_version, *_NO_VALUE

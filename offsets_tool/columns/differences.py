@@ -7,7 +7,7 @@ from offsets_tool.wire.longs import MAX_LONG, MIN_LONG
 
 
 def differences(numbers: Array, less: Array) -> Array:
-    """Each of `numbers` without its counterpart in `less`; beyond 64 bits the bound."""
+    """Return each of `numbers` minus its counterpart in `less`; where that is beyond 64 bits, the nearest number that is not."""
     wrapped: Array = numbers - less
     # Only numbers of unlike signs can be so far apart, and then the difference has the sign of the wrong one.
     beyond = ((numbers ^ less) & (numbers ^ wrapped)) < 0

@@ -67,7 +67,7 @@ class LagAsked(NamedTuple):
     last_stable: bool = False
 
     def has(self, at: int) -> bool:
-        """Whether a moment is asked for."""
+        """Return whether a moment (epoch milliseconds) is asked for."""
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
 
@@ -149,7 +149,7 @@ class _Partition:
         self._held: dict[str, list[Held]] = {}
 
     def see(self, rows: Iterable[_Row]) -> None:
-        """In ORDER: those of a group are in the order of its log."""
+        """Add rows in ORDER, so that those of a group are in the order of its log."""
         for row in rows:
             if row.method is None:
                 self._see_commit(row)

@@ -16,7 +16,7 @@ class GroupNamed(NamedTuple):
 
 
 def groups_named(rows: pa.RecordBatch) -> Iterator[GroupNamed]:
-    """The groups of the rows."""
+    """Yield each group of the rows once a log partition."""
     some = _plain(rows, ["group", "log_partition", "log_offset"])
     found = some.group_by(["group", "log_partition"]).aggregate(
         [("log_offset", "min"), ("log_offset", "max")]
@@ -28,7 +28,7 @@ def groups_named(rows: pa.RecordBatch) -> Iterator[GroupNamed]:
 
 
 def partitions_named(rows: pa.RecordBatch) -> Iterator[tuple[str, int]]:
-    """The topics and partitions of the rows' committed offsets."""
+    """Yield the topics and partitions that the rows' committed offsets are for, each once."""
     found = _plain(rows, ["topic", "partition"]).group_by(["topic", "partition"]).aggregate([])
     for topic, partition in zip(
         found.column("topic").to_pylist(), found.column("partition").to_pylist(), strict=True

@@ -59,7 +59,9 @@ class RowReader:
         limits: Limits = LIMITS,
         ledger: Ledger | None = None,
     ) -> Iterator[RowsRead | Unreadable]:
-        """The rows of a segment or of a range of it, as `read_segment` cuts it; their outcomes are told to the ledger too."""
+        """Yield the rows of a segment, or of a range of it that `read_segment` would cut; their outcomes are counted in the ledger
+        too.
+        """
         ledger = ledger or Ledger(origin.source, origin.log_partition)
         reading = SegmentReading(
             segment,

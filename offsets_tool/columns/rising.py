@@ -21,7 +21,7 @@ class Rising(NamedTuple):
 
 
 def rising(read: RowsRead, end: int) -> Rising:
-    """The rows that go on from offset `end`, which is the last that was there."""
+    """Return the rows of `read` whose offsets rise above `end`, the last offset so far; misplaced records are left out."""
     if read.events is None:
         return Rising(read, end, np.empty(0, np.int64))
     offsets = read.events.column("log_offset").to_numpy()

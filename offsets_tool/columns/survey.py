@@ -56,7 +56,7 @@ class Surveyor:
     def read(
         self, segment: Segment, ledger: Ledger, survey: Survey, limits: Limits = LIMITS
     ) -> Iterator[ChunkSurveyed | BatchRead | Unreadable]:
-        """The whole segment. What is yielded the caller decodes, counts and surveys; the rest is told to the ledger."""
+        """Survey a whole segment: yield what the caller has to decode, count and survey; all else is surveyed and counted here."""
         reading = SegmentReading(segment, limits=limits, ledger=ledger)
         for item in self._segments.read(reading, ledger):
             if not isinstance(item, ChunkRead):

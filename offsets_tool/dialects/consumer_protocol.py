@@ -24,7 +24,7 @@ _OLD_NAMES: Final = {"assigned_partitions": "topic_partitions"}
 
 
 class Unparsable(DecodeError):
-    """What Kafka raises as SchemaException, and in some places forgives."""
+    """Bytes for which Kafka raises a SchemaException, which it forgives in some places."""
 
 
 def read_assignment(data: bytes, release: Release) -> ConsumerProtocolAssignment:

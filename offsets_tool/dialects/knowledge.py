@@ -46,12 +46,12 @@ _NULL_SINCE: Final = {
 
 
 def knows(type_id: int, release: Release) -> bool:
-    """Whether the release's tools have that record type."""
+    """Return whether the release's tools have that record type."""
     return type_id in newest(_RECORD_TYPES, release)
 
 
 def reads_version(type_id: int, release: Release, version: int) -> bool:
-    """Whether the release has that version of the value in its declaration."""
+    """Return whether the release declares that version of a record type's value."""
     return 0 <= version <= _highest_version(type_id, release)
 
 
@@ -76,7 +76,7 @@ def read_value(type_id: int, release: Release, version: int, data: bytes) -> Mes
 
 @cache
 def value_class(type_id: int, release: Release) -> type:
-    """The declaration of a record type's value as that release has it."""
+    """Return the class that declares a record type's value as the release has it."""
     layouts = RECORD_TYPES[type_id].layouts
     return as_of(next(layout.value for layout in layouts if release_of(layout.since) <= release), release)
 
@@ -90,7 +90,7 @@ def prefix(data: bytes) -> int:
 
 @cache
 def as_of(cls: type, release: Release) -> type:
-    """The declaration as that release has it: the class itself, or a subclass without the fields that came later."""
+    """Return a declaration as the release has it: the class itself, or a subclass without the fields that came later."""
     schema = schema_of(cls)
     kept = tuple(
         _field_as_of(schema.name, field, release)

@@ -97,7 +97,7 @@ def _protocol_type(value: GroupMetadataValue, release: Release) -> str | None:
 
 
 def _refused_members(group: LoadedGroup, value: GroupMetadataValue, release: Release) -> str | None:
-    """What adding the members one by one throws, if it does."""
+    """Return what Kafka throws when it adds the members one by one; None if it does not throw."""
     if release < _COUNTS_PROTOCOLS:
         return None
     added: set[str] = set()

@@ -18,14 +18,14 @@ NOTHING = Output()
 
 
 class Printed(NamedTuple):
-    """What a decoder puts after `key:` and `payload:` of a dumped record; None where the word itself is missing."""
+    """The texts that a decoder puts after `key:` and `payload:` of a dumped record; None where the word itself is missing."""
 
     key: str | None = None
     payload: str | None = None
 
 
 class Formatter(Protocol):
-    """One of Kafka's message formatters, in one release. It sees data records only: control records never reach it."""
+    """One of Kafka's message formatters, in one release, for data records: control records never reach a formatter."""
 
     def format(self, record: LogRecord) -> Output:
-        """What Kafka writes for the record. Never raises for what the record holds."""
+        """Return the exact bytes that Kafka writes for a record, or its error; never raises for what the record holds."""

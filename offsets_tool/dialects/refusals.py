@@ -31,7 +31,7 @@ _SIZE_CHECKS: Final = ("Error reading byte array", "Tried to allocate")
 
 
 def generated_words(error: DecodeError, release: Release) -> str:
-    """What a generated class of the release says; UNDERFLOW for what has no message."""
+    """Return the message of an error in a generated class of the release; UNDERFLOW for an error without a message."""
     if error.kafka.startswith(_SIZE_CHECKS) and not newest(_CHECKS_SIZES, release):
         return UNDERFLOW
     return error.kafka
@@ -45,7 +45,7 @@ def named(message: str) -> str:
 def schema_words(
     error: DecodeError, cls: type, data: bytes, release: Release, renamed: dict[str, str] | None = None
 ) -> str:
-    """What the hand-written schema of the release says; `renamed` are fields that were called otherwise then."""
+    """Return the message of an error in a hand-written schema of the release; `renamed` are fields that had another name then."""
     names = [part.partition("[")[0] for part in error.path.split(".")]
     chain = "".join(f"Error reading field '{(renamed or {}).get(name, name)}': " for name in names)
     return chain + _leaf(error, _shape_at(cls, error.path), data, release)

@@ -33,7 +33,7 @@ def option(value: object | None) -> str:
 
 
 class ScalaMap(NamedTuple):
-    """What a Scala version makes of a mutable.HashMap: the word before its entries, and the order of its keys."""
+    """How a Scala version prints a mutable.HashMap: the word before its entries, and the order of its keys."""
 
     prefix: str
     keys: Callable[[Iterable[str]], list[str]]

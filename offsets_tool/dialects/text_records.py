@@ -29,7 +29,7 @@ class TextKey(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """What a release says of a number that it does not know; None where it goes on without a word."""
+    """The words of a release about a number that it does not know; None where it says nothing."""
 
     key: str | None
     offset_commit: str

@@ -31,7 +31,7 @@ NEWEST: Final[Release] = (*FAMILIES[-1], _LAST_PATCH)
 
 
 def parse_release(text: str) -> Release:
-    """`3.9` or `3.9.2` or `0.10.2.1` as a release; UsageError for what is none or none that has this topic."""
+    """Return a release from `3.9`, `3.9.2` or `0.10.2.1`; UsageError for a text that names no release with this topic."""
     parts = text.split(".")
     if not (1 < len(parts) <= 4 and all(part.isascii() and part.isdecimal() for part in parts)):
         raise UsageError(f"{text!r} is not a Kafka release: give it as X.Y or X.Y.Z, as in 3.9.2")
@@ -51,10 +51,10 @@ def _within(numbers: Release, family: Release) -> bool:
 
 
 def name_of(release: Release) -> str:
-    """The release as people write it."""
+    """Return a release as people write it."""
     return ".".join(str(number) for number in release if number != _LAST_PATCH)
 
 
 def newest(table: ByRelease[T], release: Release) -> T:
-    """The entry of the newest release that is not after `release`."""
+    """Return the entry of the newest release in a table that is not after `release`."""
     return next(entry for since, entry in reversed(table) if since <= release)

@@ -13,7 +13,7 @@ _KEPT: Final = 128
 
 
 def column(type_: pa.DataType, values: Array, valid: Array | None = None) -> pa.Array:
-    """Values of the type's own width, which the column keeps; `valid` tells those that are not null."""
+    """Return a column of values of the type's own width, which it keeps without a copy; `valid` is False for nulls."""
     bits, nulls = _bitmap(valid)
     return pa.Array.from_buffers(type_, len(values), [bits, pa.py_buffer(values)], nulls)
 

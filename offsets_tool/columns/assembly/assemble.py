@@ -52,7 +52,9 @@ class Assembler:
         return raw, _batch(EventRow, both | decoded.columns())
 
     def _of(self, interned: InternedKeys) -> None:
-        """From here on chunks are of these tables. Names begin anew too, so that memory stays flat when all are new."""
+        """Take other tables of keys for the chunks to come; dictionaries begin anew too, so that memory stays flat when all keys
+        are new.
+        """
         self._names = {name: TextDictionary() for name in _DICTIONARY}
         self._names["control"] = TextDictionary(*_MARKERS)
         self._names["layout"] = TextDictionary(COMMIT_LAYOUT)

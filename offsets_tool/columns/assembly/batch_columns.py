@@ -30,7 +30,7 @@ class BatchColumns:
         self._batch_of = chunk.records[RecordField.BATCH]
 
     def both(self, origin: Origin) -> dict[str, pa.Array]:
-        """What both tables have."""
+        """Return the columns that `log` and `events` share."""
         records, rows = self._chunk.records, self._rows
         return {
             "cluster": repeated_name(origin.cluster, rows),
@@ -51,7 +51,7 @@ class BatchColumns:
         }
 
     def of_log(self) -> dict[str, pa.Array]:
-        """What only `log` has, without the key."""
+        """Return the columns that only `log` has, without the key."""
         records, batches, rows = self._chunk.records, self._chunk.batches, self._rows
         sizes = records[RecordField.VALUE_SIZE]
         has_value = sizes >= 0
@@ -73,7 +73,7 @@ class BatchColumns:
         }
 
     def _flag(self, bit: AttributeBit) -> Array:
-        """Whether each batch has a bit, as 0 or 1."""
+        """Return for each batch whether it has a bit, as 0 or 1."""
         flags: Array = (self._chunk.batches[BatchField.ATTRIBUTES] & bit) // bit
         return flags
 
@@ -90,7 +90,7 @@ class BatchColumns:
         return booleans(flags.astype(np.bool_)[self._batch_of])
 
     def _named(self, names: pa.Array, numbers: Array) -> pa.DictionaryArray:
-        """Of each batch the number of a name."""
+        """Return a dictionary-encoded column, given the number of a name for each batch."""
         if _is_constant(numbers):
             indices = repeated(int(numbers[0]), pa.int32(), self._rows)
         else:

@@ -94,7 +94,7 @@ class EventColumns:
         )
 
     def columns(self) -> dict[str, pa.Array]:
-        """All that `events` has beyond `log`."""
+        """Return all columns that `events` has beyond `log`."""
         made = self._key_columns() | self._commit_columns() | self._texts()
         made["coordinator_epoch"] = self._of_markers("coordinator_epoch", RecordField.LEADER_EPOCH)
         made["value_version"] = self._numbers(
@@ -174,7 +174,7 @@ class EventColumns:
         return layouts
 
     def _newest_layouts(self) -> Array:
-        """By record type."""
+        """Return the number of the newest layout's name, by record type."""
         newest = np.full(max(RECORD_TYPES) + 1, NULL, np.int32)
         for record_type in RECORD_TYPES.values():
             newest[record_type.id] = self._names["layout"].number(record_type.layouts[0].since)

@@ -21,9 +21,9 @@ from offsets_tool.columns.jit.machine import (
 def gather(
     data: Array, starts: Array, sizes: Array, type_: pa.DataType, valid: Array | None = None
 ) -> pa.Array:
-    """A column of `type_` whose values are data[start:start+size], int64; `valid` tells those that are not null.
+    """Return a column of `type_` whose values are data[start:start+size]; `valid` is False for nulls. Starts and sizes are int64.
 
-    A null, and what has a size below 0, takes no bytes.
+    A null takes no bytes, nor does a value with a size below 0.
     """
     wanted = np.maximum(sizes, 0) if valid is None else np.where(valid, sizes, 0)
     total = int(wanted.sum())

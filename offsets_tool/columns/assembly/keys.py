@@ -63,7 +63,7 @@ class KeyColumns:
         self._raw_column: pa.Array | None = None
 
     def belong_to(self, interned: InternedKeys) -> bool:
-        """Whether these are the columns of these tables."""
+        """Return whether these columns are of that table of keys."""
         return self._interned is interned
 
     def raw(self, number: int) -> bytes:
@@ -108,7 +108,7 @@ class KeyColumns:
         return tables
 
     def _make_room(self, field: int) -> None:
-        """For the names of a field."""
+        """Enlarge the table of names of a field."""
         (name,) = [name for name, place in TEXTS.items() if place == field]
         self._names[name].table.grow(len(self._interned.key(self._known)))
 

@@ -28,7 +28,7 @@ class Kinds:
         self.control_left: Array = self._is_control(self.left)
 
     def of(self, *kinds: RecordKind) -> Array:
-        """Which rows are of these kinds."""
+        """Return the rows that are of one of these kinds, as truth values."""
         found: Array = self.kind == kinds[0]
         for kind in kinds[1:]:
             found |= self.kind == kind
@@ -63,7 +63,7 @@ class Kinds:
         return gather(texts.data, starts, sizes, pa.string(), self.kind == RecordKind.JSON)
 
     def _note_versions(self, rows: Array) -> None:
-        """Read here once more: only commits had theirs from the kernel."""
+        """Note the value versions of rows whose JSON a program printed; the compiled reader notes those of commits only."""
         records, data = self._chunk.records, self._chunk.data
         places = records[RecordField.VALUE_START, rows]
         records[RecordField.VALUE_VERSION, rows] = data[places].astype(np.int64) << 8 | data[places + 1]

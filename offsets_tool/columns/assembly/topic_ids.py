@@ -11,7 +11,7 @@ from offsets_tool.wire.json import uuid_text
 
 
 class TopicIdTexts:
-    """Of one set of tables."""
+    """The texts of a table's topic ids, as numbers in a dictionary; each text is made once."""
 
     def __init__(self, interned: InternedKeys, names: TextDictionary) -> None:
         self._interned = interned
@@ -19,7 +19,7 @@ class TopicIdTexts:
         self._numbers: Array = np.empty(0, np.int32)
 
     def numbers(self) -> Array:
-        """For each topic id the number of its text, int32."""
+        """Return the number of the text of each topic id, int32."""
         known, count = len(self._numbers), self._interned.topic_id_count
         if known < count:
             ids = (UUID(bytes=self._interned.topic_id(number)) for number in range(known, count))

@@ -31,12 +31,12 @@ _refused: Final[list[str]] = []
 
 
 def why_not_kept() -> str | None:
-    """Why machine code was not loaded or kept so far, as one sentence with a remedy; None if all was."""
+    """Return why machine code was not loaded or kept so far, as one sentence with a remedy; None if all was."""
     return _refused[0] if _refused else None
 
 
 def read_kept(name: str) -> bytes | None:
-    """The content of a kept file; None if there is none, or one that others may have written."""
+    """Return the content of a kept file; None if there is none, or others may have written it."""
     try:
         folder, place = _kept_folder()
     except NotTrustedError as error:
@@ -56,7 +56,7 @@ def read_kept(name: str) -> bytes | None:
 
 
 def keep(name: str, content: bytes) -> None:
-    """Keeps a file whole or not at all; where this cannot be, on a full disk say, it is not kept."""
+    """Keep a file whole or not at all; where this fails (a full disk, a folder of others), `why_not_kept` says why."""
     try:
         folder, place = _kept_folder()
     except NotTrustedError as error:
@@ -105,9 +105,9 @@ def _folders() -> Iterator[Path]:
 
 
 def trusted_folder(folder: Path) -> int:
-    """A descriptor of a folder (made where it is not there) that this user may write and nobody else may change or replace.
+    """Return a descriptor of a folder, made if missing, that this user may write and nobody else may change or replace.
 
-    NotTrustedError, or OSError where it cannot be opened or made.
+    NotTrustedError if others may, OSError where it cannot be opened or made.
     """
     real = Path(os.path.realpath(folder))
     at = os.open(real.anchor, _FOLDER)
@@ -135,7 +135,10 @@ def _below(name: str, folder: int) -> int:
 
 
 def _check_folder(at: int, place: Path, *, is_last: bool) -> None:
-    """On the way it is enough that others move nothing of ours (/tmp is sticky); in the last one nobody else may make a file."""
+    """Raise NotTrustedError if others may move our folders away or, in the last one, make files.
+
+    Above the last one a sticky folder such as /tmp will do.
+    """
     found = os.fstat(at)
     _check_owner(found, place)
     if found.st_mode & _OTHERS_WRITE and (is_last or not found.st_mode & stat.S_ISVTX):

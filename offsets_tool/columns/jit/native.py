@@ -31,14 +31,17 @@ Native: TypeAlias = Callable[..., Result]
 
 
 class Code(NamedTuple):
-    """An object file, a function's name in it, how many integers it gives: 0 for None, -1 for a bool, -2 for a tuple of two."""
+    """A function's machine code: its name in an object file, and the kind of its result.
+
+    `results` is the number of integers it returns: 0 for None, -1 for a bool, -2 for a tuple of two, -3 for one of three.
+    """
 
     symbol: str
     results: int
     content: bytes
 
     def digest(self) -> str:
-        """SHA-256 of all of it."""
+        """Return the SHA-256 of name, kind of result and content."""
         return hashlib.sha256(repr(self[:-1]).encode() + self.content).hexdigest()
 
 
@@ -57,7 +60,7 @@ class Compiled:
         return _loaded(self.kept() or self._made(), self.function.__code__.co_argcount)
 
     def kept(self) -> Code | None:
-        """What was kept of this very function; None if there is nothing."""
+        """Return the machine code that was kept of this very function on this CPU; None if there is none."""
         kept = read_kept(self._name())
         if kept is None:
             return None
@@ -88,7 +91,7 @@ class Compiled:
         return hashlib.sha256(b"\0".join(self._parts(set()))).hexdigest()
 
     def _parts(self, seen: set["Compiled"]) -> Iterator[bytes]:
-        """All that decides about the machine code."""
+        """Yield everything that decides about the machine code, of this function and of all that it calls."""
         seen.add(self)
         code = self.function.__code__
         yield from (code.co_code, repr((code.co_names, code.co_varnames, _constants(code))).encode())
@@ -104,20 +107,20 @@ class Compiled:
                 yield repr((value.function.__module__, value.function.__name__)).encode()
 
     def used(self) -> dict[str, object]:
-        """The global names that the function uses, without modules."""
+        """Return the global names that the function uses, without modules."""
         found = self.function.__globals__
         names = [name for name in self.function.__code__.co_names if name in found]
         return {name: found[name] for name in names if not isinstance(found[name], ModuleType)}
 
 
 def _constants(code: CodeType) -> tuple[object, ...]:
-    """Without the docstring."""
+    """Return the constants of a function without texts, as its docstring decides nothing."""
     return tuple(value for value in code.co_consts if not isinstance(value, str))
 
 
 @cache
 def _machine() -> str:
-    """What machine code depends on beside its function."""
+    """Return a digest of what machine code depends on besides its function: the CPU and the versions of the compilers."""
     features = llvm.get_host_cpu_features().flatten()
     facts = (
         _FORMAT,
@@ -131,7 +134,7 @@ def _machine() -> str:
 
 @cache
 def target_machine() -> llvm.TargetMachine:
-    """The CPU that this runs on, as LLVM knows it."""
+    """Return the CPU that this runs on, as LLVM describes it."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features().flatten()

@@ -20,13 +20,13 @@ _X: Final = ord("x")
 
 @step
 def is_ascii(at: int, size: int) -> bool:
-    """Whether the bytes at this address are ASCII."""
+    """Return whether `size` bytes at an address are ASCII."""
     return ascii_end(at, at + size) == at + size
 
 
 @step
 def is_utf8(at: int, size: int) -> bool:
-    """Whether the bytes at this address are faultless UTF-8."""
+    """Return whether `size` bytes at an address are valid UTF-8."""
     end = at + size
     at = ascii_end(at, end)
     while at < end:
@@ -39,7 +39,7 @@ def is_utf8(at: int, size: int) -> bool:
 
 @step
 def looks_escaped(at: int, size: int) -> bool:
-    """Whether a backslash before an x is in the text at this address."""
+    """Return whether a backslash before an x is in the text of `size` bytes at an address."""
     end = at + size
     while at + 8 <= end and not _has_backslash(at):
         at += 8
@@ -52,14 +52,14 @@ def looks_escaped(at: int, size: int) -> bool:
 
 @step
 def _has_backslash(at: int) -> bool:
-    """Whether one of eight bytes is one."""
+    """Return whether one of the eight bytes at an address is a backslash."""
     bytes_ = load_u64(at) ^ _BACKSLASHES
     return (bytes_ - _LOW_BITS) & ~bytes_ & _HIGH_BITS != _NONE  # type: ignore[no-any-return]
 
 
 @step
 def ascii_end(at: int, end: int) -> int:
-    """Where the first byte is that is not ASCII, or `end`."""
+    """Return the address of the first byte that is not ASCII, or `end`."""
     while at + 8 <= end and load_u64(at) & _HIGH_BITS == _NONE:
         at += 8
     while at < end and load_u8(at) < 0x80:
@@ -69,7 +69,7 @@ def ascii_end(at: int, end: int) -> int:
 
 @step
 def sequence_size(at: int, end: int) -> int:
-    """The size of the character at this address, which is not ASCII; 0 if it has a fault."""
+    """Return the size of the character at an address, which is not ASCII; 0 if it is malformed."""
     first = load_u8(at)
     if first < 0xC2 or first > 0xF4:
         return 0

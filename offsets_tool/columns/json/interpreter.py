@@ -54,7 +54,7 @@ _TAGS: Final = int(JsonOp.TAGS)
 
 @step
 def run_program(code: int, pc: int, pool: int, stack: int, at: int, end: int, out: int, limit: int) -> int:
-    """One program over the bytes from `at` to `end`; where its text ends, DECLINED or NO_ROOM."""
+    """Run one program over the bytes from `at` to `end`; return where its text ends, DECLINED or NO_ROOM."""
     top = stack - _FRAME
     while True:
         op = _argument(code, pc, 0)

@@ -78,6 +78,7 @@ class _Program:
         return len(self.code) - 1
 
     def literal(self, text: str) -> None:
+        """Add an instruction that writes a text."""
         place, size = self._pooled(text)
         self.emit(JsonOp.LITERAL, place, size)
 
@@ -90,7 +91,7 @@ class _Program:
         return place, len(data)
 
     def structure(self, schema: Schema) -> None:
-        """An object: its untagged fields, then its tags."""
+        """Add the instructions that print an object: its untagged fields, then its tags."""
         fields = [spec for spec in schema.fields if self._version in spec.versions]
         tagged = [spec for spec in fields if spec.tag is not None]
         untagged = [spec for spec in fields if spec.tag is None]
@@ -117,6 +118,7 @@ class _Program:
         self.code[section] = [JsonOp.TAGS, len(self.code), len(tagged), 0]
 
     def value(self, shape: Shape, *, in_tag: bool = False) -> None:
+        """Add the instructions that print a value of a shape; `in_tag` tells whether it is the value of a tag."""
         if shape.element is not None:
             self._array(shape)
         elif shape.part is not None:
@@ -145,7 +147,7 @@ class _Program:
 
 
 def _default_json(spec: FieldSpec, version: int) -> str:
-    """How the field's default would be printed: a tag that has it is left out by Kafka's converter."""
+    """Return the JSON of a field's default: Kafka's converter leaves out a tag that has it."""
     if spec.shape.part is not None and spec.default is not None:
         return render(to_json(spec.default, version))
     if spec.shape.element is not None:
@@ -157,7 +159,7 @@ def _default_json(spec: FieldSpec, version: int) -> str:
 
 @cache
 def programs() -> tuple[Array, Array, Array]:
-    """All programs: instructions, where each program begins (-1 for none), and the pool of literals."""
+    """Return all programs: instructions, where each program begins (-1 for none), and the pool of literals."""
     code: list[list[int]] = []
     starts = np.full((max(RECORD_TYPES) + 1) * VERSIONS, -1, np.int64)
     pool = bytearray()

@@ -31,7 +31,9 @@ class JsonWriter:
         self._out = np.empty(1 << 16, np.uint8)
 
     def write(self, data: Array, types: Array, places: Array, sizes: Array) -> JsonTexts:
-        """JSON of the values at `places` of `data`, under keys of `types` (-1: none); `sizes` -1 is null. All int64."""
+        """Return the JSON of values at `places` of `data`, whose keys have `types` (-1: none); a size of -1 is null. All are
+        int64.
+        """
         starts, lengths = np.empty(len(types), np.int64), np.full(len(types), DECLINED, np.int64)
         done, used = 0, 0
         while done < len(types):

@@ -8,7 +8,7 @@ from typing import cast
 
 @cache
 def why_not() -> str | None:
-    """None where the lane works; else one sentence with a remedy."""
+    """Return why the fast lane does not work here, as one sentence with a remedy; None where it works."""
     if sys.byteorder != "little":
         return "the fast lane is for little-endian machines; reading goes on without it, more slowly"
     if find_spec("numba") is None:

@@ -56,12 +56,12 @@ class Chunk(NamedTuple):
 
     @property
     def start(self) -> int:
-        """Where its first batch begins in the file."""
+        """The byte of the file at which the first batch begins."""
         return int(self.batches[BatchField.POSITION, 0])
 
     @property
     def end(self) -> int:
-        """Where its last batch ends."""
+        """The byte of the file at which the last batch ends."""
         return int(self.batches[BatchField.POSITION, -1] + self.batches[BatchField.SIZE, -1])
 
 
@@ -101,7 +101,7 @@ class Lane:
         """Which batches cannot stand where they say: these are the reference's."""
 
     def are_in_order(self, bounds: SegmentBounds) -> bool:
-        """Whether every batch can stand where it says; False too where only the reference can tell."""
+        """Return whether no batch of the file is misplaced; False too where only the reference reader can tell."""
         reached, position, size = (bounds.begin or 0) - 1, 0, len(self._view)
         while position < size:
             there = self._fetched(position)
@@ -124,7 +124,7 @@ class Lane:
         return reached < bounds.end
 
     def read(self, start: int = 0, end: int | None = None) -> Iterator[ChunkOrReference]:
-        """The batches that begin from `start`, where one begins, to `end`; by default all."""
+        """Yield the batches that begin from `start`, where one begins, to `end`; by default all."""
         position, end = start, len(self._view) if end is None else end
         while position < end:
             if self._know_too_much():
@@ -144,7 +144,7 @@ class Lane:
                     position = item.position + item.size
 
     def _references(self, position: int, end: int) -> Iterator[Batch | Unreadable]:
-        """What the reference finds from `position` on, up to where the lane may go on."""
+        """Yield what the reference reader finds from `position` on, up to a batch that the lane may read."""
         for item in self._walker.walk(position):
             if item.position >= end:
                 return
@@ -153,7 +153,7 @@ class Lane:
                 return
 
     def _fetched(self, position: int) -> int:
-        """Up to where the bytes from a position on are in memory, for what is read at once: the next batches, at least one."""
+        """Fetch the next batches, at least one, and return up to where the bytes from `position` on are in memory."""
         holes = self._fetch(position, position + LOG_OVERHEAD)
         claimed = int.from_bytes(self._view[position + 8 : position + LOG_OVERHEAD], "big") + LOG_OVERHEAD
         reach = max(_AHEAD, claimed if claimed <= LONGEST_BATCH else 0)
@@ -187,7 +187,7 @@ class Lane:
         )
 
     def _of_one_kind(self, count: int) -> int:
-        """How many of the first batches are all compressed, or none of them."""
+        """Return how many of the first `count` batches are all compressed, or all not."""
         compressed = self._batches[BatchField.ATTRIBUTES, :count] & AttributeBit.CODEC != 0
         changes = np.flatnonzero(compressed != compressed[0])
         return int(changes[0]) if len(changes) else count
@@ -202,7 +202,9 @@ class Lane:
             first = last
 
     def _inflated(self, first: int, count: int) -> tuple[Array, int]:
-        """Content of the batches from `first` on, as many as may be held at once, and the batch after the last of them."""
+        """Return the joined content of as many batches from `first` on as may be held at once, and the number of the batch after
+        them.
+        """
         parts: list[bytes] = []
         held, number = 0, first
         while number < count and held < CHUNK_BYTES:

@@ -31,7 +31,7 @@ _TABLES: Final = _tables()
 
 @compiled
 def crc32c_by_tables(at: int, end: int) -> int:
-    """CRC-32C of the bytes from address `at` to `end`, on any CPU."""
+    """Return the CRC-32C of the bytes from address `at` to `end`, on any CPU."""
     crc = _START
     while at + 8 <= end:
         word = load_u64(at) ^ crc
@@ -47,7 +47,7 @@ def crc32c_by_tables(at: int, end: int) -> int:
 
 @compiled
 def crc32c_by_instruction(at: int, end: int) -> int:
-    """The same on a CPU with SSE 4.2."""
+    """Return the CRC-32C of the bytes from address `at` to `end`, on a CPU with SSE 4.2."""
     crc = _START
     while at + 8 <= end:
         crc = crc32_u64(crc, load_u64(at))

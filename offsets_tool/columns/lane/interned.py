@@ -85,40 +85,43 @@ class InternedKeys:
 
     @property
     def address(self) -> int:
-        """What compiled code takes; valid as long as this object lives."""
+        """The address of the tables for compiled code; valid as long as this object lives."""
         return address(self._directory)
 
     def __len__(self) -> int:
-        """How many keys there are."""
+        """Return how many keys there are."""
         return int(self._directory[_KEYS // 8])
 
     @property
     def key_bytes(self) -> int:
-        """How many bytes the keys have together."""
+        """The number of bytes that all keys have together."""
         return int(self._directory[_ARENA_USED // 8])
 
     @property
     def topic_id_count(self) -> int:
+        """The number of topic ids, the zero uuid included."""
         return int(self._directory[_TOPIC_ID_COUNT // 8])
 
     def key(self, number: int) -> bytes:
-        """The key with this number."""
+        """Return the key with this number."""
         start, size = self._entries[number, _START // 8], self._entries[number, _SIZE // 8]
         return bytes(self._arena[start : start + size])
 
     def spans(self) -> tuple[Array, Array]:
-        """Where each key begins, with the end of the last, int64, and the bytes: keys lie there one after another by number."""
+        """Return where each key begins and, last, where the last one ends (int64), and the bytes of all keys in the order of their
+        numbers.
+        """
         starts = np.empty(len(self) + 1, np.int64)
         starts[:-1] = self._entries[: len(self), _START // 8]
         starts[-1] = self.key_bytes
         return starts, self._arena[: starts[-1]]
 
     def topic_id(self, number: int) -> bytes:
-        """The 16 bytes of the topic id with this number."""
+        """Return the 16 bytes of the topic id with this number."""
         return bytes(self._topic_ids[number].astype(">i8").tobytes())
 
     def grow(self, needed: int) -> None:
-        """More room where there is none left, and for at least `needed` more bytes of keys."""
+        """Enlarge the tables that are full, and make room for at least `needed` more bytes of keys."""
         if self.key_bytes + needed > len(self._arena):
             self._arena = np.concatenate((self._arena, np.empty(len(self._arena) + needed, np.uint8)))
         if self.topic_id_count == len(self._topic_ids):
@@ -195,13 +198,15 @@ def _same(one: int, other: int, size: int) -> bool:
 
 @compiled
 def number_of(tables: int, at: int, size: int) -> int:
-    """`key_number` for Python."""
+    """Return a key's number to Python: `key_number` for callers that are not compiled."""
     return key_number(tables, at, size)
 
 
 @step
 def key_number(tables: int, at: int, size: int) -> int:
-    """The number of the key of `size` bytes at address `at`, added if it is new; FULL when there is no room for it."""
+    """Return the number of the key of `size` bytes at address `at`, which is added if it is new; FULL when there is no room for
+    it.
+    """
     next_ = load_i64(tables + _ENTRIES) + load_i64(tables + _LATEST) * _ENTRY + _NEXT
     number = load_i64(next_)
     if number >= load_i64(tables + _KEYS) or not _is_key(tables, number, at, size):
@@ -254,7 +259,7 @@ def _add(tables: int, at: int, size: int, found: int, slot: int) -> int:
 
 @step
 def topic_id_number(tables: int, key: int, at: int) -> int:
-    """The number of the uuid at address `at`, added if it is new; FULL when there is no room for it."""
+    """Return the number of the uuid at address `at`, which is added if it is new; FULL when there is no room for it."""
     high, low = big_i64(at), big_i64(at + 8)
     ids, count = load_i64(tables + _TOPIC_IDS), load_i64(tables + _TOPIC_ID_COUNT)
     latest = load_i64(tables + _ENTRIES) + key * _ENTRY + _LAST_TOPIC_ID
@@ -276,12 +281,12 @@ def topic_id_number(tables: int, key: int, at: int) -> int:
 
 @step
 def key_at(tables: int, number: int) -> int:
-    """The address of a key's bytes."""
+    """Return the address of a key's bytes."""
     entry = load_i64(tables + _ENTRIES) + number * _ENTRY
     return load_i64(tables + _ARENA) + load_i64(entry + _START)
 
 
 @step
 def key_size(tables: int, number: int) -> int:
-    """How many bytes a key has."""
+    """Return how many bytes a key has."""
     return load_i64(load_i64(tables + _ENTRIES) + number * _ENTRY + _SIZE)

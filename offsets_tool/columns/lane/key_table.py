@@ -116,7 +116,7 @@ def _read_key(at: int, size: int, entry: int, shapes: int, types: int, names: in
 
 @step
 def _is_whole(at: int, end: int, shape: int) -> bool:
-    """Whether the bytes are exactly the fields of this shape; a shape without fields has none."""
+    """Return whether the bytes are exactly the fields of a shape; False for a shape without fields."""
     if load_i64(shape + 8) == _NONE:
         return False
     for place in range(1, SHAPE):

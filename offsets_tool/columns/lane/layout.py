@@ -79,7 +79,7 @@ class RecordField(IntEnum):
 
 
 class RecordKind(IntEnum):
-    """What a record is to the lane."""
+    """The kinds of record that the lane tells apart."""
 
     REFERENCE = 0
     """The reference decoder reads it: another kind, a version or a text that the lane leaves alone."""

@@ -10,7 +10,7 @@ from offsets_tool.log.ledger import BatchRun
 
 
 def run_of(chunk: Chunk) -> BatchRun:
-    """The chunk's batches as the ledger takes them; none of them is misplaced."""
+    """Return a chunk's batches summed up for the ledger; none of them is misplaced."""
     batches, timestamps = chunk.batches, chunk.records[RecordField.TIMESTAMP]
     base, last = batches[BatchField.BASE_OFFSET], batches[BatchField.LAST_OFFSET]
     codecs = _distinct(batches[BatchField.ATTRIBUTES] & AttributeBit.CODEC)
@@ -31,18 +31,18 @@ def run_of(chunk: Chunk) -> BatchRun:
 
 
 def offsets_of(chunk: Chunk) -> tuple[int, int]:
-    """Of the first batch and of the last."""
+    """Return the first offset of a chunk's first batch and the last offset of its last."""
     return int(chunk.batches[BatchField.BASE_OFFSET, 0]), int(chunk.batches[BatchField.LAST_OFFSET, -1])
 
 
 def _distinct(values: Array) -> list[int]:
-    """Nearly always there is one."""
+    """Return the distinct values, quickly where all are equal, as they nearly always are."""
     first: list[int] = values[:1].tolist()
     return first if (values == values[0]).all() else np.unique(values).tolist()
 
 
 def _missing(batches: Array) -> int:
-    """Inside batches, and between one and the next."""
+    """Return how many offsets no record has, inside of batches and between one and the next."""
     base, last = batches[BatchField.BASE_OFFSET], batches[BatchField.LAST_OFFSET]
     inside = np.maximum(last - base + 1 - batches[BatchField.COUNT], 0).sum()
     return int(inside + (base[1:] - last[:-1] - 1).sum())

@@ -17,7 +17,7 @@ from offsets_tool.wire.json import uuid_text
 
 
 class KernelArguments:
-    """What compiled code is told of a chunk: addresses, and the arrays they are of."""
+    """The input of the compiled writer for one chunk: a table of addresses, and the arrays that they point to."""
 
     def __init__(self, chunk: Chunk, keys: KeyTable) -> None:
         self._chunk = chunk
@@ -40,10 +40,11 @@ class KernelArguments:
 
     @property
     def address(self) -> int:
+        """The address of the table, for compiled code."""
         return address(self._inputs)
 
     def fill(self, lines: Lines, programs: Array, escapes: Array, values: Values) -> None:
-        """The rest of what it is told."""
+        """Fill in the lines to write, their programs, the escapes of metadata and the JSON of values."""
         records = self._chunk.records
         arrays = {
             KernelInput.PROGRAMS: programs,

@@ -22,7 +22,7 @@ _MARK: Final = "Q"
 
 
 class Templates:
-    """What a printer makes of classes of batches and records."""
+    """The templates of a printer's lines, by class of batch and record."""
 
     def __init__(self, printer: Printer, keys: KeyTexts) -> None:
         self._printer = printer
@@ -62,7 +62,7 @@ class Templates:
         return template if self._escapes_hold(template, example, lacking, keys) else None
 
     def _holds(self, template: Template, example: LogRecord, lacking: frozenset[str]) -> bool:
-        """Whether the real value is printed so, too."""
+        """Return whether the template prints the example's own value as the printer does."""
         assert example.key is not None and example.value is not None
         value = decode_value(decode_key(example.key).type, example.value)
         json = render(to_json(value.data, value.version, unknown_tags=True)).encode()
@@ -72,7 +72,7 @@ class Templates:
         return found is not None and fill(template, found) == found.line
 
     def _printed(self, probe: Probe) -> PrintedProbe | None:
-        """None where the printer has an error to tell, or the key has no text."""
+        """Return what is printed of a probe; None where the printer reports an error, or the key has no text."""
         assert probe.record is not None and probe.record.key is not None
         output = self._printer.record(probe.record)
         texts = dict(probe.texts)
@@ -90,7 +90,7 @@ class Templates:
         lacking: frozenset[str],
         keys: tuple[bytes, bytes] | None,
     ) -> bool:
-        """Whether metadata of every ASCII character is printed as the characters one by one were."""
+        """Return whether metadata of all ASCII characters is printed as the characters one by one are."""
         assert keys is not None
 
         def printed(metadata: str) -> bytes | None:
@@ -127,7 +127,7 @@ def _escapes(printed: Iterator[bytes | None]) -> Escapes | None:
 
 
 def _cut_out(template: Template, printed: PrintedProbe) -> bytes | None:
-    """What is printed where the template has the metadata."""
+    """Return what is printed at the metadata's place in a template; None if the line does not fit the template."""
     at = template.index(Text.METADATA)
     begin, end = fill(template[:at], printed), fill(template[at + 1 :], printed)
     line = printed.line

@@ -64,7 +64,7 @@ _NO_CLASS: Final = -1
 
 
 class KeyClass(IntEnum):
-    """What a record's key is, for the class that the record is of."""
+    """The kinds of key that make different classes of records."""
 
     OTHER = -1
     LEGACY_COMMIT = 0
@@ -110,7 +110,7 @@ def distinct(values: Array) -> tuple[Array, Array, Array]:
 
 
 def absent(batch_class: int, record_class: int | None = None) -> frozenset[str]:
-    """The numbers that are -1 in a class."""
+    """Return the names of the numbers that are -1 in a class."""
     bits = batch_class >> _ATTRIBUTE_BITS
     names = {name for place, name in enumerate(_MAY_LACK) if bits >> place & 1}
     if record_class is not None:
@@ -120,7 +120,7 @@ def absent(batch_class: int, record_class: int | None = None) -> frozenset[str]:
 
 
 def key_class(record_class: int) -> int:
-    """What the key of a class's records is."""
+    """Return the kind of key that a class's records have."""
     return record_class >> _KEY_PLACE
 
 

@@ -27,7 +27,7 @@ class TextOp(IntEnum):
 
 
 class KernelInput(IntEnum):
-    """What compiled code is told: addresses of arrays of int64, if nothing else is said."""
+    """The places of the compiled writer's input: addresses of arrays of int64, unless the place says otherwise."""
 
     PROGRAMS = 0
     """Three int64 a program: address of its instructions, how many they are, the most bytes of its literals and numbers."""
@@ -225,9 +225,9 @@ def write_digits(out: int, value: int) -> int:
 
 @compiled
 def find_marks(data: int, starts: int, sizes: int, count: int, marks: int) -> None:
-    """For each JSON text HAS_PART, if a structure is in it that is in no array, and HAS_CODE, if a character is by its code.
+    """Write for each JSON text whether it has a structure outside of arrays (HAS_PART) and a character by its code (HAS_CODE).
 
-    So are, in the JSON of some, characters that steer a terminal.
+    Some JSON writers give characters that steer a terminal by their codes, so these count as HAS_CODE too.
     """
     for number in range(count):
         at = data + load_i64(starts + 8 * number)
@@ -247,7 +247,7 @@ def find_marks(data: int, starts: int, sizes: int, count: int, marks: int) -> No
 
 @step
 def _is_unsafe(byte: int, next_: int) -> bool:
-    """Whether these may begin a control character, or one that turns the direction of writing."""
+    """Return whether two bytes may begin a control character, or one that turns the direction of writing."""
     if byte == _DELETE or (byte == _LATIN and next_ < _FIRST_LATIN):
         return True
     return (byte == _PUNCTUATION and next_ <= _LAST_PUNCTUATION) or (

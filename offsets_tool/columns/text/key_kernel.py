@@ -33,7 +33,7 @@ class KeyOp(IntEnum):
 
 
 class KeyKernelInput(IntEnum):
-    """What compiled code is told: addresses of arrays of int64, if nothing else is said."""
+    """The places of the input of `write_keys`: addresses of arrays of int64, unless the place says otherwise."""
 
     INTERNED = 0
     PROGRAMS = 1
@@ -99,7 +99,7 @@ def write_keys(inputs: int, number: int, last: int, used: int) -> tuple[int, int
 
 @step
 def plain_group(key: int, size: int) -> int:
-    """How many bytes the group of a plain key has; -1 for other keys."""
+    """Return how many bytes the group of a plain key has; -1 for other keys."""
     if size < _OVERHEAD or load_u8(key) != 0 or load_u8(key + 1) > 1:
         return -1
     group = big_i16(key + 2)

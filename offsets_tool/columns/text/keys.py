@@ -62,7 +62,7 @@ class KeyTexts:
         self._frames: dict[tuple[int, int], tuple[bytes, bytes] | None] = {}
 
     def text(self, key: bytes) -> bytes | None:
-        """What is printed of the key of an offset commit, or another key's JSON; None if it does not decode cleanly."""
+        """Return what is printed of the key of an offset commit, or another key's JSON; None if the key does not decode cleanly."""
         record_type = _clean_type(key)
         if record_type is None or record_type not in _OF_COMMITS:
             return None if record_type is None else key_json(key)
@@ -81,7 +81,7 @@ class KeyTexts:
         return PlainKeys(self.text)
 
     def _frame(self, type_id: int, size: int) -> tuple[bytes, bytes] | None:
-        """What stands before and after the text of keys of a type and size."""
+        """Return what is printed before and after the text of keys of a type and size."""
         place = type_id, size
         if place not in self._frames:
             self._frames[place] = self._compared(type_id, size)
@@ -165,7 +165,7 @@ class KeyTable:
         self._used = 0
 
     def belongs_to(self, interned: InternedKeys) -> bool:
-        """Whether this is the table of these keys."""
+        """Return whether this is the table of these keys."""
         return self._interned is interned
 
     def update(self) -> None:

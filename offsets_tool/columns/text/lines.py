@@ -13,7 +13,7 @@ NO_RECORD: Final = -1
 
 
 class Lines:
-    """What is to be written, in order: programs, and the batches and records they are of; a batch's own line has no record."""
+    """The lines to write, in order: the program of each, its batch, and its record; a batch's own line has no record."""
 
     def __init__(
         self,

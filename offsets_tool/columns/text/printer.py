@@ -8,9 +8,9 @@ from offsets_tool.rows import Batch, LogRecord
 
 
 class Printer(NamedTuple):
-    """What is printed of each record, and of each batch before its records, by functions of nothing else.
+    """The functions that print each record, and each batch before its records; they depend on nothing else.
 
-    `batch` also says whether the batch's records are printed after it; None where nothing is printed of batches.
+    `batch` also says whether the batch's records are printed after it; it is None where nothing is printed of batches.
     """
 
     record: Callable[[LogRecord], Output]

@@ -34,7 +34,7 @@ _NARROW: Final = {
 
 
 class Setting(NamedTuple):
-    """What a probe holds: numbers, metadata, a topic id. Which of two probe keys it has is its number's parity."""
+    """The numbers, metadata and topic id of a probe. Settings in turn go with one of two probe keys."""
 
     numbers: Mapping[str, int]
     metadata: str

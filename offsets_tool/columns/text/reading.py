@@ -26,7 +26,7 @@ class SegmentTextReader:
     """Prints segments by one printer; what repeats from file to file is kept."""
 
     def __init__(self, printer: Printer, selection: Selection | None = None) -> None:
-        """With a selection only that is printed; what is no text is not selected from."""
+        """`selection` leaves out records that are not asked for; what the lane cannot print is left for the caller to select."""
         self._writer = TextWriter(printer, selection)
         self._segments = SegmentReader()
 
@@ -39,9 +39,10 @@ class SegmentTextReader:
         limits: Limits = LIMITS,
         passed: Passed | None = None,
     ) -> Iterator[ChunkText | BatchRead | Unreadable]:
-        """The whole segment; what is no text the caller prints, decodes and counts. The rest is told to the ledger.
+        """Yield a whole segment: chunks of text, which the ledger counts, and what the caller has to print, decode and count.
 
-        `verify=False` also reads the records of batches whose checksum is wrong. For `passed` see TextWriter.file.
+        `verify=False` also reads the records of batches whose checksum is wrong. `passed` is called with ranges of printed
+        offsets.
         """
         reading = SegmentReading(segment, verify=verify, limits=limits, ledger=ledger)
         file = self._writer.file(reading.data, segment, ledger, passed, limits)

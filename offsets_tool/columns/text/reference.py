@@ -18,6 +18,8 @@ Passed = Callable[[int, int], None]
 
 
 class FileInput(NamedTuple):
+    """The file that chunks are printed of, its ledger, its limits, and a function that is called with ranges of printed offsets."""
+
     data: memoryview
     segment: Segment
     ledger: Ledger
@@ -26,7 +28,7 @@ class FileInput(NamedTuple):
 
 
 class ReferenceRecords:
-    """Batches and records of a chunk as the reference reader has them."""
+    """The batches and records of a chunk as the reference reader reads them, on demand."""
 
     def __init__(self, chunk: Chunk, file: FileInput) -> None:
         self._chunk = chunk

@@ -37,9 +37,9 @@ class HasBytes(Exception):
 
 
 def sample_values(type_id: int, version: int, *, parts: bool) -> tuple[Sample, Sample] | None:
-    """Two values in the newest layout, with everything and with little in them; `parts` tells whether nullable parts are there.
+    """Return two values in the newest layout, one with everything in it and one with little; None where none can be made.
 
-    None where there can be none.
+    `parts` tells whether nullable structures are present.
     """
     record_type = RECORD_TYPES[type_id]
     layout = record_type.layouts[0]
@@ -72,7 +72,7 @@ def key_json(data: bytes) -> bytes | None:
 
 
 def has_part(json: bytes) -> bool:
-    """Whether a structure is in it that is in no array."""
+    """Return whether JSON has a structure outside of arrays."""
     return _PART_MARK in json
 
 

@@ -13,11 +13,11 @@ class Range(NamedTuple):
     offsets: tuple[int | None, int | None] = (None, None)
 
     def holds(self, record: LogRecord) -> bool:
-        """Whether the record is in it."""
+        """Return whether a record is in the range."""
         return self.has(record.timestamp, record.log_offset)
 
     def has(self, timestamp: int, log_offset: int) -> bool:
-        """Whether a record of that time and place is in it."""
+        """Return whether a record with this time and log offset is in the range."""
         return _within(timestamp, self.times) and _within(log_offset, self.offsets)
 
 
@@ -27,7 +27,10 @@ def _within(number: int, bounds: tuple[int | None, int | None]) -> bool:
 
 
 class Selection(NamedTuple):
-    """`about` looks at a record's key and whether it is a control record, `range_of` at a log partition: None is nothing of it."""
+    """A choice of records: `about` looks at a record's key and whether it is a control record, `range_of` at its log partition.
+
+    `range_of` returns None for a partition of which nothing is chosen.
+    """
 
     about: Callable[[LogRecord], bool]
     range_of: Callable[[int | None], Range | None]

@@ -36,7 +36,7 @@ Escapes = tuple[bytes, ...]
 
 
 class PrintedProbe(NamedTuple):
-    """What is printed of a probe, and what the probe holds: its numbers, and its texts as they are printed."""
+    """The line printed of a probe, and what the probe has in it: its numbers, and its texts as they are printed."""
 
     line: bytes
     numbers: Mapping[str, int]
@@ -47,7 +47,9 @@ _DIGITS: Final = rb"[0-9]+"
 
 
 def learn(printed: Sequence[PrintedProbe]) -> Template | None:
-    """The template that prints all of these; None if there is none. The first two hold numbers that tell which is which."""
+    """Return the template that prints all of these lines; None if there is none. The numbers of the first two probes are all
+    different.
+    """
     template = _compared(printed[0], printed[1])
     if template is None or any(fill(template, each) != each.line for each in printed):
         return None
@@ -55,7 +57,7 @@ def learn(printed: Sequence[PrintedProbe]) -> Template | None:
 
 
 def fill(template: Template, values: PrintedProbe) -> bytes:
-    """The line that the template prints of these values."""
+    """Return the line that a template prints of these values."""
     return b"".join(_filled(piece, values) for piece in template)
 
 

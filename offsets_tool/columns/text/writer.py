@@ -107,7 +107,7 @@ class FileWriter:
         self._file.ledger.count(Outcome.DECODED, times=len(lines.in_lane) - control)
 
     def _wanted(self, chunk: Chunk, arguments: KernelArguments) -> Array | None:
-        """Which records are selected; None where all are."""
+        """Return which records are selected, as truth values; None where all are."""
         selection = self._writer.selection
         if selection is None:
             return None

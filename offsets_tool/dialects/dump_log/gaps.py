@@ -54,7 +54,7 @@ class Gaps:
         self._last = offset
 
     def report(self, name: str) -> Iterator[Output]:
-        """What goes to stderr, as one error; nothing where there is no gap."""
+        """Return what goes to stderr, as one error; nothing where there is no gap."""
         if not self._pairs:
             return
         lines = [newest(_HEADS, self._release) + str(Path(name).absolute())]

@@ -19,7 +19,7 @@ _NO_SEQUENCE: Final = -1
 
 
 class BatchWords(NamedTuple):
-    """How a release's batch line differs from that of 0.11."""
+    """The words in which a release's batch line differs from that of 0.11."""
 
     has_count: bool = False
     has_control: bool = False
@@ -178,7 +178,7 @@ _END_MARKERS: Final = ("ABORT", "COMMIT")
 
 
 def _control(record: LogRecord) -> str:
-    """Only end markers belong into this topic; KRaft's control records would be printed as JSON by later releases."""
+    """Return the fields of an end marker. Later releases print KRaft's control records as JSON, but this topic has none of them."""
     marker = decode_control(record)
     if marker.type in _END_MARKERS:
         return f" endTxnMarker: {marker.type} coordinatorEpoch: {marker.coordinator_epoch}"

@@ -10,7 +10,7 @@ from offsets_tool.wire.json import Release
 
 
 class MessageLine(NamedTuple):
-    """What a message line tells: of an inner message, or of a wrapper."""
+    """The facts that a message line shows: of an inner message, or of a wrapper."""
 
     offset: int
     crc: int | None

@@ -30,9 +30,9 @@ _HEADS: Final[ByRelease[str]] = (((0, 8), "Starting offset"), ((3, 3), "Log star
 
 
 class DumpLog:
-    """What kafka-dump-log prints for one segment, piece by piece: `begin`, `show` for all that it holds, `end`.
+    """The output of kafka-dump-log for one segment, piece by piece: `begin`, `show` for each thing in it, `end`.
 
-    `batch`, `record` and `passed` are what `show` is made of, for those who show a batch in parts.
+    `batch`, `record` and `passed` are the parts of `show`, for callers that print a batch in parts.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class DumpLog:
 
     @property
     def has_batches(self) -> bool:
-        """Whether the release knows batches; before 0.11 there were messages."""
+        """Whether the release has batches; before 0.11 there were messages."""
         return self._release >= _BATCHES_SINCE
 
     def begin(self) -> Output:
-        """The file's name and first offset."""
+        """Return the first lines: the file's name and first offset."""
         return _lines(f"Dumping {self._name}", f"{newest(_HEADS, self._release)}: {self._base_offset}")
 
     def show(self, item: BatchRead | Unreadable) -> Iterator[Output]:
@@ -78,7 +78,7 @@ class DumpLog:
             yield Output(error=item.unreadable.reason)
 
     def end(self) -> Iterator[Output]:
-        """What is said when all has been shown."""
+        """Return the last lines, when everything has been shown."""
         return self._gaps.report(self._name)
 
     def passed(self, first: int, last: int) -> None:
