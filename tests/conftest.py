@@ -29,6 +29,14 @@ SMALL = {
 }
 """Tasks enough for tables of a few thousand rows: a tenth less CPU time."""
 
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""Plans that run once over a few rows are not worth being compiled or planned again: half the JVM's CPU time. Not in `make deep`,
+which runs them as users do."""
+
 settings.register_profile("quick", max_examples=10, deadline=None)
 settings.register_profile("test", max_examples=25, deadline=None)
 settings.register_profile("deep", max_examples=500, deadline=None)
@@ -71,9 +79,9 @@ def session() -> Iterator["SparkSession"]:
     """The one SparkSession of the run, on two cores."""
     from spark.runtime.session import session as start
 
-    # This one lives for minutes: what it does often is worth being compiled well.
-    compiled = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4"}
-    started = start("offsets-tool tests", master="local[2]", **SMALL, **compiled)
+    # In `make deep` it lives for hours: what it does often is worth being compiled well.
+    way = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4"} if DEEP else INTERPRETED
+    started = start("offsets-tool tests", master="local[2]", **SMALL, **way)
     yield started
     started.stop()
 

@@ -19,6 +19,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
 from tests.corpora import partitions
+from tests.depth import DEEP
 from tests.replay.hostile_sequences import logs
 
 PARTITIONS = partitions()
@@ -50,7 +51,7 @@ def check_every_position(events: Sequence[Event], rules: Rules | None, stride: i
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda path: "/".join(path.parts[-3::2]))
 def test_real_logs(partition: Path, rules: Rules | None) -> None:
     events = [decode(record) for record in plain_rows.records([partition])]
-    check_every_position(events, rules, stride=max(1, len(events) // 40))
+    check_every_position(events, rules, stride=max(1, len(events) // (40 if DEEP else 8)))
 
 
 @given(logs(), st.sampled_from(RULES))

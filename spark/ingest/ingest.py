@@ -87,19 +87,20 @@ def ingest(request: Request, start: Callable[[], SparkSession], progress: Progre
 
     SourceError for what cannot be read, UsageError or SetupError for a lake that cannot take it.
     """
-    tasks = _Tasks(start, progress or (lambda done, total: None))
+    tasks = Tasks(start, progress or (lambda done, total: None))
     root = Path(request.lake).absolute()
     is_local = "://" not in request.lake
     if request.writer is Writer.ARROW:
         if not is_local:
             raise UsageError(f"{request.lake} is no folder: only --writer spark writes there")
         with locked(root):
-            return _with_arrow(tasks, request, root)
+            return ingest_with_arrow(tasks, request, root)
     with locked(root) if is_local else nullcontext():
         return _with_spark(tasks, request, SparkLake(start(), str(root) if is_local else request.lake))
 
 
-def _with_arrow(tasks: "_Tasks", request: Request, root: Path) -> Ingested:
+def ingest_with_arrow(tasks: "Tasks", request: Request, root: Path) -> Ingested:
+    """Ingest into a lake in a folder, which must be locked: the tasks write the files, this process commits them."""
     lake = ArrowLake(root)
     job, note = _prepare(lake, request)
     files, sources = tasks.collect(job, lambda part: write_units(part, root))
@@ -112,7 +113,7 @@ def _with_arrow(tasks: "_Tasks", request: Request, root: Path) -> Ingested:
     return Ingested(job.run, sources.to_pylist(), note)
 
 
-def _with_spark(tasks: "_Tasks", request: Request, lake: SparkLake) -> Ingested:
+def _with_spark(tasks: "Tasks", request: Request, lake: SparkLake) -> Ingested:
     """Reads everything twice: the account must be known before the first commit."""
     job, note = _prepare(lake, request)
     _, sources = tasks.collect(job, account_units)
@@ -154,7 +155,7 @@ def _settled(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:
     return job._replace(units=in_units(pieces))
 
 
-class _Tasks:
+class Tasks:
     """Runs tasks over the units of a job."""
 
     def __init__(self, start: Callable[[], SparkSession], progress: Progress) -> None:
@@ -195,11 +196,15 @@ class _Tasks:
         return files, rows[0] if rows else pa.RecordBatch.from_pylist([], SOURCES.schema)
 
     def _units(self, job: IngestJob, task: BatchTask) -> list[UnitDone]:
-        rows = self._over(job).mapInArrow(task, from_arrow_schema(arrow_schema(UnitDone))).collect()
-        units = [UnitDone(*row) for row in rows]
+        units = self.run(job, task)
         if error := next((unit.error for unit in units if unit.error), None):
             raise OffsetsToolError(error)
         return units
+
+    def run(self, job: IngestJob, task: BatchTask) -> list[UnitDone]:
+        """Run the task over all units of a job, and return what it tells of each."""
+        rows = self._over(job).mapInArrow(task, from_arrow_schema(arrow_schema(UnitDone))).collect()
+        return [UnitDone(*row) for row in rows]
 
     def _over(self, job: IngestJob) -> DataFrame:
         """A task a unit, without a shuffle."""

@@ -15,6 +15,7 @@ from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.names import Segment
 from offsets_tool.rows import Unreadable
 from tests.columns.lanes import EVENTS, LOG, SEGMENTS
+from tests.corpora import CORPORA
 from tests.log import encoded_batches
 from tests.log.displaced_batches import KEYS, VALUE, displaced
 
@@ -97,7 +98,7 @@ def test_ranges_add_up(fast: bool) -> None:
 
 
 def test_damage_gives_the_same_ledger(tmp_path: Path) -> None:
-    many_batches = max((p for p in SEGMENTS if "4.3.1-txn" in p.parts), key=lambda path: path.stat().st_size)
+    many_batches = max((CORPORA / "4.3.1-txn").rglob("*.log"), key=lambda path: path.stat().st_size)
     data = bytearray(many_batches.read_bytes())
     data[len(data) // 4] ^= 0xFF
     data[len(data) // 2 : len(data) // 2 + 500] = bytes(500)

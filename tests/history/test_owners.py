@@ -15,7 +15,7 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.walk import encode
-from tests.corpora import FIXTURES, corpora
+from tests.corpora import corpora, folder_of
 from tests.history.state_from_rows import changes_of, folded, rows_of
 from tests.replay import story
 from tests.replay.story import Telling
@@ -32,7 +32,7 @@ CLOCKS_MS = 1500
 
 def commits(corpus: str) -> list[dict[str, Any]]:
     """What clients committed and said with it: their member id, and their generation or member epoch."""
-    manifest = FIXTURES / "corpora" / corpus / "manifest.json"
+    manifest = folder_of(corpus) / "manifest.json"
     if not manifest.exists():
         return []
     story = json.loads(manifest.read_text())["story"]

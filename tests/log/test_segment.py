@@ -21,6 +21,7 @@ from offsets_tool.log.ledger import Ledger, LedgerEntry, Outcome
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable, UnreadableKind
+from tests.depth import DEEP
 from tests.log import encoded_batches
 from tests.log.samples import SEGMENTS, SMALL, Line, dumps
 
@@ -110,7 +111,7 @@ def test_every_real_segment_is_what_kafkas_own_tool_says_it_is() -> None:
         pairs += [(record_facts(record), line) for record, line in zip(records, record_lines, strict=False)]
         assert not [pair for pair in pairs if not agrees(*pair)], path
         compared += len(pairs)
-    assert compared > 5000
+    assert compared > (5000 if DEEP else 1000)
 
 
 def test_no_real_segment_has_a_byte_or_record_without_its_place() -> None:

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from spark.cli import main
+from tests.depth import DEEP
 from tests.spark.lakes import (
     CORPORA,
     SEGMENT,
@@ -23,6 +24,7 @@ from tests.spark.lakes import (
     rows,
 )
 
+LOGS = CORPORA if DEEP else CORPORA / "3.9.2-txn" / "segments"
 COMMAND = [sys.executable, "-m", "spark.cli", "ingest"]
 
 
@@ -95,18 +97,19 @@ def tables_begun(lake: Path) -> bool:
 )
 def test_killed_for_good(session: SparkSession, tmp_path: Path, moment: Callable[[Path], bool]) -> None:
     lake = tmp_path / "lake"
-    running = subprocess.Popen([*COMMAND, str(CORPORA), "--lake", str(lake)])
+    running = subprocess.Popen([*COMMAND, str(LOGS), "--lake", str(lake)])
     while running.poll() is None and not moment(lake):
         time.sleep(0.001)
     running.kill()
     assert running.wait() == -signal.SIGKILL
-    bring(session, lake, CORPORA)
-    assert comparable(lake) == plain(CORPORA)
-    bring(session, tmp_path / "once", CORPORA)
+    bring(session, lake, LOGS)
+    assert comparable(lake) == plain(LOGS)
+    bring(session, tmp_path / "once", LOGS)
     assert content(lake) == content(tmp_path / "once")
 
 
 @pytest.mark.spark
+@pytest.mark.deep
 def test_a_quiet_start(session: SparkSession, tmp_path: Path) -> None:
     """A JVM of its own says nothing on stderr, once the jars are there (`session` has seen to that)."""
     done = subprocess.run(

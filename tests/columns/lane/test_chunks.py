@@ -34,8 +34,10 @@ def test_every_real_segment(path: Path) -> None:
 def test_real_commits_are_read_in_the_lane() -> None:
     """Not by declining: most of what brokers of 0.11 and later wrote is the lane's own."""
     lanes = [by_lane(path.read_bytes()) for path in SEGMENTS]
-    assert sum(lane.rows_in_lane for lane in lanes) > 4_000
-    assert sum(lane.declined for lane in lanes) < sum(lane.rows_in_lane for lane in lanes) / 4
+    assert sum(lane.rows_in_lane for lane in lanes) > (4_000 if DEEP else 600)
+    assert sum(lane.declined for lane in lanes) < sum(lane.rows_in_lane for lane in lanes) / (
+        4 if DEEP else 2
+    )
 
 
 def batch(

@@ -36,6 +36,7 @@ from tests import plain_rows
 from tests.cases import COMMIT_KEY, commit
 from tests.columns.replay.test_state import PARTITIONS, live_segments
 from tests.corpora import folder_of, partitions
+from tests.depth import DEEP
 from tests.replay.hostile_sequences import Writing, logs, written
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.test_checkpoint import RULES
@@ -233,7 +234,9 @@ def generated(mix: str, size: int, folder: Path) -> list[LogRecord]:
 
 
 @pytest.mark.parametrize("mix", MIXES)
-@pytest.mark.parametrize("size", [1 << 20, pytest.param(16 << 20, marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "size", [1 << 18, *(pytest.param(size, marks=pytest.mark.deep) for size in (1 << 20, 16 << 20))]
+)
 def test_large_logs(mix: str, size: int, tmp_path: Path) -> None:
     """Runs of commits between records of all kinds, in batches as Spark cuts them."""
     records = generated(mix, size, tmp_path)
@@ -243,7 +246,7 @@ def test_large_logs(mix: str, size: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("release", READERS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4 if DEEP else 2))
 def test_random_logs_in_order_and_in_disorder(release: str, seed: int, tmp_path: Path) -> None:
     log = RandomLog(seed, READERS[release], disorder=0.1 * (seed % 2)).grow(250)
     path = tmp_path / "__consumer_offsets-3" / f"{0:020d}.log"

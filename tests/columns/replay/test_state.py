@@ -24,6 +24,7 @@ from offsets_tool.rows import LogRecord
 from tests import plain_rows
 from tests.cases import CASES
 from tests.corpora import partitions
+from tests.depth import DEEP
 from tests.replay.hostile_sequences import Writing, logs, written
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.test_checkpoint import RULES, facts
@@ -113,7 +114,7 @@ def test_real_logs(partition: Path) -> None:
             check(records, cut(rows, [50]), rules)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(8 if DEEP else 2))
 @pytest.mark.parametrize("release", ["2.8.2", "3.9.2", "4.3.1"])
 def test_lives_of_groups(release: str, seed: int, tmp_path: Path) -> None:
     log = RandomLog(seed, READERS[release], disorder=0.1 * (seed % 2)).grow(250)

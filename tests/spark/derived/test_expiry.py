@@ -23,7 +23,7 @@ from spark.lake.compact import compact
 from tests.depth import DEEP
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
 from tests.spark.histories import rows, tell
-from tests.spark.lakes import CORPORA, bring, files
+from tests.spark.lakes import CORPORA, files, ingest_here
 
 pytestmark = pytest.mark.spark
 
@@ -71,7 +71,7 @@ def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """Each corpus as a cluster, replayed."""
     made = tmp_path_factory.mktemp("lake")
     for corpus in TOLD:
-        bring(session, made, CORPORA / corpus / "segments", cluster=corpus)
+        ingest_here(made, CORPORA / corpus / "segments", cluster=corpus)
     tell(session, made)
     return made
 
@@ -197,7 +197,7 @@ def test_a_checkpoint_torn_behind_its_beginning_is_lost_to_the_next_replay(
 
 def test_a_coordinator_that_was_said_proves_no_release(session: SparkSession, tmp_path: Path) -> None:
     """The log is of 2.8, replayed as the new coordinator would."""
-    bring(session, tmp_path, PARTS[0], cluster="a")
+    ingest_here(tmp_path, PARTS[0], cluster="a")
     tell(session, tmp_path, "new")
     derive(session, tmp_path)
     assert found(tmp_path) == said(PARTS[0], "--coordinator", "new")

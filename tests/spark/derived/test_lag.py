@@ -37,7 +37,7 @@ from tests.lag.one_by_one import effective_commits
 from tests.lag.test_data_log import LAG, SAID, STABLE
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
 from tests.spark.histories import rows, tell
-from tests.spark.lakes import CORPORA, bring, files
+from tests.spark.lakes import CORPORA, files, ingest_here
 
 pytestmark = pytest.mark.spark
 
@@ -129,8 +129,8 @@ def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """Each corpus as a cluster, and a broker whose topics' directories are there; replayed."""
     made = tmp_path_factory.mktemp("lake")
     for corpus, path in EVIDENCE.items():
-        bring(session, made, path, cluster=corpus)
-    bring(session, made, BROKER, cluster="lag")
+        ingest_here(made, path, cluster=corpus)
+    ingest_here(made, BROKER, cluster="lag")
     tell(session, made)
     return made
 
@@ -218,7 +218,7 @@ def test_a_directory_read_again_is_not_a_topic_made_anew(session: SparkSession, 
     log = broker / f"{STABLE}-0" / f"{0:020d}.log"
     whole = log.read_bytes()
     log.write_bytes(whole[: 12 + int.from_bytes(whole[8:12], "big")])
-    bring(session, tmp_path / "lake", broker, cluster="lag")
+    ingest_here(tmp_path / "lake", broker, cluster="lag")
     tell(session, tmp_path / "lake")
     ends = EndsRequest(paths=[str(broker)])
     count(session, tmp_path / "lake", ends=ends)

@@ -20,7 +20,7 @@ from spark.lake.compact import compact
 from tests.spark.derived.test_lag import count, found, plain
 from tests.spark.derived.two_clusters import kill
 from tests.spark.histories import rows, tell
-from tests.spark.lakes import bring
+from tests.spark.lakes import ingest_here
 
 pytestmark = pytest.mark.spark
 
@@ -57,7 +57,7 @@ class Evidence:
         """Ingested, and replayed."""
         self._logs.setdefault(log_partition, []).extend(commits)
         self._write(self._folder / "logs")
-        bring(self._session, self.lake, self._folder / "logs", cluster="c")
+        ingest_here(self.lake, self._folder / "logs", cluster="c")
         tell(self._session, self.lake)
 
     def _write(self, folder: Path) -> Path:

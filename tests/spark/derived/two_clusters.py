@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from spark.derived.derive import Derived
 from tests.spark.histories import tell
 from tests.spark.kills import Killed, killed
-from tests.spark.lakes import bring
+from tests.spark.lakes import ingest_here
 
 Job = Callable[[SparkSession, Path], Derived]
 
@@ -18,10 +18,10 @@ Job = Callable[[SparkSession, Path], Derived]
 def half_derived(session: SparkSession, lake: Path, parts: Sequence[Path], job: Job) -> Path:
     """Two clusters of one part, derived; then "b" got the other part, which was replayed."""
     for cluster in ("a", "b"):
-        bring(session, lake, parts[0], cluster=cluster)
+        ingest_here(lake, parts[0], cluster=cluster)
     tell(session, lake)
     job(session, lake)
-    bring(session, lake, parts[1], cluster="b")
+    ingest_here(lake, parts[1], cluster="b")
     tell(session, lake)
     return lake
 

@@ -12,12 +12,10 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.errors import OffsetsToolError, UsageError
 from spark.ingest.ingest import Writer
-from tests.spark.lakes import SEGMENT, bring, place, plain, rows, rows_end
-
-pytestmark = pytest.mark.spark
+from tests.spark.lakes import SEGMENT, bring, ingest_here, place, plain, rows, rows_end
 
 
-def test_compressed_copies_and_tars(session: SparkSession, tmp_path: Path) -> None:
+def test_compressed_copies_and_tars(tmp_path: Path) -> None:
     data = SEGMENT.read_bytes()
     packed = tmp_path / "__consumer_offsets-4" / f"{0:020d}.log.gz"
     packed.parent.mkdir()
@@ -25,7 +23,7 @@ def test_compressed_copies_and_tars(session: SparkSession, tmp_path: Path) -> No
     tar = tmp_path / "night.tar"
     with tarfile.open(tar, "w") as opened:
         opened.add(SEGMENT, f"data/__consumer_offsets-4/{SEGMENT.name}")
-    bring(session, tmp_path / "lake", packed, tar)
+    ingest_here(tmp_path / "lake", packed, tar)
     first, second = rows(tmp_path / "lake", "sources")
     assert first["sha256"] == first["file_sha256"] == hashlib.sha256(packed.read_bytes()).hexdigest()
     assert second["source"] == f"{tar}!/data/__consumer_offsets-4/{SEGMENT.name}"
@@ -33,28 +31,28 @@ def test_compressed_copies_and_tars(session: SparkSession, tmp_path: Path) -> No
     assert first["records"] == second["records"] == len(plain(SEGMENT)["log"])
     os.utime(packed, (1, 1))
     os.utime(tar, (1, 1))
-    assert bring(session, tmp_path / "lake", packed, tar).run is None
+    assert ingest_here(tmp_path / "lake", packed, tar).run is None
     packed.write_bytes(gzip.compress(data[: rows_end(data)]))
-    assert bring(session, tmp_path / "lake", packed, tar).run == 2
+    assert ingest_here(tmp_path / "lake", packed, tar).run == 2
     assert rows(tmp_path / "lake", "sources")[1]["source"] == f"{packed}#2"
 
 
-def test_a_lake_is_an_archive_too(session: SparkSession, tmp_path: Path) -> None:
+def test_a_lake_is_an_archive_too(tmp_path: Path) -> None:
     """Delta: the log table of another lake. Parquet: its files."""
-    bring(session, tmp_path / "lake", SEGMENT)
+    ingest_here(tmp_path / "lake", SEGMENT)
     parquet = next((tmp_path / "lake" / "log").glob("*.parquet"))
     for name, archive in (("delta", tmp_path / "lake" / "log"), ("parquet", parquet)):
         lake = tmp_path / name
-        bring(session, lake, archive)
+        ingest_here(lake, archive)
         (row,) = rows(lake, "sources")
         assert (row["kind"], row["source"]) == ("archive", str(archive))
         known = ("log_partition", "log_offset", "timestamp", "key", "value", "producer_id", "is_control")
         there = [{n: r[n] for n in known} for r in rows(lake, "log")]
         assert there == [{n: r[n] for n in known} for r in rows(tmp_path / "lake", "log")]
-        assert bring(session, lake, archive).run is None
+        assert ingest_here(lake, archive).run is None
 
 
-def test_json_lines_that_are_no_records_are_named(session: SparkSession, tmp_path: Path) -> None:
+def test_json_lines_that_are_no_records_are_named(tmp_path: Path) -> None:
     """A number that is wider than Kafka's is no record, and no reason to stop."""
     lines = [
         {"partition": 3, "offset": 7, "timestamp": 1, "key": "AAEAAWEAAWIAAAAA", "value": None},
@@ -63,7 +61,7 @@ def test_json_lines_that_are_no_records_are_named(session: SparkSession, tmp_pat
     ]
     archive = tmp_path / "topic.jsonl"
     archive.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    bring(session, tmp_path / "lake", archive)
+    ingest_here(tmp_path / "lake", archive)
     (row,) = rows(tmp_path / "lake", "sources")
     assert (row["records"], row["decoded"], len(row["unreadable"])) == (1, 1, 2)
     (event,) = rows(tmp_path / "lake", "events")
@@ -71,22 +69,23 @@ def test_json_lines_that_are_no_records_are_named(session: SparkSession, tmp_pat
     assert (event["group"], event["topic"], event["partition"]) == ("a", "b", 0)
 
 
-def test_one_bad_file_of_an_archive_does_not_hide_the_others(session: SparkSession, tmp_path: Path) -> None:
-    bring(session, tmp_path / "lake", SEGMENT)
+def test_one_bad_file_of_an_archive_does_not_hide_the_others(tmp_path: Path) -> None:
+    ingest_here(tmp_path / "lake", SEGMENT)
     parquet = next((tmp_path / "lake" / "log").glob("*.parquet"))
     folder = tmp_path / "archive"
     folder.mkdir()
     (folder / "a.parquet").write_bytes(parquet.read_bytes()[:500])
     (folder / "b.parquet").write_bytes(parquet.read_bytes())
-    bring(session, tmp_path / "other", folder)
+    ingest_here(tmp_path / "other", folder)
     bad, good = rows(tmp_path / "other", "sources")
     assert (bad["records"], len(bad["unreadable"])) == (0, 1)
     assert bad["bytes"] == bad["bytes_unreadable"] == bad["file_size"] == 500
     assert good["records"] == len(rows(tmp_path / "lake", "log"))
     with pytest.raises(OffsetsToolError, match=r"a\.parquet"):
-        bring(session, tmp_path / "third", folder / "a.parquet")
+        ingest_here(tmp_path / "third", folder / "a.parquet")
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("writer", [Writer.ARROW, pytest.param(Writer.SPARK, marks=pytest.mark.deep)])
 def test_one_bad_file_of_a_folder_does_not_hide_the_others(
     session: SparkSession, tmp_path: Path, writer: Writer
@@ -117,14 +116,14 @@ def test_one_bad_file_of_a_folder_does_not_hide_the_others(
         bring(session, lake, packed, writer=writer)
 
 
-def test_columns_without_an_archive_are_refused(session: SparkSession, tmp_path: Path) -> None:
+def test_columns_without_an_archive_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no archive with such columns"):
-        bring(session, tmp_path / "lake", SEGMENT, columns={"offset": "x"})
+        ingest_here(tmp_path / "lake", SEGMENT, columns={"offset": "x"})
 
 
-def test_bytes_of_json_lines_are_those_of_the_lines(session: SparkSession, tmp_path: Path) -> None:
+def test_bytes_of_json_lines_are_those_of_the_lines(tmp_path: Path) -> None:
     text = b'{"partition": 3, "offset": 7, "key": "AAEAAWEAAWIAAAAA", "value": null}\nbad\n'
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(text))
-    (row,) = bring(session, tmp_path / "lake", tmp_path / "a.jsonl.gz").sources
+    (row,) = ingest_here(tmp_path / "lake", tmp_path / "a.jsonl.gz").sources
     assert (row["range_end"], row["bytes_unreadable"]) == (len(text), 4)
     assert (row["bytes_in_batches"], row["records"]) == (len(text) - 4, 1)

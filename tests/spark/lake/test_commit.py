@@ -14,9 +14,7 @@ from offsets_tool.log.archive.delta import delta_rows
 from spark.ingest.ingest import Writer
 from spark.lake.commit import ArrowLake, SparkLake
 from spark.lake.parquet import NewFile
-from tests.spark.lakes import CORPORA, SEGMENT, bring, content, rows
-
-pytestmark = pytest.mark.spark
+from tests.spark.lakes import CORPORA, SEGMENT, bring, content, ingest_here, rows
 
 OTHER = CORPORA / "4.1.2-newgroups" / "segments"
 
@@ -59,11 +57,14 @@ def killed(writer: Writer, step: int, *, before: bool) -> Iterator[list[str]]:
         yield made
 
 
-def is_killed(session: SparkSession, lake: Path, writer: Writer, step: int, *, before: bool) -> bool:
+def is_killed(session: SparkSession | None, lake: Path, writer: Writer, step: int, *, before: bool) -> bool:
     """Whether an ingest has so many steps, and was killed at this one."""
     with killed(writer, step, before=before) as made:
         try:
-            bring(session, lake, SEGMENT, writer=writer)
+            if session:
+                bring(session, lake, SEGMENT, writer=writer)
+            else:
+                ingest_here(lake, SEGMENT)
         except Killed:
             assert len(made) == step + (not before)
             return True
@@ -71,26 +72,25 @@ def is_killed(session: SparkSession, lake: Path, writer: Writer, step: int, *, b
 
 
 @pytest.fixture(scope="module")
-def expected(
-    session: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, list[dict[str, Any]]]:
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
     lake = tmp_path_factory.mktemp("expected")
-    bring(session, lake, SEGMENT)
+    ingest_here(lake, SEGMENT)
     return content(lake)
 
 
 @pytest.mark.parametrize("before", [True, False])
 def test_killed_at_any_change(
-    session: SparkSession, tmp_path: Path, expected: dict[str, list[dict[str, Any]]], before: bool
+    tmp_path: Path, expected: dict[str, list[dict[str, Any]]], before: bool
 ) -> None:
     step = 0
-    while is_killed(session, tmp_path / str(step), Writer.ARROW, step, before=before):
-        bring(session, tmp_path / str(step), SEGMENT)
+    while is_killed(None, tmp_path / str(step), Writer.ARROW, step, before=before):
+        ingest_here(tmp_path / str(step), SEGMENT)
         assert content(tmp_path / str(step)) == expected
         step += 1
     assert step == 7, "three tables, the constraints, three commits"
 
 
+@pytest.mark.spark
 @pytest.mark.deep
 @pytest.mark.parametrize("step", range(4))
 def test_spark_killed_at_a_change(
@@ -101,59 +101,59 @@ def test_spark_killed_at_a_change(
     assert content(tmp_path) == expected
 
 
-def half_done(session: SparkSession, lake: Path) -> None:
+def half_done(lake: Path) -> None:
     """A lake with one run, and a second one of which `log` is committed and nothing else."""
-    bring(session, lake, OTHER)
+    ingest_here(lake, OTHER)
     with killed(Writer.ARROW, 0, before=False) as made, pytest.raises(Killed):
-        bring(session, lake, SEGMENT)
+        ingest_here(lake, SEGMENT)
     assert made == ["create_write_transaction"]
 
 
-def test_half_a_run_does_not_count(session: SparkSession, tmp_path: Path) -> None:
-    bring(session, tmp_path / "whole", OTHER)
-    half_done(session, tmp_path / "half")
+def test_half_a_run_does_not_count(tmp_path: Path) -> None:
+    ingest_here(tmp_path / "whole", OTHER)
+    half_done(tmp_path / "half")
     assert delta_rows(tmp_path / "half" / "log").num_rows > len(rows(tmp_path / "whole", "log"))
     assert content(tmp_path / "half") == content(tmp_path / "whole")
 
 
-def test_a_half_run_is_finished_first_and_said(session: SparkSession, tmp_path: Path) -> None:
+def test_a_half_run_is_finished_first_and_said(tmp_path: Path) -> None:
     """Even by an ingest of something else: nothing is read again."""
-    half_done(session, tmp_path / "half")
-    done = bring(session, tmp_path / "half", OTHER)
+    half_done(tmp_path / "half")
+    done = ingest_here(tmp_path / "half", OTHER)
     assert (done.run, done.note) == (None, "finished run 2, which had been interrupted")
-    bring(session, tmp_path / "whole", OTHER, SEGMENT)
+    ingest_here(tmp_path / "whole", OTHER, SEGMENT)
     assert content(tmp_path / "half") == content(tmp_path / "whole")
 
 
-def test_a_half_run_whose_files_are_gone_is_given_up(session: SparkSession, tmp_path: Path) -> None:
+def test_a_half_run_whose_files_are_gone_is_given_up(tmp_path: Path) -> None:
     """VACUUM removes files that no commit names."""
-    half_done(session, tmp_path / "half")
+    half_done(tmp_path / "half")
     named = {Path(uri).name for uri in DeltaTable(tmp_path / "half" / "events").file_uris()}
     for file in (tmp_path / "half" / "events").glob("*.parquet"):
         if file.name not in named:
             file.unlink()
-    done = bring(session, tmp_path / "half", SEGMENT)
+    done = ingest_here(tmp_path / "half", SEGMENT)
     assert done.run == 3 and "cannot be finished" in str(done.note)
-    bring(session, tmp_path / "whole", OTHER, SEGMENT)
+    ingest_here(tmp_path / "whole", OTHER, SEGMENT)
     assert content(tmp_path / "half") == content(tmp_path / "whole")
-    assert bring(session, tmp_path / "half", SEGMENT) == (None, [], None)
+    assert ingest_here(tmp_path / "half", SEGMENT) == (None, [], None)
 
 
-def test_the_source_may_change_before_a_half_run_is_finished(session: SparkSession, tmp_path: Path) -> None:
+def test_the_source_may_change_before_a_half_run_is_finished(tmp_path: Path) -> None:
     path = tmp_path / "__consumer_offsets-4" / SEGMENT.name
     path.parent.mkdir()
     data = SEGMENT.read_bytes()
     path.write_bytes(data[: len(data) // 2])
     with killed(Writer.ARROW, 4, before=False), pytest.raises(Killed):
-        bring(session, tmp_path / "lake", path)
+        ingest_here(tmp_path / "lake", path)
     path.write_bytes(data)
-    bring(session, tmp_path / "lake", path)
-    bring(session, tmp_path / "whole", path)
+    ingest_here(tmp_path / "lake", path)
+    ingest_here(tmp_path / "whole", path)
     assert content(tmp_path / "lake", "log", "events") == content(tmp_path / "whole", "log", "events")
 
 
-def test_a_commit_that_comes_twice_is_one(session: SparkSession, tmp_path: Path) -> None:
-    bring(session, tmp_path, SEGMENT)
+def test_a_commit_that_comes_twice_is_one(tmp_path: Path) -> None:
+    ingest_here(tmp_path, SEGMENT)
     before = content(tmp_path)
     again = [
         NewFile(table, path.name, path.stat().st_size, 1, 0, "{}")
@@ -164,11 +164,9 @@ def test_a_commit_that_comes_twice_is_one(session: SparkSession, tmp_path: Path)
     assert content(tmp_path) == before
 
 
-def test_a_commit_after_a_foreign_one(
-    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_after_a_foreign_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another writer changes the table between our look at it and our commit."""
-    bring(session, tmp_path, OTHER)
+    ingest_here(tmp_path, OTHER)
     commit, disturbed = DeltaTable.create_write_transaction, []
 
     def disturbing(table: DeltaTable, *args: Any, **options: Any) -> None:
@@ -178,7 +176,7 @@ def test_a_commit_after_a_foreign_one(
         commit(table, *args, **options)
 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", disturbing)
-    assert bring(session, tmp_path, SEGMENT).run == 2
+    assert ingest_here(tmp_path, SEGMENT).run == 2
     assert len(disturbed) == 3
-    bring(session, tmp_path / "whole", OTHER, SEGMENT)
+    ingest_here(tmp_path / "whole", OTHER, SEGMENT)
     assert content(tmp_path) == content(tmp_path / "whole")

@@ -11,7 +11,7 @@ from offsets_tool.errors import UsageError
 from spark.cli import main
 from spark.lake.compact import compact
 from tests.corpora import FIXTURES
-from tests.spark.lakes import TABLES, bring, content, files
+from tests.spark.lakes import TABLES, content, files, ingest_here
 
 pytestmark = pytest.mark.spark
 
@@ -21,14 +21,14 @@ CORPORA = [FIXTURES / "corpora" / name / "segments" for name in ("2.4.1-mix", "3
 def test_compacted_tables_are_the_same(session: SparkSession, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     for corpus in CORPORA:
-        bring(session, lake, corpus, cluster=corpus.parent.name)
+        ingest_here(lake, corpus, cluster=corpus.parent.name)
     before = content(lake)
     done = {table.table: table for table in compact(str(lake), lambda: session)}
     assert all(done[table].files_before >= 2 for table in TABLES)
     assert {len(DeltaTable(lake / table).file_uris()) for table in TABLES} == {1}
     assert content(lake) == before and all(before.values())
     assert not any(table.files_deleted for table in done.values()), "older versions can be read for a week"
-    assert bring(session, lake, CORPORA[0], cluster="2.4.1-mix").run is None
+    assert ingest_here(lake, CORPORA[0], cluster="2.4.1-mix").run is None
 
 
 def no_session() -> SparkSession:
@@ -44,10 +44,10 @@ def parquet(lake: Path) -> set[Path]:
 def test_what_nobody_needs_goes(session: SparkSession, tmp_path: Path) -> None:
     """Files of older versions and of killed runs, once they are old enough; a table without news is left as it is."""
     lake = tmp_path / "lake"
-    bring(session, lake, CORPORA[0])
+    ingest_here(lake, CORPORA[0])
     before = content(lake)
     compact(str(lake), lambda: session)
-    bring(session, lake, CORPORA[1] / "__consumer_offsets-2")
+    ingest_here(lake, CORPORA[1] / "__consumer_offsets-2")
     after = content(lake)
     assert after != before
     left_behind = lake / "events" / "part-of-a-killed-run.parquet"

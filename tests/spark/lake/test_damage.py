@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from spark.cli import main
 from tests.spark.histories import histories, rows
-from tests.spark.lakes import CORPORA, bring, content
+from tests.spark.lakes import CORPORA, content, ingest_here
 
 pytestmark = pytest.mark.spark
 
@@ -253,7 +253,7 @@ def test_a_full_disk_is_said_and_the_next_run_heals(
     """Wherever it fills: while files are written, at the first commit, between two of them."""
     with small_disk(tmp_path / "disk", 8 << 20) as disk:
         lake = disk / "lake"
-        bring(session, lake, LOGS)
+        ingest_here(lake, LOGS)
         filler = fill(disk, pages * PAGE)
         done = invoke("ingest", lake, str(OTHERS))
         if done.exit_code:
@@ -261,8 +261,8 @@ def test_a_full_disk_is_said_and_the_next_run_heals(
             assert f"{lake} cannot be written or read (No space left on device)" in done.stderr
         filler.unlink()
         assert invoke("ingest", lake, str(OTHERS)).exit_code == 0
-        bring(session, tmp_path / "whole", LOGS)
-        bring(session, tmp_path / "whole", OTHERS)
+        ingest_here(tmp_path / "whole", LOGS)
+        ingest_here(tmp_path / "whole", OTHERS)
         assert content(lake) == content(tmp_path / "whole")
 
 

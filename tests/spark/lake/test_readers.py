@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from spark.replay.replay import replay
 from spark.views.views import open_lake
-from tests.spark.lakes import CORPORA, Row, bring, rows
+from tests.spark.lakes import CORPORA, Row, ingest_here, rows
 
 pytestmark = pytest.mark.spark
 
@@ -60,11 +60,11 @@ def after_commits(tables: tuple[str, ...], look: Callable[[], Row]) -> Iterator[
 
 @pytest.mark.deep
 def test_an_ingest_is_seen_as_a_whole(session: SparkSession, tmp_path: Path) -> None:
-    bring(session, tmp_path, SEGMENTS[0])
+    ingest_here(tmp_path, SEGMENTS[0])
     reader = opened(session, tmp_path)
     before = ask(reader, TOTALS)
     with after_commits(("log", "events"), lambda: ask(opened(session, tmp_path), TOTALS)) as seen:
-        bring(session, tmp_path, SEGMENTS[1])
+        ingest_here(tmp_path, SEGMENTS[1])
     after = ask(opened(session, tmp_path), TOTALS)
     events = rows(tmp_path, "events")
     whole = {
@@ -80,11 +80,11 @@ def test_an_ingest_is_seen_as_a_whole(session: SparkSession, tmp_path: Path) -> 
 
 @pytest.mark.deep
 def test_a_replay_is_seen_as_a_whole(session: SparkSession, tmp_path: Path) -> None:
-    bring(session, tmp_path, SEGMENTS[2])
+    ingest_here(tmp_path, SEGMENTS[2])
     replay(str(tmp_path), lambda: session)
     reader = opened(session, tmp_path)
     before = ask(reader, HISTORIES)
-    bring(session, tmp_path, SEGMENTS[0])
+    ingest_here(tmp_path, SEGMENTS[0])
     tables = ("offset_history", "member_history")
     with after_commits(tables, lambda: ask(opened(session, tmp_path), HISTORIES)) as seen:
         replay(str(tmp_path), lambda: session)
@@ -133,7 +133,7 @@ def test_duckdb_without_java(lake: Path, asked: SparkSession, query: str) -> Non
 @pytest.fixture(scope="module")
 def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("readers") / "lake"
-    bring(session, made, SEGMENTS[0])
+    ingest_here(made, SEGMENTS[0])
     replay(str(made), lambda: session)
     return made
 

@@ -14,6 +14,7 @@ from tests.spark.lakes import (
     bring,
     comparable,
     content,
+    ingest_here,
     place,
     plain,
     rows,
@@ -58,7 +59,7 @@ def test_a_lake_may_change_its_writer(session: SparkSession, lake: Path) -> None
 
 
 def test_spark_reads_what_deltalake_reads(session: SparkSession, tmp_path: Path) -> None:
-    bring(session, tmp_path, NEW)
+    ingest_here(tmp_path, NEW)
     for table in TABLES:
         seen = read_table(session, str(tmp_path), table).toArrow().to_pylist()
         place = "range_start" if table is SOURCES else "log_offset"
@@ -68,8 +69,8 @@ def test_spark_reads_what_deltalake_reads(session: SparkSession, tmp_path: Path)
 
 def test_skipping_files_loses_no_row(session: SparkSession, tmp_path: Path) -> None:
     """Delta skips files by the statistics that we wrote: the least and the greatest value must be found."""
-    bring(session, tmp_path, NEW)
-    bring(session, tmp_path, TXN)
+    ingest_here(tmp_path, NEW)
+    ingest_here(tmp_path, TXN)
     events, found = rows(tmp_path, "events"), session.read.format("delta").load(f"{tmp_path}/events")
     for name in ("source", "group", "log_offset"):
         values = [row[name] for row in events if row[name] is not None]
@@ -81,14 +82,14 @@ def test_a_lake_lives_on_with_spark(session: SparkSession, tmp_path: Path) -> No
     """OPTIMIZE and DELETE by Spark between two ingests."""
     path = place(tmp_path / "log", SEGMENT.read_bytes()[: rows_end(SEGMENT.read_bytes())])
     lake = tmp_path / "lake"
-    bring(session, lake, NEW)
-    bring(session, lake, path)
+    ingest_here(lake, NEW)
+    ingest_here(lake, path)
     before = content(lake)
     session.sql(f"OPTIMIZE delta.`{lake}/events` ZORDER BY (log_offset)")
     session.sql(f"DELETE FROM delta.`{lake}/log` WHERE log_offset < 0")
     assert content(lake) == before
     place(tmp_path / "log", SEGMENT.read_bytes())
-    assert bring(session, lake, path).run == 3
-    bring(session, tmp_path / "once", path)
+    assert ingest_here(lake, path).run == 3
+    ingest_here(tmp_path / "once", path)
     mine = [row for row in content(lake, "events")["events"] if row["source"] == str(path)]
     assert mine == content(tmp_path / "once", "events")["events"]

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from tests.spark.histories import copy, grown, histories, plain_histories, rows, tell
 from tests.spark.kills import Killed, killed
-from tests.spark.lakes import bring
+from tests.spark.lakes import ingest_here
 
 pytestmark = pytest.mark.spark
 deep = pytest.mark.deep
@@ -23,7 +23,7 @@ def half_told(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
         if share == 1:
             tell(session, folder / "lake")
         grown("4.3.1-kip848", folder / "logs", share)
-        bring(session, folder / "lake", folder / "logs", cluster="c")
+        ingest_here(folder / "lake", folder / "logs", cluster="c")
     return folder / "lake", copy(folder / "logs", 1)
 
 

@@ -24,7 +24,7 @@ from tests.depth import DEEP
 from tests.replay.story import commit
 from tests.replay.story_segments import Placed, write_log
 from tests.spark.histories import copy, grown, histories, plain_histories, rows, tell
-from tests.spark.lakes import CORPORA, bring, files
+from tests.spark.lakes import CORPORA, files, ingest_here
 
 pytestmark = pytest.mark.spark
 deep = pytest.mark.deep
@@ -40,7 +40,7 @@ def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """Each corpus as a cluster, replayed at once."""
     made = tmp_path_factory.mktemp("lake")
     for corpus, path in EVIDENCE.items():
-        bring(session, made, path, cluster=corpus)
+        ingest_here(made, path, cluster=corpus)
     done = tell(session, made)
     assert done.run == 1
     assert sum(row["records"] for row in done.partitions) > 0
@@ -108,7 +108,7 @@ def test_a_log_that_grows(
     """In steps, each from the checkpoint of the one before, unless a name came to be known; and compacted between two of them."""
     for share in shares:
         grown(corpus, tmp_path / "logs", share)
-        bring(session, tmp_path / "lake", tmp_path / "logs", cluster="c")
+        ingest_here(tmp_path / "lake", tmp_path / "logs", cluster="c")
         done = tell(session, tmp_path / "lake")
         assert histories(tmp_path / "lake") == plain_histories({"c": copy(tmp_path / "logs", share)})
         if share == 0.6 and done.run is None:
@@ -126,9 +126,9 @@ def test_one_file_more_costs_what_is_in_it(session: SparkSession, tmp_path: Path
     others = CORPORA / "2.8.2-compaction" / "segments" / "__consumer_offsets-2"
     assert len(logs) > 1
     for path in (logs[-1], others):
-        bring(session, tmp_path, path, cluster="c")
+        ingest_here(tmp_path, path, cluster="c")
     assert len(tell(session, tmp_path).partitions) == 2
-    bring(session, tmp_path, *logs[:-1], cluster="c")
+    ingest_here(tmp_path, *logs[:-1], cluster="c")
     (row,) = tell(session, tmp_path).partitions
     assert row["is_from_start"] and row["log_partition"] == 1
     assert histories(tmp_path) == told_of(tmp_path / "plain", *logs, others)
@@ -137,10 +137,10 @@ def test_one_file_more_costs_what_is_in_it(session: SparkSession, tmp_path: Path
 def test_one_file_more_reads_no_file_of_before(session: SparkSession, tmp_path: Path) -> None:
     """Delta's statistics tell which files are new: of all columns, `run` is behind those that it looks at by itself."""
     partitions = [CORPORA / "3.9.2-txn" / "segments" / f"__consumer_offsets-{number}" for number in (2, 3, 4)]
-    bring(session, tmp_path, *partitions[1:], cluster="c")
+    ingest_here(tmp_path, *partitions[1:], cluster="c")
     tell(session, tmp_path)
     before = [path for table in ("log", "events") for path in (tmp_path / table).glob("*.parquet")]
-    bring(session, tmp_path, partitions[0], cluster="c")
+    ingest_here(tmp_path, partitions[0], cluster="c")
     for path in before:
         path.unlink()
     (row,) = tell(session, tmp_path).partitions
@@ -162,10 +162,10 @@ def test_what_one_partition_proves_is_so_for_all(session: SparkSession, tmp_path
     """The new rules hold, as a later ingest proves: what was told by the classic ones is told again."""
     classic = CORPORA / "3.9.2-txn" / "segments" / "__consumer_offsets-4"
     new = CORPORA / "4.2.1-newgroups" / "segments" / "__consumer_offsets-3"
-    bring(session, tmp_path / "lake", classic, cluster="c")
+    ingest_here(tmp_path / "lake", classic, cluster="c")
     (row,) = tell(session, tmp_path / "lake").partitions
     assert row["rules"] == "classic" and row["differing_log_offset"] == 8
-    bring(session, tmp_path / "lake", new, cluster="c")
+    ingest_here(tmp_path / "lake", new, cluster="c")
     done = tell(session, tmp_path / "lake")
     assert {row["log_partition"]: row["rules"] for row in done.partitions} == {3: "new", 4: "new"}
     assert histories(tmp_path / "lake") == told_of(tmp_path / "plain", classic, new)
@@ -177,7 +177,7 @@ def test_what_one_partition_proves_is_so_for_all(session: SparkSession, tmp_path
 
 
 def test_two_copies_of_a_partition_are_refused(session: SparkSession, tmp_path: Path) -> None:
-    bring(session, tmp_path, COPIES)
+    ingest_here(tmp_path, COPIES)
     with pytest.raises(
         OffsetsToolError, match=r"is in the lake twice: offset \d+ is in /.* and in /.*--cluster"
     ):
@@ -195,12 +195,12 @@ def test_a_log_that_was_compacted_between_two_ingests_is_one_log(
     path.parent.mkdir(parents=True)
     data = (log / path.name).read_bytes()
     path.write_bytes(data)
-    bring(session, tmp_path / "lake", path, cluster="c")
+    ingest_here(tmp_path / "lake", path, cluster="c")
     tell(session, tmp_path / "lake")
     before = histories(tmp_path / "lake")
     path.unlink()
     path.write_bytes(data[first_batch(data) :])
-    bring(session, tmp_path / "lake", path, cluster="c")
+    ingest_here(tmp_path / "lake", path, cluster="c")
     tell(session, tmp_path / "lake")
     assert histories(tmp_path / "lake") == before
 
@@ -230,7 +230,7 @@ def test_commits_that_read_with_a_problem_or_not_at_all(session: SparkSession, t
     path = logs / "__consumer_offsets-0" / f"{0:020d}.log"
     path.parent.mkdir(parents=True)
     path.write_bytes(write_batches((Batch([Record(*write)], 9) for write in [*writes, *writes]), 1 << 20))
-    bring(session, tmp_path / "lake", path, cluster="c")
+    ingest_here(tmp_path / "lake", path, cluster="c")
     tell(session, tmp_path / "lake")
     assert histories(tmp_path / "lake") == plain_histories({"c": logs})
     assert {row["group"] for row in rows(tmp_path / "lake", "offset_history")} == {
@@ -261,7 +261,7 @@ def test_misplaced_records_are_in_the_lake_and_in_no_history(session: SparkSessi
     damaged[starts[5] + 3] ^= 1
     log.write_bytes(damaged)
     write_log(tmp_path, [at._replace(offset=at.offset + 10) for at in placed[:3]], base=10)
-    bring(session, tmp_path / "lake", tmp_path, cluster="c")
+    ingest_here(tmp_path / "lake", tmp_path, cluster="c")
     done = tell(session, tmp_path / "lake")
     assert [row["next_log_offset"] for row in done.partitions] == [13]
     events = {row["group"]: row for row in rows(tmp_path / "lake", "events") if row["problem"]}

@@ -21,7 +21,7 @@ from tests.replay.test_topic_candidates import (
     subscribes,
 )
 from tests.spark.histories import histories, plain_histories, rows, tell
-from tests.spark.lakes import bring
+from tests.spark.lakes import ingest_here
 
 pytestmark = pytest.mark.spark
 
@@ -32,7 +32,7 @@ def test_names_are_derived_told_and_said_by_records(session: SparkSession, tmp_p
     write_log(logs, in_order(*derived), partition=3)
     write_log(logs, in_order(subscribes("x", "y"), owning(B), commit("g", "x", 1, 5)), partition=4)
     write_log(logs, in_order(commit("h", "clicks", 0, 1, topic_id=C)), partition=5)
-    bring(session, lake, logs, cluster="c")
+    ingest_here(lake, logs, cluster="c")
     done = tell(session, lake)
     assert [row["unnamed_topic_ids"] for row in done.partitions if row["log_partition"] == 4] == [
         [uuid_text(B)]

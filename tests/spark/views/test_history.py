@@ -14,7 +14,7 @@ from offsets_tool.views.derived import VIEWS as OF_DERIVATIONS
 from spark.lake.tables import DERIVED_TABLES, REPLAY_TABLES
 from spark.replay.replay import replay
 from spark.views.views import open_lake
-from tests.spark.lakes import CORPORA, SEGMENT, Row, bring
+from tests.spark.lakes import CORPORA, SEGMENT, Row, ingest_here
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +26,7 @@ def asked(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sp
     """A session with the views of a lake that was replayed."""
     lake = tmp_path_factory.mktemp("histories") / "lake"
     for cluster, evidence in EVIDENCE.items():
-        bring(session, lake, evidence, cluster=cluster)
+        ingest_here(lake, evidence, cluster=cluster)
     replay(str(lake), lambda: session)
     own = session.newSession()
     shown = open_lake(own, str(lake))
@@ -108,7 +108,7 @@ def test_owned_without_commit(asked: SparkSession) -> None:
 
 def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
     """Also after one that began and was never finished: its tables are there, and nothing in them counts."""
-    bring(session, tmp_path, SEGMENT)
+    ingest_here(tmp_path, SEGMENT)
     own = session.newSession()
     lacking = {one.name: one.lacks for one in open_lake(own, str(tmp_path)) if one.lacks}
     assert lacking == {table.name: table.name for table in (*REPLAY_TABLES, *DERIVED_TABLES)} | {

@@ -20,7 +20,7 @@ from spark.replay.replay import replay
 from spark.views.sql import ask, statements
 from spark.views.views import CONTENTS, OF_KINDS, VIEWS, open_lake
 from tests.corpora import FIXTURES
-from tests.spark.lakes import CORPORA, SEGMENT, bring, rows
+from tests.spark.lakes import CORPORA, SEGMENT, ingest_here, rows
 
 pytestmark = pytest.mark.spark
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(scope="module")
 def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("sql") / "lake"
-    bring(session, made, SEGMENT, cluster="txn")
+    ingest_here(made, SEGMENT, cluster="txn")
     return made
 
 
@@ -121,8 +121,8 @@ def test_the_questions_of_the_lake_page(session: SparkSession, tmp_path: Path) -
     """Each answer as it is printed there, spaces aside."""
     lake = str(tmp_path / "lake")
     for cluster in ("2.4.1-mix", "3.9.2-txn", "4.3.1-kip848"):
-        bring(session, tmp_path / "lake", CORPORA / cluster / "segments", cluster=cluster)
-    bring(session, tmp_path / "lake", BROKER, cluster="lag")
+        ingest_here(tmp_path / "lake", CORPORA / cluster / "segments", cluster=cluster)
+    ingest_here(tmp_path / "lake", BROKER, cluster="lag")
     replay(lake, lambda: session)
     lag(lake, lambda: session, LagRequest(ends=EndsRequest(paths=[str(BROKER)])))
     expiry(lake, lambda: session, PolicyGiven(retentions=[7 * 24 * 3_600_000]))

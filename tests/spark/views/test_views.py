@@ -16,7 +16,7 @@ from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire.schema import Primitive, Shape, schema_of
 from spark.views.views import VIEWS, Shown, open_lake
 from tests.corpora import FIXTURES
-from tests.spark.lakes import CORPORA, Row, bring, rows
+from tests.spark.lakes import CORPORA, Row, ingest_here, rows
 
 pytestmark = pytest.mark.spark
 
@@ -29,8 +29,8 @@ def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """Groups of all kinds, transactions, a log that was cleaned with what was cleaned away, and brokers' copies of one log."""
     made = tmp_path_factory.mktemp("views") / "lake"
     for cluster in CLUSTERS:
-        bring(session, made, CORPORA / cluster / "segments", cluster=cluster)
-    bring(session, made, REPLICAS, cluster="replicas")
+        ingest_here(made, CORPORA / cluster / "segments", cluster=cluster)
+    ingest_here(made, REPLICAS, cluster="replicas")
     return made
 
 
