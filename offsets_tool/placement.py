@@ -35,7 +35,11 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(group: str, partitions: int = DEFAULT_PARTITIONS) -> int:
-    """Return the log partition of a group in a topic of `partitions` partitions; UsageError unless that is a positive number."""
+    """Return the log partition of a group in a topic of `partitions` partitions; UsageError unless that is a positive number.
+
+    >>> partition_for("testgroup"), partition_for("test-group")
+    (27, 12)
+    """
     if partitions < 1:
         raise UsageError(f"a topic cannot have {partitions} partitions: give --partitions a positive number")
     return _place_of(java_hash(group), partitions)
