@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from offsets_tool.events import Event
+from offsets_tool.records.kinds import COMMITS
 from offsets_tool.rows import NO_TIMESTAMP
 
 
@@ -83,7 +84,7 @@ def timestamp_of(event: Event) -> int | None:
     timestamp = event.record.timestamp
     if timestamp != NO_TIMESTAMP:
         return timestamp
-    if event.type_id in (0, 1) and event.value is not None:
+    if event.type_id in COMMITS and event.value is not None:
         commit_timestamp: int = event.value.data.commit_timestamp
         return commit_timestamp
     return None

@@ -5,12 +5,9 @@ moment may have had a value before, wherever offsets are missing; every other ke
 the oldest first. Keys that were deleted and then taken altogether leave nothing: `missing` counts offsets, not keys.
 """
 
-from typing import Final
-
 from offsets_tool.events import Event
+from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import GroupOf, OffsetOf
-
-_OFFSETS: Final = (0, 1)
 
 
 class Proof:
@@ -53,7 +50,7 @@ class Proof:
 
     def see_own(self, event: Event) -> None:
         """An event that may be a group's own."""
-        if self.remembers and event.type_id not in _OFFSETS and event.group is not None:
+        if self.remembers and event.type_id not in COMMITS and event.group is not None:
             self._own.add(event.group)
 
     def see_after(self, event: Event, end: int) -> None:
@@ -67,7 +64,7 @@ class Proof:
             return
         self.keys.add(key)
         data = event.key.data
-        is_offset = event.type_id in _OFFSETS
+        is_offset = event.type_id in COMMITS
         subject = (
             OffsetOf(data.group, data.topic, data.partition) if is_offset else GroupOf(event.group or "")
         )

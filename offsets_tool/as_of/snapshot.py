@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.coverage import Proof
 from offsets_tool.events import Event
+from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import Change, ChangeKind
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules, proves_classic, proves_new
@@ -74,7 +75,7 @@ def _is_unsure_commit(event: Event) -> bool:
     record = event.record
     if record.batch is not None or record.is_transactional is not None or record.producer_id is not None:
         return False
-    return event.type_id in (0, 1) and event.value is not None
+    return event.type_id in COMMITS and event.value is not None
 
 
 ReplayedPartitions = Iterable[tuple[PartitionMoment, Iterable[tuple[Event, tuple[Change, ...]]]]]

@@ -4,17 +4,19 @@
 bytes after the last field are ignored. Knows nothing about what is printed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Final
 
 from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
-from offsets_tool.records import RECORD_TYPES
+from offsets_tool.records.kinds import GROUP_METADATA, LEGACY_OFFSET_COMMIT, OFFSET_COMMIT, RECORD_TYPES
 from offsets_tool.wire import walk
 from offsets_tool.wire.json import Release, release_of
 from offsets_tool.wire.schema import FieldSpec, Message, Schema, Shape, schema_of
 
+_LEGACY_OFFSET_COMMIT_ALONE: Final = (4, 1)
+"""Since then type 0 has a declaration of its own, with value version 0 only; before, it shared that of type 1."""
 _OFFSET_COMMIT_VERSIONS: Final[ByRelease[int]] = (
     ((0, 8, 2), 0),
     ((0, 9), 1),
@@ -28,17 +30,15 @@ _GROUP_METADATA_VERSIONS: Final[ByRelease[int]] = (
     ((2, 3), 3),
     ((3, 4, 1), 4),
 )
-_RECORD_TYPES: Final[ByRelease[Iterable[int]]] = (
-    ((0, 8, 2), range(1)),
-    ((0, 9), range(3)),
-    ((3, 8), range(9)),
-    ((4, 0), range(17)),
-    ((4, 1), set(range(24)) - {9, 18}),
-)
-_LEGACY_OFFSET_COMMIT_ALONE: Final = (4, 1)
-"""Since then type 0 has a declaration of its own, with value version 0 only; before, it shared that of type 1."""
+_HIGHEST_VERSIONS: Final[Mapping[int, ByRelease[int]]] = {
+    LEGACY_OFFSET_COMMIT: (*_OFFSET_COMMIT_VERSIONS, (_LEGACY_OFFSET_COMMIT_ALONE, 0)),
+    OFFSET_COMMIT: _OFFSET_COMMIT_VERSIONS,
+    GROUP_METADATA: _GROUP_METADATA_VERSIONS,
+}
+"""By record type and release, the highest version of the value; of all other types it is that of the declaration."""
 
-
+_MINOR: Final = 2
+"""Numbers of a release before that of the patch, since 1.0."""
 _NULL_SINCE: Final = {
     ("GroupMetadataValue", "protocol"): (0, 10, 1),
     ("GroupMetadataValue", "leader"): (0, 10, 1),
@@ -47,7 +47,10 @@ _NULL_SINCE: Final = {
 
 def knows(type_id: int, release: Release) -> bool:
     """Return whether the release's tools have that record type."""
-    return type_id in newest(_RECORD_TYPES, release)
+    known = RECORD_TYPES.get(type_id)
+    if known is None or release < release_of(known.tools):
+        return False
+    return not known.until or release[:_MINOR] <= release_of(known.until)
 
 
 def reads_version(type_id: int, release: Release, version: int) -> bool:
@@ -56,11 +59,9 @@ def reads_version(type_id: int, release: Release, version: int) -> bool:
 
 
 def _highest_version(type_id: int, release: Release) -> int:
-    if type_id == 2:
-        return newest(_GROUP_METADATA_VERSIONS, release)
-    if type_id > 2 or (type_id == 0 and release >= _LEGACY_OFFSET_COMMIT_ALONE):
-        return 0
-    return newest(_OFFSET_COMMIT_VERSIONS, release)
+    if type_id in _HIGHEST_VERSIONS:
+        return newest(_HIGHEST_VERSIONS[type_id], release)
+    return schema_of(value_class(type_id, release)).versions.high
 
 
 @lru_cache(maxsize=4096)

@@ -11,18 +11,16 @@ from offsets_tool.dialects.output import Output
 from offsets_tool.dialects.refusals import generated_words, named, schema_words
 from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
-from offsets_tool.records import RECORD_TYPES
+from offsets_tool.records.kinds import CLASSIC_TYPES, GROUP_METADATA, OFFSET_COMMIT, RECORD_TYPES
 from offsets_tool.wire.json import Release
 from offsets_tool.wire.schema import Message
 
-_OFFSET_COMMIT: Final = 1
-_GROUP_METADATA: Final = 2
 _GENERATED_CLASSES: Final = (2, 8)
 _NAMES_OF_VERSION_0: Final = {"commit_timestamp": "timestamp"}
 
 
 class TextKey(NamedTuple):
-    """A key: type 0 or 1 (offset commit) or 2 (group metadata)."""
+    """A key of an offset commit or of group metadata."""
 
     type_id: int
     data: Message
@@ -59,7 +57,7 @@ class TextReader:
     def key(self, data: bytes) -> TextKey | None:
         """A key; None for an unknown record type where the release takes no notice of it."""
         type_id = self._prefix(data)
-        if type_id > _GROUP_METADATA or not knowledge.knows(type_id, self._release):
+        if type_id not in CLASSIC_TYPES or not knowledge.knows(type_id, self._release):
             if self._words.key is None:
                 return None
             raise _unknown(self._words.key, type_id)
@@ -70,11 +68,11 @@ class TextReader:
 
     def offset_commit(self, data: bytes) -> tuple[int, Message]:
         """The value of an offset commit, whatever the key's type, and its version."""
-        return self._value(_OFFSET_COMMIT, data, self._words.offset_commit)
+        return self._value(OFFSET_COMMIT, data, self._words.offset_commit)
 
     def group_metadata(self, data: bytes) -> tuple[int, Message]:
         """The value of a group metadata record, and its version."""
-        return self._value(_GROUP_METADATA, data, self._words.group_metadata)
+        return self._value(GROUP_METADATA, data, self._words.group_metadata)
 
     def _value(self, type_id: int, data: bytes, unknown: str) -> tuple[int, Message]:
         version = self._prefix(data)

@@ -7,6 +7,8 @@ A release given as `X.Y` means its last patch. A table is a tuple of (first rele
 from typing import Final, TypeVar
 
 from offsets_tool.errors import UsageError
+from offsets_tool.records import kinds
+from offsets_tool.records.kinds import RELEASES
 from offsets_tool.wire.json import Release
 
 T = TypeVar("T")
@@ -14,20 +16,7 @@ ByRelease = tuple[tuple[Release, T], ...]
 """What holds from each of several releases on, the oldest first."""
 
 _LAST_PATCH: Final = 999
-FAMILIES: Final[tuple[Release, ...]] = (
-    (0, 8, 2),
-    (0, 9, 0),
-    (0, 10, 0),
-    (0, 10, 1),
-    (0, 10, 2),
-    (0, 11, 0),
-    (1, 0),
-    (1, 1),
-    *((2, minor) for minor in range(9)),
-    *((3, minor) for minor in range(10)),
-    *((4, minor) for minor in range(5)),
-)
-NEWEST: Final[Release] = (*FAMILIES[-1], _LAST_PATCH)
+NEWEST: Final[Release] = (*kinds.NEWEST, _LAST_PATCH)
 
 
 def parse_release(text: str) -> Release:
@@ -36,10 +25,10 @@ def parse_release(text: str) -> Release:
     if not (1 < len(parts) <= 4 and all(part.isascii() and part.isdecimal() for part in parts)):
         raise UsageError(f"{text!r} is not a Kafka release: give it as X.Y or X.Y.Z, as in 3.9.2")
     numbers = tuple(int(part) for part in parts)
-    families = [family for family in FAMILIES if _within(numbers, family)]
+    families = [family for family in RELEASES if _within(numbers, family)]
     if not families:
         raise UsageError(
-            f"Kafka {text} is not a release this toolkit knows: {name_of(FAMILIES[0])} to {name_of(NEWEST)}"
+            f"Kafka {text} is not a release this toolkit knows: {name_of(RELEASES[0])} to {name_of(NEWEST)}"
         )
     return numbers if len(numbers) > len(families[-1]) else (*families[-1], _LAST_PATCH)
 

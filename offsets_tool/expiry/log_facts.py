@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from offsets_tool.as_of.as_of import timestamp_of
 from offsets_tool.events import Event
+from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.rules import proves_new
 
-_COMMITS: Final = (0, 1)
 _NONE: Final = -1
 _LONG: Final = 1 << 64
 
@@ -39,7 +39,7 @@ class LogSigns:
         self.is_new = self.is_new or proves_new(event)
         value = event.value
         self.seen.add((event.type_id, value.version if value else None))
-        if event.type_id in _COMMITS and value is not None and value.data.expire_timestamp != _NONE:
+        if event.type_id in COMMITS and value is not None and value.data.expire_timestamp != _NONE:
             self.lasting[_as_long(value.data.expire_timestamp - value.data.commit_timestamp)] += 1
 
     def see_many(

@@ -20,10 +20,15 @@ from offsets_tool.expiry.rules import (
     default_retention_ms,
     may_be_retention,
 )
-from offsets_tool.wire.json import Release
-
-_LEGACY, _COMMIT, _GROUP = 0, 1, 2
-_STREAMS: Final = frozenset(range(17, 24))
+from offsets_tool.records.kinds import (
+    GROUP_METADATA,
+    LEGACY_OFFSET_COMMIT,
+    NEWEST,
+    OFFSET_COMMIT,
+    RECORD_TYPES,
+)
+from offsets_tool.replay.rules import TOPIC_ID_VERSION
+from offsets_tool.wire.json import Release, release_of
 
 
 class Basis(NamedTuple):
@@ -49,15 +54,19 @@ class _Sign(NamedTuple):
 _BY_DEFAULT: Final = "Kafka's default"
 _BY_VALUES: Final = "as most values say"
 _MANY: Final = 10
-_NEWEST: Final[Release] = (4, 3)
+_WITH_TOPIC_IDS: Final[Release] = (4, 1)
+"""The release since which coordinators write topic ids into commits; streams groups came with it."""
+_LATER_TYPES: Final = frozenset(
+    each.id for each in RECORD_TYPES.values() if release_of(each.since) >= _WITH_TOPIC_IDS
+)
 _CLASSIC_SIGNS: Final = (
-    (_GROUP, {3, 4}, _Sign((3, 9), "group metadata of version 3: 2.3 to 3.9")),
-    (_GROUP, {2}, _Sign((2, 2), "group metadata of version 2: 2.1 or 2.2")),
-    (_COMMIT, {2, 3}, _Sign((3, 9), "commits of version 2 or 3: 2.1 to 3.9")),
-    (_GROUP, {1}, _Sign((2, 0), "group metadata of version 1: 0.10.1 to 2.0")),
-    (_GROUP, {0}, _Sign((0, 10, 0), "group metadata of version 0: 0.9 to 0.10.0")),
-    (_COMMIT, {1}, _Sign((2, 0), "commits of version 1, no group metadata: 0.9 to 2.0")),
-    (_LEGACY, {0}, _Sign((0, 8, 2), "keys of type 0 alone: 0.8.2")),
+    (GROUP_METADATA, {3, 4}, _Sign((3, 9), "group metadata of version 3: 2.3 to 3.9")),
+    (GROUP_METADATA, {2}, _Sign((2, 2), "group metadata of version 2: 2.1 or 2.2")),
+    (OFFSET_COMMIT, {2, 3}, _Sign((3, 9), "commits of version 2 or 3: 2.1 to 3.9")),
+    (GROUP_METADATA, {1}, _Sign((2, 0), "group metadata of version 1: 0.10.1 to 2.0")),
+    (GROUP_METADATA, {0}, _Sign((0, 10, 0), "group metadata of version 0: 0.9 to 0.10.0")),
+    (OFFSET_COMMIT, {1}, _Sign((2, 0), "commits of version 1, no group metadata: 0.9 to 2.0")),
+    (LEGACY_OFFSET_COMMIT, {0}, _Sign((0, 8, 2), "keys of type 0 alone: 0.8.2")),
 )
 """The first that holds: type, versions of its values, what they tell."""
 
@@ -98,12 +107,14 @@ class Signs:
         return words == _BY_DEFAULT or (by >= _MANY and 4 * by > 3 * many)
 
     def _sign(self) -> _Sign:
-        if self._has(_COMMIT, {4}) or any(type_id in _STREAMS for type_id, _ in self._seen):
-            return _Sign(_NEWEST, "commits of version 4 or streams groups: 4.1 or later")
+        if self._has(OFFSET_COMMIT, {TOPIC_ID_VERSION}) or any(
+            type_id in _LATER_TYPES for type_id, _ in self._seen
+        ):
+            return _Sign(NEWEST, "commits of version 4 or streams groups: 4.1 or later")
         if self._new:
             return _Sign((4, 0), "the new coordinator's records, no commits of version 4: 4.0, or 3.7 to 3.9")
         found = (sign for type_id, versions, sign in _CLASSIC_SIGNS if self._has(type_id, versions))
-        return next(found, _Sign(_NEWEST, "nothing in the log tells"))
+        return next(found, _Sign(NEWEST, "nothing in the log tells"))
 
     def _has(self, type_id: int, versions: Iterable[int]) -> bool:
         return any((type_id, version) in self._seen for version in versions)

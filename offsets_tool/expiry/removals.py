@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.events import Event
+from offsets_tool.records.kinds import COMMITS, Family, Role, types_of
 from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
@@ -19,8 +20,8 @@ from offsets_tool.replay.changes import (
     PendingOf,
 )
 
-_OFFSETS: Final = (0, 1)
-_GROUPS: Final = (2, 3, 17)
+_GROUPS: Final = types_of(Role.GROUP, family=(Family.CLASSIC, Family.CONSUMER, Family.STREAMS))
+"""The record types that delete groups which commit offsets."""
 
 
 def bare_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
@@ -40,7 +41,7 @@ def bare_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
 
 def _subject(event: Event) -> OffsetOf | GroupOf | None:
     """The offset, or the group by its own record, that an event is about."""
-    if event.type_id in _OFFSETS and event.key is not None:
+    if event.type_id in COMMITS and event.key is not None:
         key = event.key.data
         return OffsetOf(key.group, key.topic, key.partition)
     return GroupOf(event.group) if event.type_id in _GROUPS and event.group is not None else None

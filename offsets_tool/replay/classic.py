@@ -1,4 +1,4 @@
-"""Classic groups: record type 2. One record is the whole group: generation, protocol, leader, members with their assignments.
+"""Classic groups. One record is the whole group: generation, protocol, leader, members with their assignments.
 
 Source: GroupMetadataManager (classic), GroupMetadataManager.replay(GroupMetadataKey, ...) (new).
 """
@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from offsets_tool.events import Event
 from offsets_tool.records.classic import GroupMetadataValue
+from offsets_tool.records.kinds import Role
 from offsets_tool.replay.changes import Group, GroupKind, GroupOf, GroupState, Member, MemberOf
 from offsets_tool.replay.offsets import holds_offsets, simple_group
 from offsets_tool.replay.step import Step
@@ -91,4 +92,4 @@ def drop_members(step: Step, group: str) -> None:
         step.delete(MemberOf(group, member_id))
 
 
-REPLAYS: Final = {2: _replay_group}
+REPLAYS: Final = {Role.GROUP: _replay_group}

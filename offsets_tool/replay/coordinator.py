@@ -5,24 +5,40 @@ Which record does what is told by the modules below; this one only knows their t
 Source: GroupMetadataManager (to 3.9), GroupCoordinatorShard (4.x).
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from offsets_tool.events import Event
+from offsets_tool.records.kinds import CLASSIC_TYPES, RECORD_TYPES, Family, RecordType, Role
 from offsets_tool.replay import classic, consumer, offsets, share, streams
 from offsets_tool.replay.changes import Change, GroupOf
-from offsets_tool.replay.rules import GROUP_METADATA, Rules, proves_new
+from offsets_tool.replay.rules import Rules, proves_new
 from offsets_tool.replay.state import State
-from offsets_tool.replay.step import Step
+from offsets_tool.replay.step import ReplayRecord, Step
 
 _PASSED_OVER: Final = "a record of the new coordinator, which the classic one passes over"
 
-ReplayRecord = Callable[[Step, Any, Event], None]
+_FAMILIES: Final[Mapping[Family, Mapping[Role, ReplayRecord]]] = {
+    Family.OFFSETS: offsets.REPLAYS,
+    Family.CLASSIC: classic.REPLAYS,
+    Family.CONSUMER: consumer.REPLAYS,
+    Family.SHARE: share.REPLAYS,
+    Family.STREAMS: streams.REPLAYS,
+}
 
-REPLAYS: Final[Mapping[int, ReplayRecord]] = (
-    offsets.REPLAYS | classic.REPLAYS | consumer.REPLAYS | share.REPLAYS | streams.REPLAYS
-)
-"""From record type to what replays it: given the step, the key's data and the event."""
+
+def _replay_of(type_: RecordType) -> ReplayRecord:
+    """What replays records of a type; TypeError, when this module is imported, for a type that nothing replays."""
+    found = _FAMILIES.get(type_.family, {}).get(type_.role)
+    if found is None:
+        raise TypeError(
+            f"record type {type_.id} ({type_.name}) has no replay: give its role, {type_.role}, one in the module of {type_.family}"
+        )
+    return found
+
+
+REPLAYS: Final[Mapping[int, ReplayRecord]] = {each.id: _replay_of(each) for each in RECORD_TYPES.values()}
+"""From record type to what replays it."""
 
 
 class Coordinator:
@@ -64,7 +80,7 @@ class Coordinator:
             offsets.replay_marker(step, event.control)
         elif event.key is not None and event.kept_raw is None:
             offsets.replay_transaction(step, event)
-            if step.is_new or event.key.type.id <= GROUP_METADATA:
+            if step.is_new or event.key.type.id in CLASSIC_TYPES:
                 REPLAYS[event.key.type.id](step, event.key.data, event)
             else:
                 step.anomaly(GroupOf(event.key.data.group_id), _PASSED_OVER)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.events import Event
+from offsets_tool.records.kinds import Role
 from offsets_tool.replay.changes import (
     LEFT_EPOCH,
     Group,
@@ -20,7 +21,7 @@ from offsets_tool.replay.changes import (
 )
 from offsets_tool.replay.classic import drop_members
 from offsets_tool.replay.member_state import member_epoch
-from offsets_tool.replay.step import Step
+from offsets_tool.replay.step import ReplayRecord, Step
 
 Members = Mapping[str, Member]
 
@@ -28,15 +29,15 @@ _NO_MEMBERS: Final[Members] = {}
 _DELETED_EPOCH: Final = -1
 
 
-class Family(NamedTuple):
-    """A kind of group: how its state is told, and whether it may take the place of a group that only has offsets."""
+class FamilyRules(NamedTuple):
+    """How a kind of group differs: how its state is told, and whether it may take the place of a group that only has offsets."""
 
     kind: GroupKind
     state_of: Callable[[Group, Members], GroupState]
     replaces_simple: bool
 
 
-def open_group(step: Step, family: Family, group: str) -> Group:
+def open_group(step: Step, family: FamilyRules, group: str) -> Group:
     """The group, made if it is not there; another kind's group gives way."""
     known = step.state.groups.get(group)
     if known is not None and known.kind is family.kind:
@@ -49,7 +50,7 @@ def open_group(step: Step, family: Family, group: str) -> Group:
     return made
 
 
-def _check_gives_way(step: Step, family: Family, known: Group) -> bool:
+def _check_gives_way(step: Step, family: FamilyRules, known: Group) -> bool:
     """Whether a group of another kind may be replaced: one that only has offsets has no record of its own."""
     if family.replaces_simple and _only_has_offsets(known):
         return True
@@ -64,7 +65,7 @@ def _only_has_offsets(group: Group) -> bool:
     )
 
 
-def existing_group(step: Step, family: Family, group: str) -> Group | None:
+def existing_group(step: Step, family: FamilyRules, group: str) -> Group | None:
     """The group that a tombstone is for, if there is one; even a tombstone takes the place of a group that only has offsets."""
     known = step.state.groups.get(group)
     if known is None or known.kind is family.kind:
@@ -72,7 +73,7 @@ def existing_group(step: Step, family: Family, group: str) -> Group | None:
     return open_group(step, family, group) if _check_gives_way(step, family, known) else None
 
 
-def update_group(step: Step, family: Family, group: Group) -> None:
+def update_group(step: Step, family: FamilyRules, group: Group) -> None:
     """Tells state and number of members anew; a change only if something but the place is another."""
     members = step.state.members.get(group.group, _NO_MEMBERS)
     count = sum(member.known for member in members.values())
@@ -86,11 +87,22 @@ def update_group(step: Step, family: Family, group: Group) -> None:
 class Replays:
     """The replay of each kind of record of one family."""
 
-    def __init__(self, family: Family) -> None:
+    def __init__(self, family: FamilyRules) -> None:
         self._family = family
+        self.by_role: Final[Mapping[Role, ReplayRecord]] = {
+            Role.GROUP: self.group,
+            Role.TOPICS: self.part("topics"),
+            Role.MEMBER: self.member,
+            Role.TARGET_METADATA: self.target_metadata,
+            Role.TARGET: self.target,
+            Role.CURRENT: self.current,
+            Role.EXPRESSION: self.expression,
+            Role.SHARE_PARTITIONS: self.part("share_partitions"),
+            Role.TOPOLOGY: self.part("topology"),
+        }
 
     def group(self, step: Step, key: Any, event: Event) -> None:
-        """Types 3, 11, 17: the group epoch; its tombstone ends the group."""
+        """The group epoch; its tombstone ends the group."""
         if event.value is None:
             self._delete_group(step, key.group_id)
             return
@@ -112,7 +124,7 @@ class Replays:
         step.delete(GroupOf(group_id))
 
     def target_metadata(self, step: Step, key: Any, event: Event) -> None:
-        """Types 6, 12, 20: the epoch of the target assignment."""
+        """The epoch of the target assignment."""
         if event.value is not None:
             group = open_group(step, self._family, key.group_id)
             epoch = event.value.data.assignment_epoch
@@ -133,7 +145,7 @@ class Replays:
             )
 
     def member(self, step: Step, key: Any, event: Event) -> None:
-        """Types 5, 10, 19: who a member is; the tombstone removes it."""
+        """Who a member is; the tombstone removes it."""
         if event.value is None:
             self._delete_member(step, key)
         else:
@@ -160,7 +172,7 @@ class Replays:
         return unassigned_share or member_epoch(member) == LEFT_EPOCH
 
     def current(self, step: Step, key: Any, event: Event) -> None:
-        """Types 8, 14, 22: what a member owns; after the tombstone it is leaving."""
+        """What a member owns; after the tombstone it is leaving."""
         if event.value is not None:
             self._set_member(step, key, current=event.value, left=False)
             return
@@ -169,7 +181,7 @@ class Replays:
             self._set_member(step, key, current=None, left=True)
 
     def target(self, step: Step, key: Any, event: Event) -> None:
-        """Types 7, 13, 21: what the assignor wants a member to own."""
+        """What the assignor wants a member to own."""
         if event.value is not None:
             self._set_member(step, key, target=event.value)
             return
@@ -189,8 +201,20 @@ class Replays:
             step.set(MemberOf(key.group_id, key.member_id), after)
         update_group(step, self._family, group)
 
-    def part(self, field: str) -> Callable[[Step, Any, Event], None]:
-        """A record about the whole group that is kept as it is in this field of Group: types 4, 9, 15, 18, 23."""
+    def expression(self, step: Step, key: Any, event: Event) -> None:
+        """The topics that a regular expression stands for."""
+        known = existing_group(step, self._family, key.group_id)
+        group = known if event.value is None else open_group(step, self._family, key.group_id)
+        if group is None:
+            return
+        expressions = dict(group.expressions)
+        expressions.pop(key.regular_expression, None)
+        if event.value is not None:
+            expressions[key.regular_expression] = event.value
+        update_group(step, self._family, group._replace(expressions=tuple(sorted(expressions.items()))))
+
+    def part(self, field: str) -> ReplayRecord:
+        """A record about the whole group that is kept as it is in this field of Group."""
 
         def replay(step: Step, key: Any, event: Event) -> None:
             known = existing_group(step, self._family, key.group_id)

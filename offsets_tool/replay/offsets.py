@@ -1,4 +1,4 @@
-"""Committed offsets: record types 0 and 1, and the markers that end transactions.
+"""Committed offsets: records of commits, and the markers that end transactions.
 
 A plain commit counts at once; a transactional one when its producer's COMMIT marker comes, unless a newer commit (by the commits'
 own log offsets) stands there. A tombstone takes the committed offset; where pending ones are left is where the rules differ.
@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from offsets_tool.events import Event
 from offsets_tool.log.batches.control import ControlMarker
+from offsets_tool.records.kinds import COMMITS, Role
 from offsets_tool.replay.changes import (
     ChangeKind,
     CommittedOffset,
@@ -44,7 +45,7 @@ def replay_transaction(step: Step, event: Event) -> None:
     if not record.is_transactional or not _has_producer(record):
         return
     assert record.producer_id is not None
-    is_commit = event.type_id in (0, 1)
+    is_commit = event.type_id in COMMITS
     group = event.group if is_commit else None
     known = step.state.transactions.get(record.producer_id) or _opened(record)
     groups = known.groups if group is None or group in known.groups else (*known.groups, group)
@@ -82,7 +83,7 @@ def _replay_commit(step: Step, key: Any, event: Event) -> None:
 
 
 def committed_offset(event: Event) -> CommittedOffset:
-    """The commit in an event of type 0 or 1 that has a value."""
+    """The commit in an event that is one and has a value."""
     assert event.value is not None
     data = event.value.data
     topic_id = None if data.topic_id == ZERO_UUID else data.topic_id
@@ -192,4 +193,4 @@ def _commit(step: Step, producer: int, offset: OffsetOf, waiting: PendingCommit)
     step.set(offset, waiting.commit, ChangeKind.COMMITTED)
 
 
-REPLAYS: Final = {0: _replay_commit, 1: _replay_commit}
+REPLAYS: Final = {Role.COMMIT: _replay_commit}

@@ -8,10 +8,13 @@ from typing import Final
 
 from offsets_tool.events import Event
 from offsets_tool.records.classic import GroupMetadataValue
+from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, GROUP_METADATA
+from offsets_tool.records.offsets import OffsetCommitValue
+from offsets_tool.wire.schema import schema_of
 
-GROUP_METADATA: Final = 2
-"""The last record type that the classic coordinator knows."""
-TOPIC_ID_VERSION: Final = 4
+TOPIC_ID_VERSION: Final = next(
+    field.versions.low for field in schema_of(OffsetCommitValue).fields if field.name == "topic_id"
+)
 """Version of a commit's value that only the new coordinator writes."""
 
 
@@ -33,9 +36,9 @@ def proves_new(event: Event) -> bool:
     """
     if event.type_id is None or event.key is None:
         return False
-    if event.type_id > GROUP_METADATA:
+    if event.type_id not in CLASSIC_TYPES:
         return True
-    if event.type_id < GROUP_METADATA:
+    if event.type_id in COMMITS:
         return event.value is not None and event.value.version == TOPIC_ID_VERSION
     batch = event.record.batch
     return _is_first_join(event) or (batch is not None and batch.magic == 2 and batch.base_sequence >= 0)
@@ -47,7 +50,7 @@ def proves_classic(event: Event) -> bool:
     Group metadata, and tombstones that no client asked for, in a batch without sequence; or a message format before 2.
     """
     batch = event.record.batch
-    if event.type_id is None or event.type_id > GROUP_METADATA or batch is None:
+    if event.type_id not in CLASSIC_TYPES or batch is None:
         return False
     of_its_own = event.type_id == GROUP_METADATA or event.tombstone
     return batch.magic < 2 or (of_its_own and batch.base_sequence < 0 and not batch.is_transactional)

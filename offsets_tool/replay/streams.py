@@ -1,10 +1,10 @@
-"""KIP-1071 streams groups: record types 17 to 23. Source: StreamsGroup and GroupMetadataManager.replay of 4.x."""
+"""KIP-1071 streams groups. Source: StreamsGroup and GroupMetadataManager.replay of 4.x."""
 
 from typing import Final
 
 from offsets_tool.replay import consumer
 from offsets_tool.replay.changes import Group, GroupKind, GroupState
-from offsets_tool.replay.epoch_groups import Family, Members, Replays
+from offsets_tool.replay.epoch_groups import FamilyRules, Members, Replays
 
 _NOT_VALIDATED: Final = -1
 _AT_FIRST: Final = 0
@@ -32,14 +32,4 @@ def _is_ready(group: Group) -> bool:
     return bool(value.validated_topology_epoch == group.topology.data.epoch)
 
 
-_REPLAYS: Final = Replays(Family(GroupKind.STREAMS, state_of, replaces_simple=True))
-
-REPLAYS: Final = {
-    17: _REPLAYS.group,
-    18: _REPLAYS.part("topics"),
-    19: _REPLAYS.member,
-    20: _REPLAYS.target_metadata,
-    21: _REPLAYS.target,
-    22: _REPLAYS.current,
-    23: _REPLAYS.part("topology"),
-}
+REPLAYS: Final = Replays(FamilyRules(GroupKind.STREAMS, state_of, replaces_simple=True)).by_role

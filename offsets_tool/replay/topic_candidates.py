@@ -12,13 +12,16 @@ from typing import Any, Final
 from uuid import UUID
 
 from offsets_tool.events import Event
+from offsets_tool.records.kinds import Family, Role, types_of
 
-_GROUP_TYPES: Final = frozenset({3, 11})
-_MEMBER_TYPES: Final = frozenset({5, 10})
-_TARGET_TYPES: Final = frozenset({7, 13})
-_COMPLETE_TYPES: Final = frozenset({6, 12})
-_REGEX_TYPE: Final = 16
-OBSERVED_TYPES: Final = _GROUP_TYPES | _MEMBER_TYPES | _TARGET_TYPES | _COMPLETE_TYPES | {_REGEX_TYPE}
+_FIELD_OF_KEY: Final = {
+    Role.MEMBER: "member_id",
+    Role.TARGET: "member_id",
+    Role.EXPRESSION: "regular_expression",
+}
+OBSERVED_TYPES: Final = types_of(
+    Role.GROUP, Role.TARGET_METADATA, *_FIELD_OF_KEY, family=(Family.CONSUMER, Family.SHARE)
+)
 """The record types that tell what members subscribe to and are to be assigned."""
 
 Snapshot = frozenset[tuple[UUID, frozenset[str]]]
@@ -30,15 +33,13 @@ class _Group:
     """The newest values of one group and its members, as Kafka's message classes; `epoch` None where no record says it."""
 
     epoch: int | None = None
-    members: dict[str, Any] = field(default_factory=dict)
-    targets: dict[str, Any] = field(default_factory=dict)
-    regexes: dict[str, Any] = field(default_factory=dict)
+    newest: dict[Role, dict[str, Any]] = field(default_factory=lambda: {role: {} for role in _FIELD_OF_KEY})
 
     def snapshot(self) -> Snapshot:
         """What the assignment says of each id; nothing of ids whose members' subscriptions are not all known."""
         found: dict[UUID, frozenset[str]] = {}
         unsure: set[UUID] = set()
-        for member_id, target in self.targets.items():
+        for member_id, target in self.newest[Role.TARGET].items():
             topics = self._topics(member_id)
             for entry in target.topic_partitions:
                 if topics is None:
@@ -49,14 +50,14 @@ class _Group:
 
     def _topics(self, member_id: str) -> frozenset[str] | None:
         """What a member subscribes to, by name and by regular expression; None where a record of it is not there."""
-        member = self.members.get(member_id)
+        member = self.newest[Role.MEMBER].get(member_id)
         if member is None:
             return None
         named = frozenset(member.subscribed_topic_names)
         regex = getattr(member, "subscribed_topic_regex", None)
         if not regex:
             return named
-        resolved = self.regexes.get(regex)
+        resolved = self.newest[Role.EXPRESSION].get(regex)
         return None if resolved is None else named | frozenset(resolved.topics)
 
 
@@ -91,10 +92,11 @@ class TopicCandidates:
         partition.next_offset = log_offset + 1
         group = partition.groups.setdefault(event.key.data.group_id, _Group())
         value = event.value.data if event.value else None
-        if event.type_id in _GROUP_TYPES:
+        role = event.key.type.role
+        if role is Role.GROUP:
             group.epoch = None if value is None else value.epoch
-        elif event.type_id not in _COMPLETE_TYPES:
-            _put(group, event.type_id, event.key.data, value)
+        elif role is not Role.TARGET_METADATA:
+            _put(group, role, event.key.data, value)
         # An assignment of an earlier epoch was made of earlier subscriptions.
         elif value is not None and value.assignment_epoch == group.epoch:
             snapshot = group.snapshot()
@@ -115,19 +117,13 @@ class TopicCandidates:
             yield from ((place, snapshot) for snapshot in partition.snapshots)
 
 
-def _put(group: _Group, type_id: int, key: Any, value: Any) -> None:
+def _put(group: _Group, role: Role, key: Any, value: Any) -> None:
     """Keep the newest value; a tombstone, and a value that does not read, leave nothing that is known."""
-    table, name = (
-        (group.members, "member_id")
-        if type_id in _MEMBER_TYPES
-        else (group.targets, "member_id")
-        if type_id in _TARGET_TYPES
-        else (group.regexes, "regular_expression")
-    )
+    newest = group.newest[role]
     if value is None:
-        table.pop(getattr(key, name), None)
+        newest.pop(getattr(key, _FIELD_OF_KEY[role]), None)
     else:
-        table[getattr(key, name)] = value
+        newest[getattr(key, _FIELD_OF_KEY[role])] = value
 
 
 def derive_names(snapshots: Iterable[Snapshot], known: Mapping[UUID, str]) -> dict[UUID, str]:

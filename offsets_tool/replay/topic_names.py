@@ -1,22 +1,20 @@
 """Topic ids and the names that the evidence proves for them. An id never changes its name, so any record of any time will do.
 
-Names come from subscription metadata (record types 4, 9, 15, 18) and from commits that carry their topic's id; for an id that
+Names come from lists of topics in records (records.kinds.TOPIC_LISTS) and from commits that carry their topic's id; for an id that
 these do not name, from elsewhere (what the user says, data directories), and else from what members subscribe to
 (topic_candidates). An id without a name is shown as Kafka writes ids.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from offsets_tool.events import Event
+from offsets_tool.records.kinds import COMMITS, TOPIC_LISTS
 from offsets_tool.replay.topic_candidates import TopicCandidates, derive_names
 from offsets_tool.wire.json import parse_uuid, uuid_text
 from offsets_tool.wire.schema import ZERO_UUID
-
-_METADATA_TYPES: Final = frozenset({4, 9, 15, 18})
-_TOPIC_LISTS: Final = ("topics", "initializing_topics", "initialized_topics", "deleting_topics")
 
 
 class Contradicted(NamedTuple):
@@ -55,12 +53,12 @@ class TopicNames:
         self._derived = None
         if event.key is None or event.value is None:
             return
-        if event.type_id in (0, 1):
+        if event.type_id in COMMITS:
             topic_id: UUID = event.value.data.topic_id
             if topic_id != ZERO_UUID:
                 self._names[topic_id] = event.key.data.topic
-        elif event.type_id in _METADATA_TYPES:
-            for field in _TOPIC_LISTS:
+        else:
+            for field in TOPIC_LISTS.get(event.key.type.id, ()):
                 self._learn_all(getattr(event.value.data, field, ()))
 
     def learn_one(self, topic_id: UUID, name: str) -> None:

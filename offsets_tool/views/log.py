@@ -5,6 +5,7 @@ They say what the log still has; what the coordinator made of it is in the histo
 
 from typing import Final
 
+from offsets_tool.records.kinds import RECORD_TYPES, Role, types_of
 from offsets_tool.views.view import View, at
 
 
@@ -86,7 +87,7 @@ _COMMITS: Final = View(
     },
 )
 
-_KINDS: Final = {2: "classic", 3: "consumer", 11: "share", 17: "streams"}
+_KINDS: Final = {number: RECORD_TYPES[number].family for number in sorted(types_of(Role.GROUP))}
 _REBALANCES: Final = View(
     "rebalances_per_hour",
     "How often a group rebalanced in an hour: new generations of a classic group, new epochs of a newer one, as far as the log "

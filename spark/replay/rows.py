@@ -4,7 +4,7 @@ Files that Kafka has set aside (.deleted, .cleaned, -delete ...) are no part of 
 read, `events` has all; raw keys and values are read from `log` for the others alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import and_, or_
 from typing import Final
@@ -15,19 +15,29 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.replay.history_events import COLUMNS
 from offsets_tool.log.names import SegmentKind
+from offsets_tool.records.kinds import COMMITS, TOPIC_LISTS
 from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
+from offsets_tool.wire.json import camel, uuid_text
+from offsets_tool.wire.schema import ZERO_UUID
 from spark.ingest.plan import ARCHIVE
 from spark.lake.tables import EVENTS, LOG, SOURCES, Table
 from spark.replay.plan import New, Work
 from spark.replay.tasks import COPY, UNIT
 
-_LISTS: Final = ("topics", "initializingTopics", "initializedTopics", "deletingTopics")
-_COMMIT_NAMES: Final = "topic_id <> 'AAAAAAAAAAAAAAAAAAAAAA'"
-_NAMING: Final = "record_type IN (4, 9, 15, 18) AND value_json IS NOT NULL"
+
+def _numbers(types: Iterable[int]) -> str:
+    """Record types as SQL lists them."""
+    return ", ".join(map(str, sorted(types)))
+
+
+_LISTS: Final = sorted({camel(name) for names in TOPIC_LISTS.values() for name in names})
+_COMMIT_NAMES: Final = f"topic_id <> '{uuid_text(ZERO_UUID)}'"
+_NAMING: Final = f"record_type IN ({_numbers(TOPIC_LISTS)}) AND value_json IS NOT NULL"
 _TOLD: Final = ", ".join(f"{name} ARRAY<STRUCT<topicId: STRING, topicName: STRING>>" for name in _LISTS)
 _EACH_TOLD: Final = f"inline(flatten(filter(array({', '.join(f'told.{name}' for name in _LISTS)}), each -> each IS NOT NULL)))"
-_IS_COMMIT: Final = "record_type IN (0, 1) AND NOT is_control"
-_IS_NO_COMMIT: Final = "is_control OR key IS NULL OR substring(key, 1, 2) NOT IN (X'0000', X'0001')"
+_IS_COMMIT: Final = f"record_type IN ({_numbers(COMMITS)}) AND NOT is_control"
+_COMMIT_KEYS: Final = ", ".join(f"X'{type_id:04X}'" for type_id in sorted(COMMITS))
+_IS_NO_COMMIT: Final = f"is_control OR key IS NULL OR substring(key, 1, 2) NOT IN ({_COMMIT_KEYS})"
 _RECORD: Final = ["cluster", "source", "run", "log_partition", "log_offset"]
 _TYPES: Final = {
     field.name: field.dataType for table in (EVENTS, LOG) for field in from_arrow_schema(table.schema)

@@ -9,15 +9,13 @@ from typing import Any, Final
 
 from pyspark.sql.pandas.types import from_arrow_type
 
-from offsets_tool.records import RECORD_TYPES, RecordType
 from offsets_tool.records.classic import MemberMetadata
+from offsets_tool.records.kinds import COMMITS, GROUP_METADATA, RECORD_TYPES, RecordType
 from offsets_tool.views.view import View, at
 from offsets_tool.wire.arrow import message_type
 from offsets_tool.wire.json import camel
 from offsets_tool.wire.schema import OPEN_END, FieldSpec, schema_of
 
-_FIRST: Final = 2
-"""Before it are the commits, whose columns `events` has."""
 _WRITTEN: Final = {"written_at": "When the record was written, UTC; null if it has no time."}
 
 
@@ -109,5 +107,6 @@ def _unchanged(name: str) -> str:
     return name
 
 
-_OF_KINDS: Final = [type_ for number, type_ in RECORD_TYPES.items() if number >= _FIRST]
-VIEWS: Final = (*map(_kind, _OF_KINDS), _members(RECORD_TYPES[_FIRST]))
+# Of commits `events` has the columns.
+_OF_KINDS: Final = [type_ for number, type_ in RECORD_TYPES.items() if number not in COMMITS]
+VIEWS: Final = (*map(_kind, _OF_KINDS), _members(RECORD_TYPES[GROUP_METADATA]))

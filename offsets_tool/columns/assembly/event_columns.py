@@ -23,12 +23,12 @@ from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.key_table import KeyField, KeyFlag, pick_keys
 from offsets_tool.columns.lane.layout import CAPACITY, RecordField, RecordKind
-from offsets_tool.records import RECORD_TYPES
+from offsets_tool.records.kinds import OFFSET_COMMIT, RECORD_TYPES
 from offsets_tool.table_rows import EventRow
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.schema import FieldValue
 
-COMMIT_LAYOUT: Final = RECORD_TYPES[1].layouts[0].since
+COMMIT_LAYOUT: Final = RECORD_TYPES[OFFSET_COMMIT].layouts[0].since
 
 _EVENT_TYPES: Final = {field.name: field.type for field in arrow_schema(EventRow)}
 _OF_COMMITS: Final = {

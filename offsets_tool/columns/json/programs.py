@@ -11,12 +11,12 @@ from typing import Final
 import numpy as np
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.records import RECORD_TYPES
+from offsets_tool.records.kinds import COMMITS, RECORD_TYPES
 from offsets_tool.wire.json import camel, render, to_json
 from offsets_tool.wire.schema import FieldSpec, Primitive, Schema, Shape, schema_of
 
-VERSIONS: Final = 5
-"""Value versions 0 to 4: a program's place is type * VERSIONS + version."""
+VERSIONS: Final = 1 + max(schema_of(each.layouts[0].value).versions.high for each in RECORD_TYPES.values())
+"""Value versions below this one: a program's place is type * VERSIONS + version."""
 
 
 class JsonOp(IntEnum):
@@ -166,7 +166,7 @@ def programs() -> tuple[Array, Array, Array]:
     for record_type in RECORD_TYPES.values():
         schema = schema_of(record_type.layouts[0].value)
         for version in range(VERSIONS):
-            if record_type.id <= 1 or version not in schema.versions:
+            if record_type.id in COMMITS or version not in schema.versions:
                 continue
             program = _Program(version, version in schema.flexible, pool)
             try:

@@ -9,6 +9,7 @@ from offsets_tool.columns.jit.machine import big_i16, big_i32, big_i64, load_u8,
 from offsets_tool.columns.jit.utf8 import is_ascii, is_utf8, looks_escaped
 from offsets_tool.columns.lane.interned import NO_TOPIC_ID, topic_id_number
 from offsets_tool.columns.lane.layout import RecordField, RecordKind, get, put
+from offsets_tool.records.kinds import COMMITS
 
 # Compiled code takes plain integers.
 _KEY: Final = int(RecordField.KEY)
@@ -25,6 +26,11 @@ _REFERENCE: Final = int(RecordKind.REFERENCE)
 _COMMIT: Final = int(RecordKind.COMMIT)
 _COMMIT_IN_UTF8: Final = int(RecordKind.COMMIT_IN_UTF8)
 _MARKER: Final = int(RecordKind.MARKER)
+
+COMMIT_TYPES: Final = len(COMMITS)
+"""Record types below this one are commits, all others are not: compiled code compares with one number."""
+if frozenset(range(COMMIT_TYPES)) != COMMITS:
+    raise TypeError(f"the record types of commits, {sorted(COMMITS)}, are not the first ones")
 
 _SHORTEST: Final = 20
 _SHORTEST_FLEXIBLE: Final = 24

@@ -7,7 +7,7 @@ A batch is read whole or declined: whatever the reference reader would not take 
 from typing import Final
 
 from offsets_tool.columns.jit.machine import big_i16, compiled, load_u8, step
-from offsets_tool.columns.lane.commits import read_flexible, read_marker, read_plain
+from offsets_tool.columns.lane.commits import COMMIT_TYPES, read_flexible, read_marker, read_plain
 from offsets_tool.columns.lane.interned import key_number
 from offsets_tool.columns.lane.layout import (
     NO_KEY,
@@ -144,7 +144,12 @@ def _read_record(
         read_marker(data + key, key_size, data + value, value_size, records, row)
     elif value_size < 0:
         put(records, _KIND, row, _TOMBSTONE)
-    elif value_size >= 2 and key_size >= 2 and load_u8(data + key) == 0 and load_u8(data + key + 1) <= 1:
+    elif (
+        value_size >= 2
+        and key_size >= 2
+        and load_u8(data + key) == 0
+        and load_u8(data + key + 1) < COMMIT_TYPES
+    ):
         if not _read_commit(data, value, value_size, tables, records, row):
             return TABLES_FULL
     return end
@@ -152,7 +157,7 @@ def _read_record(
 
 @step
 def _read_commit(data: int, value: int, size: int, tables: int, records: int, row: int) -> bool:
-    """A value of any version under a key of type 0 or 1; False when the table of topic ids is full."""
+    """A value of any version under the key of a commit; False when the table of topic ids is full."""
     version = big_i16(data + value)
     put(records, _VALUE_VERSION, row, version)
     if version == 4:

@@ -5,7 +5,7 @@ between two of them was not written at once with them (history.history).
 """
 
 from collections.abc import Iterator, Sequence, Set
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +15,12 @@ from offsets_tool.columns.replay.history_events import HistoryEvents
 from offsets_tool.columns.replay.plain_commits import numbers
 from offsets_tool.columns.replay.row_subjects import RowSubjects
 from offsets_tool.events import Event
+from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.replay.state import State
 from offsets_tool.rows import NO_PRODUCER_ID
-
-_COMMITS: Final = (0, 1)
 
 
 class Ordered(NamedTuple):
@@ -112,7 +111,7 @@ def looked_at(event: Event, state: State) -> Iterator[tuple[str, list[OffsetOf]]
         for group in {offset.group for offset in pending}:
             yield group, [offset for offset in pending if offset.group == group]
     elif event.key is not None and event.group is not None:
-        if event.type_id in _COMMITS:
+        if event.type_id in COMMITS:
             yield event.group, [OffsetOf(event.group, event.key.data.topic, event.key.data.partition)]
         elif event.value is None:
             yield event.group, []

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.plain_commits import numbers
 from offsets_tool.columns.replay.row_events import encoded
+from offsets_tool.records.kinds import GROUP_METADATA
 
-_GROUP_METADATA: Final = 2
 _NO_GROUP: Final = -1
 _FIRST_JOIN: Final = '{"protocolType":"","generation":0,'
 """How the JSON of a group begins that only a new coordinator writes (replay.rules)."""
@@ -44,8 +44,8 @@ def are_replaced(rows: pa.RecordBatch, *, proved: bool) -> Array:
 
 
 def _are_whole_groups(rows: pa.RecordBatch) -> Array:
-    """Readable values of type 2 outside of transactions."""
-    whole: Array = numbers(rows.column("record_type"), -1) == _GROUP_METADATA
+    """Readable values of classic groups outside of transactions."""
+    whole: Array = numbers(rows.column("record_type"), -1) == GROUP_METADATA
     for name, wanted in (("value_version", True), ("problem", False)):
         whole &= rows.column(name).is_valid().to_numpy(zero_copy_only=False) == wanted
     transactional = pc.fill_null(rows.column("is_transactional"), False).to_numpy(zero_copy_only=False)

@@ -17,13 +17,12 @@ from offsets_tool.columns.replay.plain_commits import Subjects, are_plain, numbe
 from offsets_tool.columns.replay.replaced import are_replaced
 from offsets_tool.columns.replay.row_events import COMMIT, PLACE, RAW, RowEvents, plain
 from offsets_tool.events import Event
+from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import Change, TopicPartition
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.text import from_shown
-
-_COMMITS: Final = (0, 1)
 
 COLUMNS: Final = (*PLACE, *COMMIT, "value_json", "problem", *RAW)
 """What a row must have: columns of `events`, and magic, raw key and value of `log`."""
@@ -123,7 +122,7 @@ class ColumnCoordinator:
             return self._pending_of(event.record.producer_id)
         if event.group is None or event.key is None:
             return {}
-        if event.type_id not in _COMMITS:
+        if event.type_id not in COMMITS:
             return {event.group: [] if event.value is None else None}
         record, data = event.record, event.key.data
         is_pending = bool(record.is_transactional) and record.producer_id not in (None, NO_PRODUCER_ID)

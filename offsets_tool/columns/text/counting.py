@@ -6,10 +6,11 @@ from offsets_tool.columns.jit.machine import compiled, load_i64, load_u8, store_
 from offsets_tool.columns.lane.interned import FULL, key_at, key_number, key_size
 from offsets_tool.columns.lane.layout import RecordField, RecordKind, get
 from offsets_tool.columns.text.key_kernel import plain_group
+from offsets_tool.records.kinds import RECORD_TYPES
 
 LEFT: Final = -1
 
-TYPES: Final = 32
+TYPES: Final = 1 << max(5, max(RECORD_TYPES).bit_length())
 """More than there are record types; and more than value versions, and kinds of markers."""
 
 # Where counts are: first those of commits, by type and version.

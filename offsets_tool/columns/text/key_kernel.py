@@ -18,6 +18,7 @@ from offsets_tool.columns.jit.machine import (
     store_i64,
     store_u8,
 )
+from offsets_tool.columns.lane.commits import COMMIT_TYPES
 from offsets_tool.columns.lane.interned import key_at, key_size
 from offsets_tool.columns.text.kernel import write_digits
 
@@ -80,7 +81,7 @@ def write_keys(inputs: int, number: int, last: int, used: int) -> tuple[int, int
     while number < last:
         size, key = key_size(tables, number), key_at(tables, number)
         group = plain_group(key, size)
-        program = load_i64(inputs + _PROGRAMS) + _PROGRAM * (load_u8(key + 1) & 1) if group >= 0 else 0
+        program = load_i64(inputs + _PROGRAMS) + _PROGRAM * load_u8(key + 1) if group >= 0 else 0
         store_i64(load_i64(inputs + _SIZES) + 8 * number, size)
         if group < 0 or load_i64(program + 8) == 0:
             store_i64(load_i64(inputs + _CLASSES) + 8 * number, LEFT)
@@ -100,7 +101,7 @@ def write_keys(inputs: int, number: int, last: int, used: int) -> tuple[int, int
 @step
 def plain_group(key: int, size: int) -> int:
     """Return how many bytes the group of a plain key has; -1 for other keys."""
-    if size < _OVERHEAD or load_u8(key) != 0 or load_u8(key + 1) > 1:
+    if size < _OVERHEAD or load_u8(key) != 0 or load_u8(key + 1) >= COMMIT_TYPES:
         return -1
     group = big_i16(key + 2)
     if group <= 0 or group > size - _OVERHEAD - 1:

@@ -21,6 +21,7 @@ from offsets_tool.columns.text.samples import key_json
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
+from offsets_tool.records.kinds import COMMITS
 from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
 
 PrintRecord = Callable[[LogRecord], Output]
@@ -31,7 +32,6 @@ _OVERHEAD: Final = 10
 _SHORTEST: Final = _OVERHEAD + 2
 """A key whose names have a character each; shorter ones have no text here."""
 _TOPIC: Final = 3
-_OF_COMMITS: Final = (0, 1)
 _FIRST_ROOM: Final = 1 << 12
 _SPARE: Final = 8
 """Compiled code reads texts eight bytes at a time."""
@@ -64,7 +64,7 @@ class KeyTexts:
     def text(self, key: bytes) -> bytes | None:
         """Return what is printed of the key of an offset commit, or another key's JSON; None if the key does not decode cleanly."""
         record_type = _clean_type(key)
-        if record_type is None or record_type not in _OF_COMMITS:
+        if record_type is None or record_type not in COMMITS:
             return None if record_type is None else key_json(key)
         frame = self._frame(key[1], len(key))
         line = self._line(key)
@@ -208,7 +208,7 @@ class KeyTable:
         if text is None:
             self.classes[number] = KeyClass.MARKER if key in _MARKER_KEYS else KeyClass.OTHER
             return
-        self.classes[number] = key[1] if key[1] in _OF_COMMITS else key[1] + TYPES_AT
+        self.classes[number] = key[1] if key[1] in COMMITS else key[1] + TYPES_AT
         self.text_starts[number], self.text_sizes[number] = self._used, len(text)
         self._used += len(text)
         while self._used + _SPARE > len(self.arena):

@@ -14,6 +14,7 @@ from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.text.kernel import NUMBER_SIZE
 from offsets_tool.columns.text.key_kernel import PLAIN, KeyOp
 from offsets_tool.columns.text.template import Number, PrintedProbe, Template, TemplatePart, Text, learn
+from offsets_tool.records.kinds import COMMITS
 
 TextOfKey = Callable[[bytes], bytes | None]
 
@@ -26,7 +27,6 @@ _PROBES: Final = (
     (b"0", b"007", 8),
     (b"x" * 500, b"-", 10),
 )
-_TYPES: Final = (0, 1)
 
 
 class PlainKeys:
@@ -34,7 +34,9 @@ class PlainKeys:
 
     def __init__(self, printed: TextOfKey) -> None:
         self._kept: list[Array] = []
-        self.programs: Final = np.array([self._program(_learned(printed, t)) for t in _TYPES], np.int64)
+        self.programs: Final = np.array(
+            [self._program(_learned(printed, t)) for t in sorted(COMMITS)], np.int64
+        )
 
     def _program(self, template: Template | None) -> tuple[int, int, int, int]:
         if not template:

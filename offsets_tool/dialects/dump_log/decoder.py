@@ -20,10 +20,9 @@ from offsets_tool.dialects.output import Printed
 from offsets_tool.dialects.serde import CoordinatorRecord, UnknownRecordType, deserialize
 from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
+from offsets_tool.records.kinds import GROUP_METADATA
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.json import Release, render, to_json
-
-_GROUP_METADATA: Final = 2
 
 
 class DumpDecoder:
@@ -63,7 +62,7 @@ def _json_value(found: CoordinatorRecord) -> str:
         return DELETE
     shape = max(0, found.version)
     data = to_json(found.value, shape)
-    if found.type_id == _GROUP_METADATA:
+    if found.type_id == GROUP_METADATA:
         expand_group(data, found.value)
     return render({"version": str(found.version), "data": data})
 

@@ -12,11 +12,11 @@ from offsets_tool.dialects.loaded_group import LoadedGroup, load_group
 from offsets_tool.dialects.output import Printed
 from offsets_tool.dialects.text_records import TextKey, TextReader
 from offsets_tool.errors import DecodeError
+from offsets_tool.records.kinds import GROUP_METADATA
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.json import JsonObject, Release, render
 from offsets_tool.wire.text import java_text
 
-_GROUP_METADATA: Final = 2
 DELETE: Final = "<DELETE>"
 MISSING_KEY: Final = "Failed to decode message using offset topic decoder (message had a missing key)"
 
@@ -35,7 +35,7 @@ def colons(show_group: ShowGroup) -> Callable[[LogRecord, Release], Printed]:
         reader = TextReader(release)
         key = reader.key(record.key)
         assert key is not None
-        if key.type_id == _GROUP_METADATA:
+        if key.type_id == GROUP_METADATA:
             group = _group(key, reader, record.value, release)
             return show_group(group.group_id, group, show_assignments(group, release))
         value = reader.offset_commit(record.value)[1]
@@ -93,7 +93,7 @@ def named(record: LogRecord, release: Release) -> Printed:
     key = reader.key(record.key)
     if key is None:
         return Printed(f"unknown::version={int.from_bytes(record.key[:2], 'big', signed=True)}")
-    if key.type_id == _GROUP_METADATA:
+    if key.type_id == GROUP_METADATA:
         return Printed(
             f"group_metadata::group={java_text(key.data.group)}",
             _named_group(key, reader, record.value, release),

@@ -13,11 +13,10 @@ from offsets_tool.dialects.scala import map_of, option
 from offsets_tool.dialects.text_records import TextReader, line
 from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
+from offsets_tool.records.kinds import GROUP_METADATA
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.json import Release
 from offsets_tool.wire.text import java_text
-
-_GROUP_METADATA: Final = 2
 
 
 class TextGroupsFormatter:
@@ -38,7 +37,7 @@ class TextGroupsFormatter:
 
     def _format(self, record: LogRecord) -> Output:
         key = None if record.key is None else self._reader.key(record.key)
-        if key is None or key.type_id != _GROUP_METADATA:
+        if key is None or key.type_id != GROUP_METADATA:
             return NOTHING
         group_id = java_text(key.data.group)
         if record.value is None:

@@ -13,16 +13,27 @@ from offsets_tool.dialects.refusals import named
 from offsets_tool.dialects.serde import UnknownRecordType, deserialize
 from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
+from offsets_tool.records.kinds import (
+    CLASSIC_TYPES,
+    COMMITS,
+    GROUP_METADATA,
+    OFFSET_COMMIT,
+    RECORD_TYPES,
+    Family,
+    types_of,
+)
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.json import JsonObject, Release, render, to_json
 
 _OFFSETS: Final = "offsets"
+_GROUP_METADATA: Final = "group-metadata"
 _WANTED: Final = {
-    _OFFSETS: frozenset({0, 1}),
-    "group-metadata": frozenset({2}),
-    "share-group": frozenset(range(10, 16)),
+    _OFFSETS: COMMITS,
+    _GROUP_METADATA: frozenset({GROUP_METADATA}),
+    # ShareGroupMessageFormatter has no case for the type that was retired before it came.
+    "share-group": frozenset(n for n in types_of(family=(Family.SHARE,)) if not RECORD_TYPES[n].until),
 }
-_VALUE_TYPE: Final = {_OFFSETS: 1, "group-metadata": 2}
+_VALUE_TYPE: Final = {_OFFSETS: OFFSET_COMMIT, _GROUP_METADATA: GROUP_METADATA}
 _UNKNOWN: Final = "unknown"
 
 
@@ -47,7 +58,7 @@ def _read_39(record: LogRecord, kind: str, release: Release) -> JsonObject | Non
     key = None
     if record.key is not None:
         type_id = knowledge.prefix(record.key)
-        known = knowledge.knows(type_id, release) and type_id <= 2
+        known = knowledge.knows(type_id, release) and type_id in CLASSIC_TYPES
         data = knowledge.read_key(type_id, release, record.key) if known else None
         if known and type_id not in _WANTED[kind]:
             return None

@@ -11,6 +11,7 @@ from offsets_tool.dialects.scala import option
 from offsets_tool.dialects.text_records import TextReader, line
 from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
+from offsets_tool.records.kinds import COMMITS
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.json import Release
@@ -40,7 +41,7 @@ class TextOffsetsFormatter:
         if record.key is None:
             return self._line("NULL", record) if self._prints_null_keys else NOTHING
         key = self._reader.key(record.key)
-        if key is None or key.type_id > 1:
+        if key is None or key.type_id not in COMMITS:
             return NOTHING
         data = key.data
         return self._line(f"[{java_text(data.group)},{java_text(data.topic)},{data.partition}]", record)
