@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from uuid import UUID
 
+from offsets_tool.events import Event
 from offsets_tool.history.end_causes import BatchOutcome, ending
 from offsets_tool.history.owners import NameOf, Owner, Owners
 from offsets_tool.history.row_builders import anomaly_row, group_row, member_row, offset_row
@@ -20,6 +21,7 @@ from offsets_tool.history.rows import (
     OffsetEnd,
     OffsetHistoryRow,
 )
+from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import (
     VISIBILITY,
     Change,
@@ -230,6 +232,17 @@ class History:
         if owner.member_id is None and self._after_gap is not None and commit.log_offset >= self._after_gap:
             owner = owner._replace(is_known=False)
         return offset_row(change, offset, commit, owner, delta)
+
+
+def compared_offset(event: Event) -> OffsetOf | None:
+    """Return the committed offset that a history compares an event's commit with, also where replay leaves it alone.
+
+    Every commit's row has its distance from what was committed before it, a pending one's too.
+    """
+    if event.type_id not in COMMITS or event.key is None or event.value is None:
+        return None
+    key = event.key.data
+    return OffsetOf(key.group, key.topic, key.partition)
 
 
 def _delta(commit: CommittedOffset, before: CommittedOffset | OffsetHistoryRow) -> int:

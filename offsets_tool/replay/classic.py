@@ -9,6 +9,7 @@ from offsets_tool.events import Event
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import Role
 from offsets_tool.replay.changes import Group, GroupKind, GroupOf, GroupState, Member, MemberOf
+from offsets_tool.replay.handling import Handling, Reach
 from offsets_tool.replay.offsets import holds_offsets, simple_group
 from offsets_tool.replay.step import Step
 
@@ -86,10 +87,17 @@ def _replay_tombstone(step: Step, group: str) -> None:
     step.delete(GroupOf(group))
 
 
+def _reach(event: Event) -> Reach:
+    """Whether offsets keep the group is asked by its tombstone alone."""
+    assert event.key is not None
+    is_tombstone = event.value is None
+    return Reach(event.key.data.group, asks_for_any=is_tombstone, may_delete=is_tombstone)
+
+
 def drop_members(step: Step, group: str) -> None:
     """All members of a group, with its deletion."""
     for member_id in list(step.state.members.get(group, ())):
         step.delete(MemberOf(group, member_id))
 
 
-REPLAYS: Final = {Role.GROUP: _replay_group}
+REPLAYS: Final = {Role.GROUP: Handling(_replay_group, _reach)}

@@ -12,13 +12,14 @@ from offsets_tool.events import Event
 from offsets_tool.records.kinds import CLASSIC_TYPES, RECORD_TYPES, Family, RecordType, Role
 from offsets_tool.replay import classic, consumer, offsets, share, streams
 from offsets_tool.replay.changes import Change, GroupOf
+from offsets_tool.replay.handling import Handling, Reach, reach_of_group
 from offsets_tool.replay.rules import Rules, proves_new
 from offsets_tool.replay.state import State
-from offsets_tool.replay.step import ReplayRecord, Step
+from offsets_tool.replay.step import Step
 
 _PASSED_OVER: Final = "a record of the new coordinator, which the classic one passes over"
 
-_FAMILIES: Final[Mapping[Family, Mapping[Role, ReplayRecord]]] = {
+_FAMILIES: Final[Mapping[Family, Mapping[Role, Handling]]] = {
     Family.OFFSETS: offsets.REPLAYS,
     Family.CLASSIC: classic.REPLAYS,
     Family.CONSUMER: consumer.REPLAYS,
@@ -27,8 +28,8 @@ _FAMILIES: Final[Mapping[Family, Mapping[Role, ReplayRecord]]] = {
 }
 
 
-def _replay_of(type_: RecordType) -> ReplayRecord:
-    """What replays records of a type; TypeError, when this module is imported, for a type that nothing replays."""
+def _handling_of(type_: RecordType) -> Handling:
+    """How to replay records of a type; TypeError, when this module is imported, for a type that nothing replays."""
     found = _FAMILIES.get(type_.family, {}).get(type_.role)
     if found is None:
         raise TypeError(
@@ -37,8 +38,8 @@ def _replay_of(type_: RecordType) -> ReplayRecord:
     return found
 
 
-REPLAYS: Final[Mapping[int, ReplayRecord]] = {each.id: _replay_of(each) for each in RECORD_TYPES.values()}
-"""From record type to what replays it."""
+REPLAYS: Final[Mapping[int, Handling]] = {each.id: _handling_of(each) for each in RECORD_TYPES.values()}
+"""By record type, how it is replayed."""
 
 
 class Coordinator:
@@ -81,7 +82,7 @@ class Coordinator:
         elif event.key is not None and event.kept_raw is None:
             offsets.replay_transaction(step, event)
             if step.is_new or event.key.type.id in CLASSIC_TYPES:
-                REPLAYS[event.key.type.id](step, event.key.data, event)
+                REPLAYS[event.key.type.id].replay(step, event.key.data, event)
             else:
                 step.anomaly(GroupOf(event.key.data.group_id), _PASSED_OVER)
         elif not event.record.is_control:
@@ -89,3 +90,13 @@ class Coordinator:
         if step.differs and self.differed_at is None and self.proved_at is None:
             self.differed_at = event.record.log_offset
         return tuple(step.changes)
+
+    def reach(self, event: Event) -> tuple[Reach, ...]:
+        """What replaying this event will read of groups and their offsets, at most, as things stand now."""
+        if event.control is not None:
+            return tuple(offsets.reach_of_marker(self.state, event.record.producer_id))
+        if event.key is None:
+            return ()
+        # Of a record that does not read the coordinator says so, about its group.
+        is_lost = event.kept_raw is not None
+        return (reach_of_group(event) if is_lost else REPLAYS[event.key.type.id].reach(event),)

@@ -20,8 +20,9 @@ from offsets_tool.replay.changes import (
     MemberOf,
 )
 from offsets_tool.replay.classic import drop_members
+from offsets_tool.replay.handling import Handling, Reach, ReplayRecord, reach_of_group
 from offsets_tool.replay.member_state import member_epoch
-from offsets_tool.replay.step import ReplayRecord, Step
+from offsets_tool.replay.step import Step
 
 Members = Mapping[str, Member]
 
@@ -89,17 +90,21 @@ class Replays:
 
     def __init__(self, family: FamilyRules) -> None:
         self._family = family
-        self.by_role: Final[Mapping[Role, ReplayRecord]] = {
-            Role.GROUP: self.group,
-            Role.TOPICS: self.part("topics"),
-            Role.MEMBER: self.member,
-            Role.TARGET_METADATA: self.target_metadata,
-            Role.TARGET: self.target,
-            Role.CURRENT: self.current,
-            Role.EXPRESSION: self.expression,
-            Role.SHARE_PARTITIONS: self.part("share_partitions"),
-            Role.TOPOLOGY: self.part("topology"),
+        self.by_role: Final[Mapping[Role, Handling]] = {
+            Role.GROUP: Handling(self.group, _reach_of_group_record),
+            Role.TOPICS: self._handling(self.part("topics")),
+            Role.MEMBER: self._handling(self.member),
+            Role.TARGET_METADATA: self._handling(self.target_metadata),
+            Role.TARGET: self._handling(self.target),
+            Role.CURRENT: self._handling(self.current),
+            Role.EXPRESSION: self._handling(self.expression),
+            Role.SHARE_PARTITIONS: self._handling(self.part("share_partitions")),
+            Role.TOPOLOGY: self._handling(self.part("topology")),
         }
+
+    @staticmethod
+    def _handling(replay: ReplayRecord) -> Handling:
+        return Handling(replay, reach_of_group)
 
     def group(self, step: Step, key: Any, event: Event) -> None:
         """The group epoch; its tombstone ends the group."""
@@ -224,6 +229,11 @@ class Replays:
                 update_group(step, self._family, group._replace(**changed))
 
         return replay
+
+
+def _reach_of_group_record(event: Event) -> Reach:
+    """Offsets do not keep such a group: it goes with its tombstone."""
+    return reach_of_group(event)._replace(may_delete=event.value is None)
 
 
 def _member(step: Step, key: Any) -> Member | None:

@@ -5,6 +5,7 @@ own log offsets) stands there. A tombstone takes the committed offset; where pen
 Source: GroupMetadataManager.doLoadGroupsAndOffsets (classic), OffsetMetadataManager.replay (new); KAFKA-14505.
 """
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from offsets_tool.events import Event
@@ -25,6 +26,8 @@ from offsets_tool.replay.changes import (
     Transaction,
     TransactionOf,
 )
+from offsets_tool.replay.handling import Handling, Reach
+from offsets_tool.replay.state import State
 from offsets_tool.replay.step import Step
 from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
 from offsets_tool.wire.schema import ZERO_UUID
@@ -107,6 +110,17 @@ def _is_pending(step: Step, offset: OffsetOf, record: LogRecord) -> bool:
     return has_producer if step.is_new else bool(record.is_transactional) and has_producer
 
 
+def _reach_of_commit(event: Event) -> Reach:
+    """A commit that waits for its transaction's end leaves what is committed alone."""
+    assert event.key is not None
+    key, record = event.key.data, event.record
+    place = (TopicPartition(key.topic, key.partition),)
+    if event.value is None:
+        return Reach(key.group, place, asks_for_any=True, may_delete=True)
+    is_surely_pending = bool(record.is_transactional) and _has_producer(record)
+    return Reach(key.group) if is_surely_pending else Reach(key.group, place)
+
+
 def add_simple_group(step: Step, group: str) -> None:
     """A group that only has offsets is there from its first commit on."""
     if group not in step.state.groups:
@@ -179,6 +193,14 @@ def replay_marker(step: Step, marker: ControlMarker) -> None:
     step.set(TransactionOf(producer), None, ended)
 
 
+def reach_of_marker(state: State, producer: int | None) -> Iterator[Reach]:
+    """Yield what a producer's marker reads: the offsets that its pending commits are about."""
+    places: dict[str, list[TopicPartition]] = {}
+    for group, topic, partition in () if producer is None else state.pending.get(producer, ()):
+        places.setdefault(group, []).append(TopicPartition(topic, partition))
+    yield from (Reach(group, tuple(found)) for group, found in places.items())
+
+
 def _commit(step: Step, producer: int, offset: OffsetOf, waiting: PendingCommit) -> None:
     """Of two commits the later record wins; the classic loader compares batches, to the same effect: a batch has one producer."""
     there = step.state.offsets.get(offset.group, {}).get(TopicPartition(offset.topic, offset.partition))
@@ -193,4 +215,4 @@ def _commit(step: Step, producer: int, offset: OffsetOf, waiting: PendingCommit)
     step.set(offset, waiting.commit, ChangeKind.COMMITTED)
 
 
-REPLAYS: Final = {Role.COMMIT: _replay_commit}
+REPLAYS: Final = {Role.COMMIT: Handling(_replay_commit, _reach_of_commit)}

@@ -1,8 +1,5 @@
 """One event being replayed: where it stands, the state it meets, the changes it makes. Knows no record type."""
 
-from collections.abc import Callable
-from typing import Any
-
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, ChangeKind, GroupOf, LogOf, OffsetOf, Subject, Subjected
 from offsets_tool.replay.rules import Rules
@@ -89,7 +86,3 @@ class Step:
                 note,
             )
         )
-
-
-ReplayRecord = Callable[[Step, Any, Event], None]
-"""What replays a record: given the step, the data of its key and the event."""

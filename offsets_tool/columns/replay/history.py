@@ -158,7 +158,7 @@ class HistoryReplay:
     def _tell(self, told: "_Rows", event: Event, commits: Any) -> None:
         """One event, after the commits of its group."""
         told.add(*self._commits.fold(commits))
-        for group, offsets in looked_at(event, self._coordinator.state):
+        for group, offsets in looked_at(event, self._coordinator):
             self._commits.settle_some(group, offsets)
         self._settle_groups(self._losses.may_close(event))
         self._settle_groups(_may_delete(event))

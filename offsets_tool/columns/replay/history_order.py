@@ -15,11 +15,10 @@ from offsets_tool.columns.replay.history_events import HistoryEvents
 from offsets_tool.columns.replay.plain_commits import numbers
 from offsets_tool.columns.replay.row_subjects import RowSubjects
 from offsets_tool.events import Event
-from offsets_tool.records.kinds import COMMITS
+from offsets_tool.history.history import compared_offset
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
-from offsets_tool.replay.state import State
 from offsets_tool.rows import NO_PRODUCER_ID
 
 
@@ -83,7 +82,13 @@ class HistoryOrder:
 
     def _are_endangered(self, groups: Array, events: Sequence[Event]) -> Array:
         """Commits of groups that an event among these may take away."""
-        names = {event.group for event in events if event.value is None and event.control is None}
+        names: set[str | None] = {
+            reach.group
+            for event in events
+            if event.control is None
+            for reach in self._coordinator.reach(event)
+            if reach.may_delete
+        }
         if any(event.control is not None for event in events):
             names |= {
                 offset.group for pending in self._coordinator.state.pending.values() for offset in pending
@@ -101,20 +106,14 @@ def _writes(rows: pa.RecordBatch) -> Array:
     return np.where(base.is_valid().to_numpy(zero_copy_only=False), numbers(base, 0), offsets)
 
 
-def looked_at(event: Event, state: State) -> Iterator[tuple[str, list[OffsetOf]]]:
-    """By group, the offsets that replaying an event looks at, beside whether the group has others.
-
-    A group's own records look at none unless they delete something.
-    """
-    if event.control is not None:
-        pending = state.pending.get(-1 if event.record.producer_id is None else event.record.producer_id, ())
-        for group in {offset.group for offset in pending}:
-            yield group, [offset for offset in pending if offset.group == group]
-    elif event.key is not None and event.group is not None:
-        if event.type_id in COMMITS:
-            yield event.group, [OffsetOf(event.group, event.key.data.topic, event.key.data.partition)]
-        elif event.value is None:
-            yield event.group, []
+def looked_at(event: Event, coordinator: Coordinator) -> Iterator[tuple[str, set[OffsetOf]]]:
+    """Yield by group the offsets that replaying an event and telling its histories look at, beside whether the group has others."""
+    for reach in coordinator.reach(event):
+        offsets = {OffsetOf(reach.group, *at) for at in reach.offsets}
+        if (compared := compared_offset(event)) is not None:
+            offsets.add(compared)
+        if offsets or reach.asks_for_any:
+            yield reach.group, offsets
 
 
 class Waiting:

@@ -17,11 +17,9 @@ from offsets_tool.columns.replay.plain_commits import Subjects, are_plain, numbe
 from offsets_tool.columns.replay.replaced import are_replaced
 from offsets_tool.columns.replay.row_events import COMMIT, PLACE, RAW, RowEvents, plain
 from offsets_tool.events import Event
-from offsets_tool.records.kinds import COMMITS
-from offsets_tool.replay.changes import Change, TopicPartition
+from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
-from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.text import from_shown
 
 COLUMNS: Final = (*PLACE, *COMMIT, "value_json", "problem", *RAW)
@@ -105,40 +103,15 @@ class ColumnCoordinator:
 
     def _bring_to_date(self, event: Event, place: int, waiting: "_Waiting") -> None:
         """Gives the state what this event may look at: whether its group is there, and its offsets if they matter."""
-        there = self.coordinator.state.groups
-        for name, offsets in self._seen_by(event).items():
-            group = self._subjects.group_number(name)
-            if group is not None and (offsets is not None or name not in there):
+        for reach in self.coordinator.reach(event):
+            group = self._subjects.group_number(reach.group)
+            if group is None:
+                continue
+            if reach.reads_offsets or reach.group not in self.coordinator.state.groups:
                 self._held.hold(group, waiting.take(group, place))
-            if group is not None and offsets is not None:
-                self._held.settle_some(group, [self._subjects.number(name, at) for at in offsets])
-
-    def _seen_by(self, event: Event) -> dict[str, list[TopicPartition] | None]:
-        """By group: the offsets that the event looks at, beside whether there are others; None if it looks at none.
-
-        A group's own records look at none unless they delete it, nor do commits that only wait for their transaction's end.
-        """
-        if event.control is not None:
-            return self._pending_of(event.record.producer_id)
-        if event.group is None or event.key is None:
-            return {}
-        if event.type_id not in COMMITS:
-            return {event.group: [] if event.value is None else None}
-        record, data = event.record, event.key.data
-        is_pending = bool(record.is_transactional) and record.producer_id not in (None, NO_PRODUCER_ID)
-        if event.value is not None and is_pending:
-            return {event.group: None}
-        return {event.group: [TopicPartition(data.topic, data.partition)]}
-
-    def _pending_of(self, producer: int | None) -> dict[str, list[TopicPartition] | None]:
-        found: dict[str, list[TopicPartition] | None] = {}
-        for group, topic, partition in self.coordinator.state.pending.get(
-            -1 if producer is None else producer, ()
-        ):
-            offsets = found.setdefault(group, [])
-            assert offsets is not None
-            offsets.append(TopicPartition(topic, partition))
-        return found
+            if reach.reads_offsets:
+                places = [self._subjects.number(reach.group, at) for at in reach.offsets]
+                self._held.settle_some(group, places)
 
 
 class _Waiting:

@@ -172,6 +172,20 @@ def test_differences_beyond_64_bits_are_bounded_alike() -> None:
         assert told(in_turns(batches, None, 0)) == expected(log, None, 0)
 
 
+@pytest.mark.parametrize("cuts", [[], [1], [2], [3]], ids=str)
+def test_a_pending_commit_is_told_with_its_distance_from_what_is_committed(cuts: list[int]) -> None:
+    """Replay leaves the committed offset alone there (replay.offsets); a history does not (history.history)."""
+    log = commits(*(Value(3, "", commit(3, offset=offset)) for offset in (10, 20, 40)))
+    pending = Writing(producer=7, is_transactional=True, has_batch=True, sequence=0)
+    value = encode_value(Value(3, "", commit(3, offset=45)))
+    assert log[0].key is not None
+    log.append(written(pending, 3, 3, 5, log[0].key, value, is_control=False))
+    log.append(written(OWN_BATCH, 4, 4, 6, log[0].key, value, is_control=False))
+    wanted = expected(log, None, 0)
+    assert [row["delta"] for row in wanted[0] if row["producer_id"] == 7] == [5]
+    assert told(list(replay_batches(Start(0), parts(rows_of(log), cuts)))) == wanted
+
+
 @pytest.mark.parametrize("rules", RULES, ids=str)
 @pytest.mark.parametrize("is_new", [False, True])
 def test_a_commit_proves_the_new_coordinator_by_whichever_rules(rules: Rules | None, is_new: bool) -> None:

@@ -1,0 +1,46 @@
+"""What a record type's replay is: what it does, and what of the state it looks at, stated together.
+
+Replay one at a time needs only the first; replay of many at a time reads the second, to know which commits must be in the state
+before. Knows no record type.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from offsets_tool.events import Event
+from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.replay.step import Step
+
+
+class Reach(NamedTuple):
+    """What replaying an event reads of one group, beside the group itself, and whether it can delete the group.
+
+    `offsets` are the committed offsets that it reads or changes; `asks_for_any` says that it also asks whether there is any.
+    """
+
+    group: str
+    offsets: tuple[TopicPartition, ...] = ()
+    asks_for_any: bool = False
+    may_delete: bool = False
+
+    @property
+    def reads_offsets(self) -> bool:
+        """Whether it depends on the group's committed offsets at all."""
+        return bool(self.offsets) or self.asks_for_any
+
+
+ReplayRecord = Callable[[Step, Any, Event], None]
+"""What replays a record: given the step, the data of its key and the event."""
+
+
+class Handling(NamedTuple):
+    """How records of one role are replayed, and what that reaches."""
+
+    replay: ReplayRecord
+    reach: Callable[[Event], Reach]
+
+
+def reach_of_group(event: Event) -> Reach:
+    """Return the reach of a record that reads no committed offsets and deletes no group."""
+    assert event.group is not None
+    return Reach(event.group)
