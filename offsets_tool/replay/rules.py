@@ -3,6 +3,7 @@
 They differ in what tombstones clear and in which groups stay. Nothing else in replay decides between them.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -16,6 +17,8 @@ TOPIC_ID_VERSION: Final = next(
     field.versions.low for field in schema_of(OffsetCommitValue).fields if field.name == "topic_id"
 )
 """Version of a commit's value that only the new coordinator writes."""
+FIRST_JOIN: Final[Mapping[str, object]] = {"protocol_type": "", "generation": 0}
+"""What a classic group's record says, by field, that only the new coordinator writes: as the group's first member joins."""
 
 
 class Rules(StrEnum):
@@ -69,4 +72,6 @@ def wrote_new(event: Event) -> bool | None:
 
 def _is_first_join(event: Event) -> bool:
     data = event.value.data if event.value else None
-    return isinstance(data, GroupMetadataValue) and data.generation == 0 and not data.protocol_type
+    if not isinstance(data, GroupMetadataValue):
+        return False
+    return all(getattr(data, name) == value for name, value in FIRST_JOIN.items())

@@ -7,6 +7,7 @@ A batch is read whole or declined: whatever the reference reader would not take 
 from typing import Final
 
 from offsets_tool.columns.jit.machine import big_i16, compiled, load_u8, step
+from offsets_tool.columns.lane.commit_layout import FLEXIBLE_VERSION
 from offsets_tool.columns.lane.commits import COMMIT_TYPES, read_flexible, read_marker, read_plain
 from offsets_tool.columns.lane.interned import key_number
 from offsets_tool.columns.lane.layout import (
@@ -160,9 +161,9 @@ def _read_commit(data: int, value: int, size: int, tables: int, records: int, ro
     """A value of any version under the key of a commit; False when the table of topic ids is full."""
     version = big_i16(data + value)
     put(records, _VALUE_VERSION, row, version)
-    if version == 4:
+    if version == FLEXIBLE_VERSION:
         return read_flexible(data, value, size, tables, records, row)
-    if 0 <= version < 4:
+    if 0 <= version < FLEXIBLE_VERSION:
         read_plain(data, value, size, version, records, row)
     return True
 

@@ -4,6 +4,7 @@ One record is the whole group (replay.classic), so that of several in a row only
 What replay would say on the way (a generation that goes back) is not said. Knows nothing of other kinds of groups.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -13,11 +14,25 @@ import pyarrow.compute as pc
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.plain_commits import numbers
 from offsets_tool.columns.replay.row_events import encoded
+from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import GROUP_METADATA
+from offsets_tool.replay.rules import FIRST_JOIN
+from offsets_tool.wire.json import camel, render
+from offsets_tool.wire.schema import schema_of
 
 _NO_GROUP: Final = -1
-_FIRST_JOIN: Final = '{"protocolType":"","generation":0,'
-"""How the JSON of a group begins that only a new coordinator writes (replay.rules)."""
+
+
+def _json_beginning(cls: type, facts: Mapping[str, object]) -> str:
+    """Return how the JSON of a value begins that has these facts; TypeError if they are not its first fields."""
+    names = [field.name for field in schema_of(cls).fields[: len(facts)]]
+    if set(names) != set(facts):
+        raise TypeError(f"{', '.join(facts)} are not the first fields of {cls.__name__}")
+    return "{" + "".join(f"{render(camel(name))}:{render(facts[name])}," for name in names)
+
+
+_FIRST_JOIN: Final = _json_beginning(GroupMetadataValue, FIRST_JOIN)
+"""How the JSON of a group begins that only a new coordinator writes."""
 
 
 def are_replaced(rows: pa.RecordBatch, *, proved: bool) -> Array:
