@@ -12,7 +12,7 @@ from offsets_tool.events import Event
 from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import Change, ChangeKind
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.rules import Rules, proves_classic, proves_new
+from offsets_tool.replay.rules import Rules, proves_classic, proves_new, to_replay_again
 from offsets_tool.replay.state import State
 from offsets_tool.replay.topic_names import TopicNames
 
@@ -129,13 +129,11 @@ class Moment:
         return moment
 
     def to_replay_again(self) -> list[int | None]:
-        """Partitions replayed by the classic rules where the new ones differ and, as was learnt since, hold.
+        """Partitions replayed by rules that do not hold, as was learned since (replay.rules.to_replay_again).
 
-        One cluster has one kind of coordinator at a time: what one partition proves is so for all. What was written
-        after the moment tells as much if nothing up to the moment speaks for the classic one.
+        What was written after the moment tells as much if nothing up to the moment speaks for the classic coordinator.
         """
-        proved = any(p.coordinator.proved_at is not None for p in self)
-        later = any(p.proved_later for p in self) and not any(p.proved_classic for p in self)
-        if self.rules is not None or not (proved or later):
+        if self.rules is not None:
             return []
-        return [p.log_partition for p in self if p.coordinator.differed_at is not None]
+        is_new = any(p.proved_later for p in self) and not any(p.proved_classic for p in self)
+        return to_replay_again({p.log_partition: p.coordinator.rules_used for p in self}, is_new=is_new)

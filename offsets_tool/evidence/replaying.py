@@ -19,6 +19,7 @@ from offsets_tool.evidence.moment_notes import moment_notes, number_text, topic_
 from offsets_tool.evidence.moment_texts import Bound, Clock, parse_bound
 from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
 from offsets_tool.evidence.sources import Source
+from offsets_tool.log.names import not_replayed
 from offsets_tool.log.topics import find_topics
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
@@ -132,10 +133,7 @@ def _leave_out_set_aside(evidence: Evidence) -> None:
             "all that is here Kafka has set aside (.deleted, -delete ...): name the files to read"
         )
     if aside:
-        evidence.note(
-            f"{len(aside)} file(s) that Kafka has set aside (.deleted, .cleaned, .swap, -delete ...) are not replayed, "
-            "as Kafka would not read them"
-        )
+        evidence.note(not_replayed(len(aside)))
 
 
 def _topic_names(paths: tuple[str, ...]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from offsets_tool.log.discover import find_segments
 from offsets_tool.log.files.folders import PathKind, look_at, size_of
 from offsets_tool.log.files.mapping import sha256
 from offsets_tool.log.ledger import Ledger
-from offsets_tool.log.names import OFFSETS_TOPIC, Segment, SegmentKind
+from offsets_tool.log.names import OFFSETS_TOPIC, Segment, is_set_aside
 from offsets_tool.log.segment import or_lost, read_segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
@@ -155,7 +155,7 @@ def _segment_source(segment: Segment, limits: Limits, *, is_named: bool) -> Sour
     def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
         return source.or_lost(read_segment(segment, ledger=ledger, verify=verify, limits=limits), ledger)
 
-    is_aside = not is_named and bool(segment.kind is not SegmentKind.LOG or segment.fate)
+    is_aside = not is_named and is_set_aside(segment.kind, segment.fate)
     source = Source(
         segment.source,
         segment.log_partition,

@@ -21,7 +21,7 @@ from offsets_tool.log.files.checkpoints import read_offset_checkpoint
 from offsets_tool.log.files.folders import is_file, listing
 from offsets_tool.log.files.indexes import read_producer_snapshot
 from offsets_tool.log.files.open_file import why
-from offsets_tool.log.names import OFFSETS_TOPIC, SegmentKind, partition_directory, segment_name
+from offsets_tool.log.names import OFFSETS_TOPIC, is_set_aside, partition_directory, segment_name
 from offsets_tool.log.topics import TopicDirectory, find_topics
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import Batch, Codec, TimestampType
@@ -196,7 +196,7 @@ def data_logs(paths: Iterable[str]) -> dict[TopicPartition, list[DataLog]]:
 def _segments(files: Iterable[Path]) -> Iterator[tuple[int, Path]]:
     for path in files:
         name = segment_name(path.name)
-        if name is not None and name.kind is SegmentKind.LOG and name.base_offset is not None:
+        if name is not None and not is_set_aside(name.kind) and name.base_offset is not None:
             yield name.base_offset, path
 
 

@@ -39,6 +39,20 @@ class SegmentKind(StrEnum):
     SWAP = "swap"
 
 
+SET_ASIDE: Final = ".deleted, .cleaned, .swap, -delete ..."
+"""How names of set-aside files end, to say it."""
+
+
+def is_set_aside(kind: SegmentKind, fate: str = "") -> bool:
+    """Whether a file is no part of its log, since Kafka has renamed it or its directory; `fate` is what it renamed that for."""
+    return kind is not SegmentKind.LOG or bool(fate)
+
+
+def not_replayed(files: int) -> str:
+    """Return the sentence that so many set-aside files are not replayed."""
+    return f"{files} file(s) that Kafka has set aside ({SET_ASIDE}) are not replayed, as Kafka would not read them"
+
+
 class Packing(StrEnum):
     """The compression of a copy of a file, by its suffix."""
 
@@ -132,7 +146,7 @@ def _next(bases: list[int], base_offset: int) -> int | None:
 
 def _is_in_use(segment: Segment) -> bool:
     is_of_partition = segment.log_partition is not None and segment.base_offset is not None
-    return segment.kind is SegmentKind.LOG and is_of_partition
+    return not is_set_aside(segment.kind) and is_of_partition
 
 
 def _folder(segment: Segment) -> tuple[str, str]:

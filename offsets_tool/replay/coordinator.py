@@ -13,7 +13,7 @@ from offsets_tool.records.kinds import CLASSIC_TYPES, RECORD_TYPES, Family, Reco
 from offsets_tool.replay import classic, consumer, offsets, share, streams
 from offsets_tool.replay.changes import Change, GroupOf
 from offsets_tool.replay.handling import Handling, Reach, reach_of_group
-from offsets_tool.replay.rules import Rules, proves_new
+from offsets_tool.replay.rules import Rules, RulesUsed, proves_new
 from offsets_tool.replay.state import State
 from offsets_tool.replay.step import Step
 
@@ -90,6 +90,11 @@ class Coordinator:
         if step.differs and self.differed_at is None and self.proved_at is None:
             self.differed_at = event.record.log_offset
         return tuple(step.changes)
+
+    @property
+    def rules_used(self) -> RulesUsed:
+        """By which rules events were replayed so far."""
+        return RulesUsed(self.rules, self.proved_at, self.differed_at)
 
     def reach(self, event: Event) -> tuple[Reach, ...]:
         """What replaying this event will read of groups and their offsets, at most, as things stand now."""

@@ -5,13 +5,15 @@ They differ in what tombstones clear and in which groups stay. Nothing else in r
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple, TypeVar
 
 from offsets_tool.events import Event
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, GROUP_METADATA
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.wire.schema import schema_of
+
+_Place = TypeVar("_Place")
 
 TOPIC_ID_VERSION: Final = next(
     field.versions.low for field in schema_of(OffsetCommitValue).fields if field.name == "topic_id"
@@ -29,6 +31,31 @@ class Rules(StrEnum):
 
     CLASSIC = "classic"
     NEW = "new"
+
+
+class RulesUsed(NamedTuple):
+    """By which rules a partition was replayed in the end, the offset that proved the new ones, and the first offset where both
+    would have done something else while the classic ones were only assumed; None where there is none."""
+
+    rules: Rules
+    proved_at: int | None
+    differed_at: int | None
+
+    @property
+    def is_partly_classic(self) -> bool:
+        """Whether something was done by the classic rules that the new ones do otherwise."""
+        is_new_from_start = self.rules is Rules.NEW and self.proved_at is None
+        return self.differed_at is not None and not is_new_from_start
+
+
+def to_replay_again(partitions: Mapping[_Place, RulesUsed], *, is_new: bool = False) -> list[_Place]:
+    """Return the partitions replayed by the classic rules where the new ones differ and, as was learned since, hold.
+
+    One cluster has one kind of coordinator at a time: what one of its `partitions` proves is so for all, as is what `is_new` says.
+    """
+    if not is_new and all(used.rules is Rules.CLASSIC for used in partitions.values()):
+        return []
+    return [place for place, used in partitions.items() if used.is_partly_classic]
 
 
 def proves_new(event: Event) -> bool:

@@ -20,7 +20,7 @@ from offsets_tool.log.discover import find_segments
 from offsets_tool.log.files.folders import PathKind, listing, look_at, size_of
 from offsets_tool.log.files.mapping import sha256, sha256_of
 from offsets_tool.log.files.open_file import open_file, read_whole, why
-from offsets_tool.log.names import Packing, Segment, SegmentKind, member_source, segment_name
+from offsets_tool.log.names import Packing, Segment, SegmentKind, is_set_aside, member_source, segment_name
 from offsets_tool.wire.text import shown
 from offsets_tool.wire.times import LAST_MILLISECOND
 from spark.ingest.digest import NO_BYTES, edges_digest
@@ -41,7 +41,12 @@ SourceFields = Mapping[str, Any]
 
 def counts(kind: str, fate: str) -> bool:
     """Whether a row of `sources` is of a file that is part of a log: what Kafka has set aside is none."""
-    return kind in (SegmentKind.LOG.value, ARCHIVE) and not fate
+    return kind == ARCHIVE or not is_set_aside(SegmentKind(kind), fate)
+
+
+_COUNTED: Final = [kind for kind in (*(each.value for each in SegmentKind), ARCHIVE) if counts(kind, "")]
+IS_COUNTED: Final = f"kind IN ({', '.join(map(repr, _COUNTED))}) AND fate = ''"
+"""The same in SQL."""
 
 
 class IngestFile(NamedTuple):

@@ -7,7 +7,8 @@ told before: then, and if it is new, it is replayed from its first record. Knows
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from offsets_tool.replay.rules import Rules
+from offsets_tool.replay import rules
+from offsets_tool.replay.rules import Rules, RulesUsed
 
 LogPartition = tuple[str, int | None]
 """Cluster and log partition."""
@@ -83,15 +84,14 @@ def plan(
 def to_replay_again(
     asked: str, known: Mapping[LogPartition, LakeRow], done: Mapping[LogPartition, LakeRow]
 ) -> list[LogPartition]:
-    """Partitions told by the classic rules where the new ones differ and, as another partition of the cluster proves, hold.
-
-    `done` are the rows of `replays` to be; as Moment.to_replay_again has it.
-    """
+    """Return the partitions replayed by rules that do not hold (replay.rules); `done` are the rows of `replays` to be."""
     if asked != "auto":
         return []
-    now = {**known, **done}
-    proved = _proved(now)
-    return [place for place, row in now.items() if place[0] in proved and _is_half_classic(row)]
+    clusters: dict[str, dict[LogPartition, RulesUsed]] = {}
+    for place, row in {**known, **done}.items():
+        used = RulesUsed(Rules(row["rules"]), row["proving_log_offset"], row["differing_log_offset"])
+        clusters.setdefault(place[0], {})[place] = used
+    return [place for partitions in clusters.values() for place in rules.to_replay_again(partitions)]
 
 
 def to_name(
@@ -109,12 +109,6 @@ def to_name(
 def _proved(rows: Mapping[LogPartition, LakeRow]) -> set[str]:
     """The clusters of the new coordinator: where one partition is by its rules, all are."""
     return {cluster for (cluster, _), row in rows.items() if row["rules"] == Rules.NEW}
-
-
-def _is_half_classic(row: LakeRow) -> bool:
-    """Whether something was told by the classic rules that the new ones have otherwise; what was begun by these has nothing so."""
-    begun_new = row["rules"] == Rules.NEW and row["proving_log_offset"] is None
-    return row["differing_log_offset"] is not None and not begun_new
 
 
 def _goes_on(row: LakeRow, brought: New | None, asked: str, named: Iterable[str]) -> bool:

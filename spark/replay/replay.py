@@ -16,10 +16,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.job_rows import ReplayRow
-from offsets_tool.log.names import SegmentKind
+from offsets_tool.log.names import not_replayed
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch
-from spark.ingest.plan import ARCHIVE
+from spark.ingest.plan import counts
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.folder import locked, require_lake
 from spark.lake.parquet import NewFile, TableWriter
@@ -234,12 +234,5 @@ def _told_anew(cluster: str, log_partition: int | None, why: str) -> str:
 
 
 def _set_aside(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    aside = {
-        row["source"] for row in sources if row["kind"] not in (SegmentKind.LOG.value, ARCHIVE) or row["fate"]
-    }
-    if not aside:
-        return []
-    return [
-        f"{len(aside)} file(s) that Kafka has set aside (.deleted, .cleaned, .swap, -delete ...) are not replayed, as Kafka would "
-        "not read them"
-    ]
+    aside = {row["source"] for row in sources if not counts(row["kind"], row["fate"])}
+    return [not_replayed(len(aside))] if aside else []

@@ -14,12 +14,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.replay.history_events import COLUMNS
-from offsets_tool.log.names import SegmentKind
 from offsets_tool.records.kinds import COMMITS, TOPIC_LISTS
 from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
 from offsets_tool.wire.json import camel, uuid_text
 from offsets_tool.wire.schema import ZERO_UUID
-from spark.ingest.plan import ARCHIVE
+from spark.ingest.plan import IS_COUNTED
 from spark.lake.tables import EVENTS, LOG, SOURCES, Table
 from spark.replay.plan import New, Work
 from spark.replay.tasks import COPY, UNIT
@@ -121,7 +120,7 @@ class LakeRows:
     def _copies(self) -> DataFrame:
         sources = self._read(SOURCES)
         copy = F.when(F.col("directory") != "", F.col("directory")).otherwise(F.col("path"))
-        kept = sources.where(F.col("kind").isin(SegmentKind.LOG.value, ARCHIVE) & (F.col("fate") == ""))
+        kept = sources.where(IS_COUNTED)
         return kept.select("cluster", "source", "run", copy.alias(COPY)).distinct()
 
     def _read(self, table: Table) -> DataFrame:

@@ -17,7 +17,7 @@ NONE: Final = -1
 """The place of a field that a version does not have."""
 
 
-class Layout(NamedTuple):
+class CommitLayout(NamedTuple):
     """Places of one version's fields: `before` counted from the value's first byte, `after` from the end of metadata.
 
     `text` is where the size of metadata stands, `tail` how many bytes follow metadata, without tags.
@@ -32,7 +32,7 @@ class Layout(NamedTuple):
 _SCHEMA: Final = schema_of(OffsetCommitValue)
 
 
-def _layout(version: int) -> Layout:
+def _layout(version: int) -> CommitLayout:
     fields = untagged(_SCHEMA, version)
     names = [field.name for field in fields]
     if _TEXT not in names:
@@ -40,7 +40,7 @@ def _layout(version: int) -> Layout:
     place = names.index(_TEXT)
     before = dict(_placed(fields[:place], _VERSION_SIZE))
     after = dict(_placed(fields[place + 1 :], 0))
-    return Layout(before, _end(fields[:place], _VERSION_SIZE), after, _end(fields[place + 1 :], 0))
+    return CommitLayout(before, _end(fields[:place], _VERSION_SIZE), after, _end(fields[place + 1 :], 0))
 
 
 def _placed(fields: list[FieldSpec], at: int) -> Iterator[tuple[str, int]]:
