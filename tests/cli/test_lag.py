@@ -11,12 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from tests.corpora import FIXTURES
+from tests.corpora import FIXTURES, LAG
 from tests.lag.story import CREATED, STABLE
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order, write_log
 
-LAG = FIXTURES / "lag"
 SAID = json.loads((LAG / "said.json").read_text())
 CORPORA = sorted(
     path.parent.parent.name for path in FIXTURES.glob("corpora/*/oracle/consumer-groups-offsets.txt")

@@ -15,7 +15,7 @@ from offsets_tool.lag.samples import CommitAt, EndMethod
 from offsets_tool.lag.time_lag import TimeMethod, Written, written_at
 from offsets_tool.log.topics import TopicDirectory, find_topics
 from tests.broker import KRaftBroker
-from tests.corpora import FIXTURES
+from tests.corpora import LAG
 from tests.lag.one_by_one import lag_at
 from tests.lag.story import (
     APPENDED,
@@ -29,7 +29,6 @@ from tests.lag.story import (
 )
 from tests.log.encoded_batches import record, v2
 
-LAG = FIXTURES / "lag"
 SAID = json.loads((LAG / "said.json").read_text())
 
 

@@ -25,8 +25,9 @@ from offsets_tool.log.names import (
 )
 from offsets_tool.log.segment import read_segment
 from offsets_tool.log.topics import find_topics
+from tests.corpora import REPLICATED
 from tests.log import encoded_batches
-from tests.log.samples import CORPORA, FIXTURES, SMALL
+from tests.log.samples import CORPORA, SMALL
 
 META = "#Fri Jan 01 00:00:00 UTC 2027\nversion=1\nnode.id=3\ncluster.id=c-1\ndirectory.id=d-1\n"
 ZERO = f"{0:020}.log"
@@ -83,7 +84,7 @@ def test_a_folder_of_brokers_keeps_their_copies_apart(broker: Path) -> None:
 
 
 def test_real_copies_of_several_nights() -> None:
-    copies = FIXTURES / "corpora-replicated" / "3.9.2-nightly" / "copies"
+    copies = REPLICATED / "3.9.2-nightly" / "copies"
     segments = find_segments([copies])
     assert {Path(s.directory).name for s in segments} >= {"night-1", "night-2"}
     assert {s.kind for s in segments} == {SegmentKind.LOG, SegmentKind.DELETED}

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from offsets_tool.log.archive.delta import delta_rows
 from spark.ingest.ingest import Request
 from spark.run import JobDone, run
-from tests.lag.test_data_log import LAG
+from tests.corpora import LAG
 from tests.spark.lakes import CORPORA, TABLES, Row, rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]

@@ -15,7 +15,8 @@ from spark.ingest.ingest import Request
 from spark.run import run
 from spark.views.views import open_lake
 from tests.absurd_times import write_absurd_times
-from tests.lag.test_data_log import LAG, SAID
+from tests.corpora import LAG
+from tests.lag.test_data_log import SAID
 from tests.spark.derived.test_lag import count
 from tests.spark.derived.two_clusters import Job, kill
 from tests.spark.histories import histories, plain_histories, rows

@@ -67,7 +67,14 @@ def test_another_step_makes_its_caller_anew(tmp_path: Path) -> None:
     assert run(tmp_path, factor=3) == f"(200, {-3 * 2**40}) False True None True"
 
 
-@pytest.mark.parametrize("kept", [b"", b"{}\n", b"[]\n", b"no json\n", b'{"key": 1}\n', None])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        b"no json\n",
+        None,
+        *(pytest.param(kept, marks=pytest.mark.deep) for kept in (b"", b"{}\n", b"[]\n", b'{"key": 1}\n')),
+    ],
+)
 def test_a_damaged_file_is_made_anew(tmp_path: Path, kept: bytes | None) -> None:
     run(tmp_path)
     for path in (tmp_path / "kept").glob("sample.pair-*"):

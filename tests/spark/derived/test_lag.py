@@ -32,9 +32,10 @@ from offsets_tool.wire.text import shown
 from spark.derived.derive import Derived
 from spark.derived.ends import EndsRequest
 from spark.derived.lag import LagRequest, lag
+from tests.corpora import LAG
 from tests.depth import DEEP
 from tests.lag.one_by_one import effective_commits
-from tests.lag.test_data_log import LAG, SAID, STABLE
+from tests.lag.test_data_log import SAID, STABLE
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
 from tests.spark.histories import rows, tell
 from tests.spark.lakes import CORPORA, files, ingest_here

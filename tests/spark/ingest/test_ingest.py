@@ -10,7 +10,7 @@ from offsets_tool.errors import SourceError, UsageError
 from spark.ingest.ingest import Request, Writer, ingest
 from spark.lake.folder import locked
 from spark.lake.tables import EVENTS
-from tests.corpora import FIXTURES
+from tests.corpora import COPIES
 from tests.spark.lakes import CORPORA, SEGMENT, bring, comparable, content, files, place, plain, rows
 
 pytestmark = pytest.mark.spark
@@ -21,7 +21,6 @@ LOGS = [
     CORPORA / "4.1.2-newgroups" / "segments",
     CORPORA / "3.7.2-compaction" / "segments",
 ]
-COPIES = FIXTURES / "corpora-replicated" / "4.1.2-replicas" / "brokers"
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.parent.name)

@@ -19,7 +19,7 @@ from offsets_tool.rows import BatchRead
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.compact import compact
 from tests.as_of.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_told
-from tests.corpora import FIXTURES
+from tests.corpora import COPIES
 from tests.depth import DEEP
 from tests.replay.story import commit
 from tests.replay.story_segments import Placed, write_log
@@ -31,7 +31,6 @@ deep = pytest.mark.deep
 
 SAMPLE = ("0.9.0.1-mix", "2.8.2-compaction", "3.7.2-kip848", "3.9.2-txn", "4.2.1-newgroups", "4.3.1-kip848")
 TOLD = sorted(path.name for path in CORPORA.iterdir()) if DEEP else SAMPLE
-COPIES = FIXTURES / "corpora-replicated" / "4.1.2-replicas" / "brokers"
 EVIDENCE = {corpus: CORPORA / corpus / "segments" for corpus in TOLD}
 
 

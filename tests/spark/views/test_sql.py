@@ -19,7 +19,7 @@ from spark.derived.lag import LagRequest, lag
 from spark.replay.replay import replay
 from spark.views.sql import ask, statements
 from spark.views.views import CONTENTS, OF_KINDS, VIEWS, open_lake
-from tests.corpora import FIXTURES
+from tests.corpora import FIXTURES, LAG
 from tests.spark.lakes import CORPORA, SEGMENT, ingest_here, rows
 
 pytestmark = pytest.mark.spark
@@ -112,7 +112,7 @@ def test_what_is_no_lake(session: SparkSession, tmp_path: Path) -> None:
     assert done.exit_code != 0 and "an ingest made" in done.stderr
 
 
-BROKER = FIXTURES / "lag" / "broker"
+BROKER = LAG / "broker"
 LAKE_PAGE = (FIXTURES.parent / "docs" / "lake.md").read_text()
 QUESTIONS = re.findall(r"\n([^\n]+\?)\n\n```sql\n(.*?)```\n\n```\n(.*?)```", LAKE_PAGE, re.DOTALL)
 

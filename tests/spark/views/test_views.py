@@ -15,13 +15,12 @@ from pyspark.sql import SparkSession
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire.schema import Primitive, Shape, schema_of
 from spark.views.views import VIEWS, Shown, open_lake
-from tests.corpora import FIXTURES
+from tests.corpora import COPIES
 from tests.spark.lakes import CORPORA, Row, ingest_here, rows
 
 pytestmark = pytest.mark.spark
 
 CLUSTERS = ("2.4.1-mix", "3.9.2-txn", "3.7.2-kip848", "4.3.1-kip848", "4.3.1-newgroups", "3.9.2-compaction")
-REPLICAS = FIXTURES / "corpora-replicated" / "4.1.2-replicas" / "brokers"
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +29,7 @@ def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     made = tmp_path_factory.mktemp("views") / "lake"
     for cluster in CLUSTERS:
         ingest_here(made, CORPORA / cluster / "segments", cluster=cluster)
-    ingest_here(made, REPLICAS, cluster="replicas")
+    ingest_here(made, COPIES, cluster="replicas")
     return made
 
 
