@@ -14,7 +14,7 @@ from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
-from offsets_tool.columns.jit.kept import why_not_kept
+from offsets_tool.columns.jit.code_cache import why_not_cached
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.lanes import SurveyLane
 from offsets_tool.evidence.sources import Source
@@ -76,7 +76,7 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
         else:
             _write_when_read(out, list(rows), chosen, table, evidence)
     note(total(evidence.ledgers))
-    if (reason := why_not_kept()) is not None:
+    if (reason := why_not_cached()) is not None:
         note(reason)
     where = "`unreadable` and `problems` of the rows name them" if chosen == "jsonl" else "see above"
     finish(evidence, strict=strict, where=where)

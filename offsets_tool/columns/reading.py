@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 
 from offsets_tool.columns.decode import ROWS, count_outcomes, decode_batches, log_batches
-from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.columns.lane.availability import lane_problem
 from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batches.batch import read_content
 from offsets_tool.log.batches.limits import LIMITS, Limits
@@ -21,7 +21,7 @@ from offsets_tool.log.segment import SegmentReading
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.assembly.assemble import Assembler
+    from offsets_tool.columns.assembly.assembler import Assembler
     from offsets_tool.columns.lane.chunks import Chunk
     from offsets_tool.columns.lane.interned import InternedKeys
 
@@ -45,7 +45,7 @@ class RowReader:
     def __init__(self, *, log: bool = True, fast: bool = True) -> None:
         """`log=False` leaves out the rows of `log`; `fast=False` keeps to the reference reader."""
         self._log = log
-        self._assembler = _assembler() if fast and why_not() is None else None
+        self._assembler = _assembler() if fast and lane_problem() is None else None
         self._interned: InternedKeys | None = None
 
     def read(
@@ -171,6 +171,6 @@ def _by_reference(reading: SegmentReading) -> "Iterator[BatchRead | Unreadable]"
 
 
 def _assembler() -> "Assembler":
-    from offsets_tool.columns.assembly.assemble import Assembler  # noqa: PLC0415 - Numba
+    from offsets_tool.columns.assembly.assembler import Assembler  # noqa: PLC0415 - Numba
 
     return Assembler()

@@ -11,7 +11,15 @@ from offsets_tool.as_of.snapshot import Moment
 from offsets_tool.evidence.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.times import duration_text
-from offsets_tool.expiry.forecast import Losses, ages, ages_left, all_losses, explained, gone_rows, live_rows
+from offsets_tool.expiry.forecast import (
+    Losses,
+    ages,
+    ages_left,
+    all_losses,
+    explained,
+    gone_rows,
+    live_rows,
+)
 from offsets_tool.expiry.policy import Basis, Signs, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.rows import Row

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from offsets_tool.as_of.snapshot import Moment
-from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.columns.lane.availability import lane_problem
 from offsets_tool.columns.text.printer import Printer
 from offsets_tool.columns.text.selection import Selection
 from offsets_tool.events import decode
@@ -57,7 +57,7 @@ def _text_reader(evidence: Evidence, printer: Printer) -> "SegmentTextReader | N
     filters = evidence.filters
     size = sum(source.size for source in evidence.sources if source.segment)
     # A batch has its line if any of its records is shown.
-    if size < TEXT_FROM or (filters.is_active and printer.batch is not None) or why_not() is not None:
+    if size < TEXT_FROM or (filters.is_active and printer.batch is not None) or lane_problem() is not None:
         return None
     from offsets_tool.columns.text.reading import SegmentTextReader  # noqa: PLC0415 - Numba
 
@@ -91,7 +91,7 @@ class SurveyLane:
         """Survey what the lane reads of a source, and yield what is left to be decoded and surveyed."""
         if source.segment is None or source.size < SURVEY_FROM:
             return self._evidence.items(source)
-        if (reason := why_not()) is not None:
+        if (reason := lane_problem()) is not None:
             self._evidence.note_once(reason)
             return self._evidence.items(source)
         return self._through(source, survey)
@@ -108,7 +108,7 @@ class SurveyLane:
 def rows_pay(sources: list[Source]) -> bool:
     """Whether all sources are segments, and the lane can be had and is worth loading."""
     segments = all(source.segment is not None for source in sources)
-    return segments and sum(source.size for source in sources) >= ROWS_FROM and why_not() is None
+    return segments and sum(source.size for source in sources) >= ROWS_FROM and lane_problem() is None
 
 
 class RowLane:

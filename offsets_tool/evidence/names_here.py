@@ -49,7 +49,7 @@ class NamesHere:
                 self._observe(event)
 
     def _observe_rows(self, sources: list[Source]) -> None:
-        from offsets_tool.columns.named import groups_named, partitions_named  # noqa: PLC0415 - Arrow, where it pays
+        from offsets_tool.columns.distinct_names import committed_partitions, group_ranges  # noqa: PLC0415 - Arrow, where it pays
         from offsets_tool.columns.origin import Origin  # noqa: PLC0415
         from offsets_tool.columns.reading import RowReader, RowsRead  # noqa: PLC0415
 
@@ -62,9 +62,9 @@ class NamesHere:
             ):
                 if not isinstance(read, RowsRead) or read.events is None:
                     continue
-                for group, number, first, last in groups_named(read.events):
+                for group, number, first, last in group_ranges(read.events):
                     self._observe_group(from_shown(group), Stretch(number, first, last))
-                for topic, partition in partitions_named(read.events):
+                for topic, partition in committed_partitions(read.events):
                     self.topics.setdefault(from_shown(topic), set()).add(partition)
 
     def _observe(self, event: Event) -> None:

@@ -158,9 +158,9 @@ class _Reached:
 
     def new_rows(self, run: _Run, read: "RowsRead") -> "RowsRead":
         """Return those rows that are above all before them; the others are counted as left out, or refused with UsageError."""
-        from offsets_tool.columns.rising import rising  # noqa: PLC0415 - NumPy, where rows are
+        from offsets_tool.columns.offset_order import rows_in_order  # noqa: PLC0415 - NumPy, where rows are
 
-        found = rising(read, self._end)
+        found = rows_in_order(read, self._end)
         if len(found.back):
             self._goes_back(run, int(found.back[0]), len(found.back))
         if found.end > self._end:

@@ -11,7 +11,15 @@ from uuid import UUID
 
 from offsets_tool.events import Event
 from offsets_tool.expiry.lifetimes import Lived, OffsetLives
-from offsets_tool.expiry.removals import Ended, Gone, Kept, Removal, bare_tombstone, is_bare, may_be_one
+from offsets_tool.expiry.removals import (
+    Ended,
+    Gone,
+    Kept,
+    Removal,
+    bare_tombstone,
+    is_bare,
+    may_be_one,
+)
 from offsets_tool.expiry.rules import is_subscribed
 from offsets_tool.replay.changes import (
     VISIBILITY,

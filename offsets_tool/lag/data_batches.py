@@ -12,7 +12,7 @@ from pathlib import Path
 from offsets_tool.errors import DecodeError, SourceError
 from offsets_tool.log.batches.crc import Checksums
 from offsets_tool.log.batches.header import HEADER_SIZE_V2, read_header
-from offsets_tool.log.batches.places import OFFSETS_OF_SEGMENT
+from offsets_tool.log.batches.misplaced import OFFSETS_OF_SEGMENT
 from offsets_tool.log.files.folders import is_file
 from offsets_tool.log.files.indexes import read_offset_index, read_time_index
 from offsets_tool.log.files.mapping import map_file

@@ -27,7 +27,7 @@ class EndAt(NamedTuple):
     methods: tuple[EndMethod, ...] = ()
 
 
-class Life:
+class TopicLifetime:
     """One partition between the creation of its topic and its deletion. Sequences are in the order of time, offsets never fall.
 
     Nothing is added once it was asked for an end.
@@ -127,7 +127,7 @@ class Life:
 class Ends:
     """What is known of the end of one partition: of the topic, and of each earlier topic of the same name."""
 
-    def __init__(self, lives: tuple[Life, ...]) -> None:
+    def __init__(self, lives: tuple[TopicLifetime, ...]) -> None:
         self.lives = lives
 
     @classmethod
@@ -139,7 +139,7 @@ class Ends:
         """
         if last_stable:
             samples = (s._replace(end=s.last_stable) for s in samples if s.method is not EndMethod.COMMITTED)
-        builder = _Lives()
+        builder = _TopicLifetimes()
         ordered = sorted(samples, key=_order)
         builder.learn_finals(ordered)
         for sample in ordered:
@@ -154,11 +154,11 @@ class Ends:
             return 0
         return max(sum(life.begins is not None and life.begins <= at for life in self.lives) - 1, 0)
 
-    def life_at(self, at: int) -> Life:
+    def life_at(self, at: int) -> TopicLifetime:
         """The life at a time; an empty one where nothing is known."""
         if len(self.lives) == 1:
             return self.lives[0]
-        return self.lives[self.number_at(at)] if self.lives else Life()
+        return self.lives[self.number_at(at)] if self.lives else TopicLifetime()
 
 
 def _order(sample: EndSample) -> tuple[object, ...]:
@@ -175,15 +175,15 @@ def _or_none(offset: int | None) -> int:
     return -1 if offset is None else offset
 
 
-class _Lives:
+class _TopicLifetimes:
     """The samples of one partition, added in the order of time, and divided where the topic was created anew."""
 
     def __init__(self) -> None:
-        self._lives: list[Life] = []
+        self._lives: list[TopicLifetime] = []
         self._highest: dict[str, int] = {}
         """By source, in the present life."""
         self._final: dict[str, int] = {}
-        self._bounds: list[tuple[Life, int, int]] = []
+        self._bounds: list[tuple[TopicLifetime, int, int]] = []
 
     def learn_finals(self, samples: Iterable[EndSample]) -> None:
         """Note the last sample of each source."""
@@ -202,20 +202,20 @@ class _Lives:
             self._highest[sample.source] = sample.end
             life.add(sample, sample.end)
 
-    def finished(self) -> tuple[Life, ...]:
+    def finished(self) -> tuple[TopicLifetime, ...]:
         """Bounds come last: every sample of their life has its say first."""
         for life, at, end in self._bounds:
             life.add_bound(at, end)
         return tuple(self._lives)
 
-    def _life_of(self, sample: EndSample) -> Life:
+    def _life_of(self, sample: EndSample) -> TopicLifetime:
         known = next(
             (life for life in self._lives if sample.topic_id and life.topic_id == sample.topic_id), None
         )
         if known is not None and known is not self._lives[-1]:
             return known
         if not self._lives or self._is_another(sample):
-            self._lives.append(Life(sample.topic_id))
+            self._lives.append(TopicLifetime(sample.topic_id))
             self._highest = {}
         life = self._lives[-1]
         life.topic_id = life.topic_id or sample.topic_id

@@ -7,7 +7,7 @@ is beyond the end stands apart. Source: LAG of kafka-consumer-groups, ListOffset
 from enum import StrEnum
 from typing import NamedTuple
 
-from offsets_tool.lag.ends import EndAt, Ends, Life
+from offsets_tool.lag.ends import EndAt, Ends, TopicLifetime
 from offsets_tool.lag.samples import CommitAt, EndMethod
 from offsets_tool.wire.longs import difference
 
@@ -73,7 +73,7 @@ class Lag(NamedTuple):
 class EndsAtMoment(NamedTuple):
     """The end of a partition at a moment, and whether a commit was for an earlier topic of the same name."""
 
-    life: Life
+    life: TopicLifetime
     end: EndAt
     topic_recreated: bool
 
@@ -113,14 +113,14 @@ def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
     )
 
 
-def _is_of_another(committed: CommitAt, ends: Ends, life: Life, at: int) -> bool:
+def _is_of_another(committed: CommitAt, ends: Ends, life: TopicLifetime, at: int) -> bool:
     """Return whether a commit was for an earlier topic than the one that has its name at the moment."""
     if committed.topic_id and life.topic_id:
         return committed.topic_id != life.topic_id
     return len(ends.lives) > 1 and ends.number_at(committed.at) != ends.number_at(at)
 
 
-def _earliest(life: Life, log_start: int | None) -> int | None:
+def _earliest(life: TopicLifetime, log_start: int | None) -> int | None:
     return life.first_log_start() if log_start is None else log_start
 
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from enum import StrEnum
 from typing import NamedTuple
 
-from offsets_tool.lag.ends import Life
+from offsets_tool.lag.ends import TopicLifetime
 from offsets_tool.lag.lag import EndsAtMoment, LagConfidence
 from offsets_tool.lag.samples import CommitAt
 from offsets_tool.wire.longs import difference
@@ -53,7 +53,7 @@ _NOTHING_LEFT = TimeLag(0, 0, 0, TimeMethod.CAUGHT_UP, LagConfidence.EXACT)
 _UNKNOWN = TimeLag(None, 0, None, TimeMethod.NONE, LagConfidence.NONE)
 
 
-def written_at(offset: int, life: Life) -> Written:
+def written_at(offset: int, life: TopicLifetime) -> Written:
     """When the record at an offset was written, going by the ends of its partition.
 
     An offset that is the last end that was seen has no record yet, as far as is known: a bound.
@@ -76,7 +76,7 @@ def written_at(offset: int, life: Life) -> Written:
     return Written(_clipped(at, earliest, latest), earliest, latest, method)
 
 
-def _between(offset: int, life: Life, first: int, last: int) -> int:
+def _between(offset: int, life: TopicLifetime, first: int, last: int) -> int:
     """Return the time of an offset on the straight line through two samples of the end."""
     grown = life.ends[last] - life.ends[first]
     took = life.times[last] - life.times[first]

@@ -63,7 +63,7 @@ class LedgerEntry:
     out_of_order: int
     """Misplaced batches that do not begin after those before them, which stand where they say."""
     misplaced: int
-    """Batches that cannot stand where they say, or with such records (log.batches.places): no checksum covers an offset. Their
+    """Batches that cannot stand where they say, or with such records (log.batches.misplaced): no checksum covers an offset. Their
     records are decoded and counted as all others."""
     misplaced_ranges: tuple[MisplacedRange, ...]
     records: int

@@ -15,7 +15,7 @@ from offsets_tool.log.batches.batch import place_of, read_content
 from offsets_tool.log.batches.crc import Checksums
 from offsets_tool.log.batches.header import HEADER_SIZE_V2, Span, read_span
 from offsets_tool.log.batches.limits import LIMITS, Limits
-from offsets_tool.log.batches.places import (
+from offsets_tool.log.batches.misplaced import (
     NONE_MISPLACED,
     BatchExtent,
     BatchExtents,

@@ -1,7 +1,15 @@
 """One event being replayed: where it stands, the state it meets, the changes it makes. Knows no record type."""
 
 from offsets_tool.events import Event
-from offsets_tool.replay.changes import Change, ChangeKind, GroupOf, LogOf, OffsetOf, Subject, Subjected
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    GroupOf,
+    LogOf,
+    OffsetOf,
+    Subject,
+    Subjected,
+)
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
 from offsets_tool.rows import LogRecord

@@ -5,7 +5,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from offsets_tool.columns.assembly.assemble import Assembler
+from offsets_tool.columns.assembly.assembler import Assembler
 from offsets_tool.columns.decode import count_outcomes, decode_batches, log_batches
 from offsets_tool.columns.lane.chunks import Chunk, Lane
 from offsets_tool.columns.lane.sums import run_of

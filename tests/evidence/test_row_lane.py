@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.columns.lane.availability import lane_problem
 from offsets_tool.evidence import lanes
 from offsets_tool.evidence.sources import open_sources
 from tests.corpora import FIXTURES
@@ -73,4 +73,4 @@ def test_rows_are_for_many_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     sources = open_sources((str(LOGS[0]),))
     assert not lanes.rows_pay(sources)
     monkeypatch.setattr(lanes, "ROWS_FROM", sum(source.size for source in sources))
-    assert lanes.rows_pay(sources) == (why_not() is None)
+    assert lanes.rows_pay(sources) == (lane_problem() is None)

@@ -5,7 +5,15 @@ checks a bound; functions that read foreign bytes check before they load. Here a
 """
 
 from collections.abc import Callable
-from typing import Final, Literal, NamedTuple, SupportsIndex, TypeAlias, TypeVar, cast
+from typing import (
+    Final,
+    Literal,
+    NamedTuple,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 import llvmlite.binding
 import numpy as np

@@ -17,7 +17,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from offsets_tool.columns.jit.kept import keep, read_kept
+from offsets_tool.columns.jit.code_cache import read_cached, store
 
 _FORMAT: Final = 2
 """To be raised when compiling.py makes other code of the same functions."""
@@ -61,7 +61,7 @@ class Compiled:
 
     def kept(self) -> Code | None:
         """Return the machine code that was kept of this very function on this CPU; None if there is none."""
-        kept = read_kept(self._name())
+        kept = read_cached(self._name())
         if kept is None:
             return None
         head, _, content = kept.partition(b"\n")
@@ -81,7 +81,7 @@ class Compiled:
 
         code = compile_function(self)
         said = {"key": self._key(), "sha256": code.digest(), "code": code[:-1]}
-        keep(self._name(), json.dumps(said).encode() + b"\n" + code.content)
+        store(self._name(), json.dumps(said).encode() + b"\n" + code.content)
         return code
 
     def _name(self) -> str:

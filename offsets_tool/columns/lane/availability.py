@@ -7,7 +7,7 @@ from typing import cast
 
 
 @cache
-def why_not() -> str | None:
+def lane_problem() -> str | None:
     """Return why the fast lane does not work here, as one sentence with a remedy; None where it works."""
     if sys.byteorder != "little":
         return "the fast lane is for little-endian machines; reading goes on without it, more slowly"

@@ -28,7 +28,7 @@ from offsets_tool.log.batches.batch import read_content
 from offsets_tool.log.batches.compression import inflate
 from offsets_tool.log.batches.header import CODECS, LOG_OVERHEAD, MAGIC_AT, SHORTEST_HEADER
 from offsets_tool.log.batches.limits import LIMITS, Limits
-from offsets_tool.log.batches.places import NONE_MISPLACED, SegmentBounds
+from offsets_tool.log.batches.misplaced import NONE_MISPLACED, SegmentBounds
 from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.holes import Fetch, all_there
 from offsets_tool.rows import Batch, BatchRead, Unreadable

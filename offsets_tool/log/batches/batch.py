@@ -11,7 +11,7 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.log.batches.compression import inflate
 from offsets_tool.log.batches.header import HEADER_SIZE_V2, read_header
 from offsets_tool.log.batches.limits import LIMITS, REMEDY, Limits
-from offsets_tool.log.batches.places import BatchExtent, marked
+from offsets_tool.log.batches.misplaced import BatchExtent, marked
 from offsets_tool.log.batches.records_legacy import read_message, record, unwrap
 from offsets_tool.log.batches.records_v2 import read_records
 from offsets_tool.rows import (

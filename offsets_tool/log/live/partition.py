@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from offsets_tool.log.batches.batch import read_content
 from offsets_tool.log.batches.limits import LIMITS, Limits
-from offsets_tool.log.batches.places import (
+from offsets_tool.log.batches.misplaced import (
     NONE_MISPLACED,
     BatchExtent,
     BatchExtents,

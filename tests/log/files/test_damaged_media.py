@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from offsets_tool.columns.lane.availability import why_not
+from offsets_tool.columns.lane.availability import lane_problem
 from offsets_tool.columns.lane.chunks import Chunk, Lane
 from offsets_tool.errors import SourceError
 from offsets_tool.lag.data_log import DataLog
@@ -128,7 +128,7 @@ def fast(there: BytesOnDemand) -> list[tuple[int, int, str | None]]:
     return found
 
 
-@pytest.mark.skipif(why_not() is not None, reason="without the fast lane")
+@pytest.mark.skipif(lane_problem() is not None, reason="without the fast lane")
 @pytest.mark.parametrize("size", [1000, BLOCK, 12 * BLOCK])
 @pytest.mark.parametrize("at", [0.0, 0.3, 0.99])
 def test_both_lanes_read_around_a_hole(size: int, at: float) -> None:

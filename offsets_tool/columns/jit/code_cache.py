@@ -2,7 +2,7 @@
 
 A folder is walked to from the root, link by link resolved beforehand: on all of the way nobody else may put another in its place.
 A file is looked at through the descriptor that it is read by, and made under a name that was not there. Where code cannot be kept,
-or may not be loaded, `why_not_kept` says why. Knows nothing about what is in a file.
+or may not be loaded, `why_not_cached` says why. Knows nothing about what is in a file.
 """
 
 import os
@@ -30,12 +30,12 @@ class NotTrustedError(Exception):
 _refused: Final[list[str]] = []
 
 
-def why_not_kept() -> str | None:
+def why_not_cached() -> str | None:
     """Return why machine code was not loaded or kept so far, as one sentence with a remedy; None if all was."""
     return _refused[0] if _refused else None
 
 
-def read_kept(name: str) -> bytes | None:
+def read_cached(name: str) -> bytes | None:
     """Return the content of a kept file; None if there is none, or others may have written it."""
     try:
         folder, place = _kept_folder()
@@ -55,8 +55,8 @@ def read_kept(name: str) -> bytes | None:
         return None
 
 
-def keep(name: str, content: bytes) -> None:
-    """Keep a file whole or not at all; where this fails (a full disk, a folder of others), `why_not_kept` says why."""
+def store(name: str, content: bytes) -> None:
+    """Keep a file whole or not at all; where this fails (a full disk, a folder of others), `why_not_cached` says why."""
     try:
         folder, place = _kept_folder()
     except NotTrustedError as error:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from offsets_tool.cli import main
-from offsets_tool.columns.jit import kept
+from offsets_tool.columns.jit import code_cache
 from tests.corpora import FIXTURES
 
 SOMEBODY = 12345
@@ -19,10 +19,10 @@ Trap = Callable[[Path], object]
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(kept, "_refused", [])
-    kept._kept_folder.cache_clear()
+    monkeypatch.setattr(code_cache, "_refused", [])
+    code_cache._kept_folder.cache_clear()
     yield
-    kept._kept_folder.cache_clear()
+    code_cache._kept_folder.cache_clear()
 
 
 @pytest.fixture
@@ -67,13 +67,15 @@ FILES: dict[str, Trap] = {
 
 @pytest.mark.parametrize("trap", FILES.values(), ids=FILES.keys())
 def test_a_file_that_others_may_have_made_is_not_loaded(folder: Path, trap: Trap) -> None:
-    kept.keep(NAME, b"ours")
-    assert (kept.read_kept(NAME), kept.why_not_kept()) == (b"ours", None)
+    code_cache.store(NAME, b"ours")
+    assert (code_cache.read_cached(NAME), code_cache.why_not_cached()) == (b"ours", None)
     trap(folder / NAME)
-    assert kept.read_kept(NAME) is None
-    assert str(folder / NAME) in str(kept.why_not_kept()) and "not loaded" in str(kept.why_not_kept())
-    kept.keep(NAME, b"anew")
-    assert kept.read_kept(NAME) == (None if (folder / NAME).is_dir() else b"anew")
+    assert code_cache.read_cached(NAME) is None
+    assert str(folder / NAME) in str(code_cache.why_not_cached()) and "not loaded" in str(
+        code_cache.why_not_cached()
+    )
+    code_cache.store(NAME, b"anew")
+    assert code_cache.read_cached(NAME) == (None if (folder / NAME).is_dir() else b"anew")
 
 
 def as_link(path: Path) -> None:
@@ -109,18 +111,18 @@ def test_in_a_folder_that_others_may_change_nothing_is_kept(folder: Path, trap: 
     trap(folder)
     if folder.is_dir():
         (folder.parent.parent / NAME).rename(folder / NAME)
-    assert kept.read_kept(NAME) is None
-    kept.keep(NAME, b"ours")
+    assert code_cache.read_cached(NAME) is None
+    code_cache.store(NAME, b"ours")
     assert not folder.is_dir() or (folder / NAME).read_bytes() == b"planted"
-    told = str(kept.why_not_kept())
+    told = str(code_cache.why_not_cached())
     assert why in told and "not kept; let NUMBA_CACHE_DIR name" in told and told.count("\n") == 0
 
 
 def test_below_a_sticky_folder_it_is_kept_if_it_is_ours(folder: Path) -> None:
     """Others may write to /tmp, but move nothing that is not theirs."""
     folder.parent.chmod(0o1777)
-    kept.keep(NAME, b"ours")
-    assert (kept.read_kept(NAME), kept.why_not_kept()) == (b"ours", None)
+    code_cache.store(NAME, b"ours")
+    assert (code_cache.read_cached(NAME), code_cache.why_not_cached()) == (b"ours", None)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
@@ -128,7 +130,7 @@ def test_below_a_sticky_folder_it_is_kept_if_it_is_ours(folder: Path) -> None:
 def test_what_is_made_is_ours_alone(folder: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        kept.keep(NAME, b"ours")
+        code_cache.store(NAME, b"ours")
     finally:
         os.umask(before)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -137,22 +139,22 @@ def test_what_is_made_is_ours_alone(folder: Path, umask: int) -> None:
 
 
 def test_on_a_full_disk_nothing_is_left_and_it_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept.keep(NAME, b"ours")
+    code_cache.store(NAME, b"ours")
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "rename", full)
-    kept.keep(NAME, b"anew")
+    code_cache.store(NAME, b"anew")
     assert [path.name for path in folder.iterdir()] == [NAME] and (folder / NAME).read_bytes() == b"ours"
-    assert "cannot be written (No space left on device)" in str(kept.why_not_kept())
+    assert "cannot be written (No space left on device)" in str(code_cache.why_not_cached())
 
 
 def test_inspect_says_it_once(folder: Path) -> None:
     folder.mkdir(mode=0o700)
     folder.chmod(0o777)
     for name in ("a", "b"):
-        kept.keep(name, b"")
+        code_cache.store(name, b"")
     done = CliRunner().invoke(main, ["inspect", str(FIXTURES / "corpora" / "3.9.2-txn" / "segments")])
     assert done.exit_code == 0
     assert done.stderr.count("may be written by others (mode 777)") == 1
@@ -166,7 +168,7 @@ def test_root_does_not_trust_another_users_home(tmp_path: Path, monkeypatch: pyt
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setattr(kept, "__file__", str(home / "kept.py"))
-    kept.keep(NAME, b"")
-    assert "belongs to another user" in str(kept.why_not_kept())
+    monkeypatch.setattr(code_cache, "__file__", str(home / "code_cache.py"))
+    code_cache.store(NAME, b"")
+    assert "belongs to another user" in str(code_cache.why_not_cached())
     assert list(home.iterdir()) == []

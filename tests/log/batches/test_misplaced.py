@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.events import decode
-from offsets_tool.log.batches.places import BatchExtent, BatchExtents, SegmentBounds, are_in_order, judge
+from offsets_tool.log.batches.misplaced import BatchExtent, BatchExtents, SegmentBounds, are_in_order, judge
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.names import Segment

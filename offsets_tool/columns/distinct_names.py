@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 
-class GroupNamed(NamedTuple):
+class GroupRange(NamedTuple):
     """A group, and the first and last log offset of what a batch has of it."""
 
     group: str
@@ -15,7 +15,7 @@ class GroupNamed(NamedTuple):
     last: int
 
 
-def groups_named(rows: pa.RecordBatch) -> Iterator[GroupNamed]:
+def group_ranges(rows: pa.RecordBatch) -> Iterator[GroupRange]:
     """Yield each group of the rows once a log partition."""
     some = _plain(rows, ["group", "log_partition", "log_offset"])
     found = some.group_by(["group", "log_partition"]).aggregate(
@@ -24,10 +24,10 @@ def groups_named(rows: pa.RecordBatch) -> Iterator[GroupNamed]:
     names = ("group", "log_partition", "log_offset_min", "log_offset_max")
     for values in zip(*(found.column(name).to_pylist() for name in names), strict=True):
         if values[0] is not None:
-            yield GroupNamed(*values)
+            yield GroupRange(*values)
 
 
-def partitions_named(rows: pa.RecordBatch) -> Iterator[tuple[str, int]]:
+def committed_partitions(rows: pa.RecordBatch) -> Iterator[tuple[str, int]]:
     """Yield the topics and partitions that the rows' committed offsets are for, each once."""
     found = _plain(rows, ["topic", "partition"]).group_by(["topic", "partition"]).aggregate([])
     for topic, partition in zip(

@@ -12,7 +12,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.reading import RowsRead
 
 
-class Rising(NamedTuple):
+class RowsInOrder(NamedTuple):
     """Rows whose offsets rise, up to `end`, and the offsets of those that go back, in their order."""
 
     read: RowsRead
@@ -20,16 +20,16 @@ class Rising(NamedTuple):
     back: Array
 
 
-def rising(read: RowsRead, end: int) -> Rising:
+def rows_in_order(read: RowsRead, end: int) -> RowsInOrder:
     """Return the rows of `read` whose offsets rise above `end`, the last offset so far; misplaced records are left out."""
     if read.events is None:
-        return Rising(read, end, np.empty(0, np.int64))
+        return RowsInOrder(read, end, np.empty(0, np.int64))
     offsets = read.events.column("log_offset").to_numpy()
     placed = read.events.column("misplaced").is_null().to_numpy(zero_copy_only=False)
     reached = np.maximum.accumulate(np.concatenate(([end], np.where(placed, offsets, -1))))
     goes_on = placed & (offsets > reached[:-1])
     back = offsets[placed & ~goes_on]
-    return Rising(read if goes_on.all() else _only(read, goes_on), int(reached[-1]), back)
+    return RowsInOrder(read if goes_on.all() else _only(read, goes_on), int(reached[-1]), back)
 
 
 def _only(read: RowsRead, rows: Array) -> RowsRead:
