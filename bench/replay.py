@@ -10,7 +10,7 @@ from bench.pace import Entry, race, timed
 from bench.table import Table, number
 from bench.tally import Tally, agreed
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.columns.replay.history import Start, replay_batches
@@ -93,7 +93,7 @@ def history(path: Path, most: int | None = None) -> None:
 
 def by_column(path: Path) -> State:
     """By rows, as `offsets-tool offsets` reads large segments."""
-    moment = Moment(AsOf(), TopicNames())
+    moment = Snapshot(AsOf(), TopicNames())
     reads = RowReader().read(path, Origin("", "", 0, 0))
     replay_read(moment, 0, (read for read in reads if isinstance(read, RowsRead)))
     [partition] = moment

@@ -97,7 +97,7 @@ def _history(replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: Name
     """The rows of one partition: those that ended in their order, then those that still hold."""
     history = History(name_of)
     for event, changes in replayed:
-        history.see_record(event.record.log_offset)
+        history.observe_record(event.record.log_offset)
         for change in changes:
             yield from history.fold(change)
     yield from history.flush()

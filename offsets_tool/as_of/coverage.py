@@ -10,7 +10,7 @@ from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import GroupOf, OffsetOf
 
 
-class Proof:
+class Coverage:
     """Of one partition; told of every event in the order of their offsets."""
 
     def __init__(self, end: int | None, *, keys: bool) -> None:
@@ -31,29 +31,32 @@ class Proof:
         """Subjects of which a key first stands behind the moment, by its offset."""
         self._own: set[str] = set()
 
-    def see(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """An event that counts."""
         self._reach(event.record.log_offset)
         self.next_offset = max(self.next_offset, event.record.log_offset + 1)
         if self.remembers:
             self.keys.add(event.record.key)
-            self.see_own(event)
+            self.observe_group_record(event)
 
-    def see_run(self, first: int, last: int, missing: int, proven_from: int) -> None:
-        """Events that count, from offset `first` to `last`; so many offsets between them are without a record, the last of these
-        right before `proven_from`. Who tells of events so also tells `keys`, and `see_own` of those that are no offset's."""
+    def observe_run(self, first: int, last: int, missing: int, proven_from: int) -> None:
+        """Take in events that count, from offset `first` to `last`, without looking at each.
+
+        `missing` offsets between them have no record, the last of these right before `proven_from`. The caller adds their raw
+        keys to `keys`, and gives records of groups to `observe_group_record`.
+        """
         self._reach(first)
         self.next_offset = max(self.next_offset, last + 1)
         if missing:
             self.missing += missing
             self.proven_from = proven_from
 
-    def see_own(self, event: Event) -> None:
+    def observe_group_record(self, event: Event) -> None:
         """An event that may be a group's own."""
         if self.remembers and event.type_id not in COMMITS and event.group is not None:
             self._own.add(event.group)
 
-    def see_after(self, event: Event, end: int) -> None:
+    def observe_later(self, event: Event, end: int) -> None:
         """An event behind the moment, which ends at `end`."""
         if not self._after:
             self._after = True
@@ -83,6 +86,6 @@ class Proof:
         """Subjects that may have had another value at the moment, or one at all: by the offset of the first record left of them."""
         return self.later if self.missing else {}
 
-    def knows_kind(self, group: str) -> bool:
+    def proves_kind(self, group: str) -> bool:
         """Whether a record of the group itself is left from before the moment."""
         return group in self._own

@@ -7,7 +7,7 @@ is first assumed and then known: `to_replay_again` names the partitions whose ev
 from collections.abc import Callable, Iterable, Iterator
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.coverage import Proof
+from offsets_tool.as_of.coverage import Coverage
 from offsets_tool.events import Event
 from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import Change, ChangeKind
@@ -20,7 +20,7 @@ Watch = Callable[[Event, tuple[Change, ...]], None]
 """Told of every event that counts, with its changes."""
 
 
-class PartitionMoment:
+class PartitionSnapshot:
     """One partition of the log up to the moment."""
 
     def __init__(self, log_partition: int | None, as_of: AsOf, rules: Rules | None, begins: int) -> None:
@@ -29,14 +29,14 @@ class PartitionMoment:
         """Base offset of the first segment that is here: what came before is not."""
         self.coordinator = Coordinator(log_partition, rules)
         self.cut = as_of.cut(log_partition)
-        self.proof = Proof(self.cut.end, keys=not as_of.is_end)
+        self.coverage = Coverage(self.cut.end, keys=not as_of.is_end)
         self.proved_classic = False
         """Whether a record up to the moment is of the classic coordinator's writing."""
         self.proved_later = False
         """Whether one from behind the moment is of the new coordinator's."""
         self.is_damaged = False
         """Whether the reader met misplaced records, or bytes that it could not read: they are not replayed."""
-        self.unsure_commits = 0
+        self.ambiguous_commits = 0
         """How many commits, from archives, do not say whether they are of a transaction: they count at once."""
         self.first_anomaly: Change | None = None
         """The first thing that cannot be, going by Kafka's code."""
@@ -49,40 +49,40 @@ class PartitionMoment:
     @property
     def end(self) -> int:
         """The first offset that does not count, as far as the log goes."""
-        return self.proof.next_offset
+        return self.coverage.next_offset
 
     def replay(self, event: Event) -> tuple[Change, ...] | None:
         """What an event does; None if it lies behind the moment."""
         if not self.cut.holds(event):
             assert self.cut.end is not None
-            self.proof.see_after(event, self.cut.end)
+            self.coverage.observe_later(event, self.cut.end)
             self.proved_later = self.proved_later or proves_new(event)
             return None
         self.proved_classic = self.proved_classic or proves_classic(event)
-        self.unsure_commits += _is_unsure_commit(event)
-        self.proof.see(event)
+        self.ambiguous_commits += _is_ambiguous_commit(event)
+        self.coverage.observe(event)
         changes = self.coordinator.replay(event)
-        self.see_changes(changes)
+        self.observe_changes(changes)
         return changes
 
-    def see_changes(self, changes: Iterable[Change]) -> None:
+    def observe_changes(self, changes: Iterable[Change]) -> None:
         """Keeps the first anomaly."""
         if self.first_anomaly is None:
             self.first_anomaly = next((c for c in changes if c.kind is ChangeKind.ANOMALY), None)
 
 
-def _is_unsure_commit(event: Event) -> bool:
+def _is_ambiguous_commit(event: Event) -> bool:
     record = event.record
     if record.batch is not None or record.is_transactional is not None or record.producer_id is not None:
         return False
     return event.type_id in COMMITS and event.value is not None
 
 
-ReplayedPartitions = Iterable[tuple[PartitionMoment, Iterable[tuple[Event, tuple[Change, ...]]]]]
+ReplayedPartitions = Iterable[tuple[PartitionSnapshot, Iterable[tuple[Event, tuple[Change, ...]]]]]
 """Each partition with its events and what they did."""
 
 
-class Moment:
+class Snapshot:
     """All partitions of the evidence."""
 
     def __init__(self, as_of: AsOf, names: TopicNames, rules: Rules | None = None) -> None:
@@ -90,9 +90,9 @@ class Moment:
         self.as_of = as_of
         self.names = names
         self.rules = rules
-        self._partitions: dict[int | None, PartitionMoment] = {}
+        self._partitions: dict[int | None, PartitionSnapshot] = {}
 
-    def __iter__(self) -> Iterator[PartitionMoment]:
+    def __iter__(self) -> Iterator[PartitionSnapshot]:
         """The partitions, in the order of their numbers."""
         return iter(
             sorted(
@@ -122,10 +122,10 @@ class Moment:
             if watch is not None and changes is not None:
                 watch(event, changes)
 
-    def begin(self, log_partition: int | None, begins: int = 0) -> PartitionMoment:
+    def begin(self, log_partition: int | None, begins: int = 0) -> PartitionSnapshot:
         """A partition before its first event; a second time in place of the first, by the rules that were learnt to hold."""
         rules = Rules.NEW if log_partition in self._partitions else self.rules
-        moment = self._partitions[log_partition] = PartitionMoment(log_partition, self.as_of, rules, begins)
+        moment = self._partitions[log_partition] = PartitionSnapshot(log_partition, self.as_of, rules, begins)
         return moment
 
     def to_replay_again(self) -> list[int | None]:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Moment, PartitionMoment, ReplayedPartitions
+from offsets_tool.as_of.snapshot import PartitionSnapshot, ReplayedPartitions, Snapshot
 from offsets_tool.as_of.views_offsets import pending_row
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, Transaction, TransactionOf
@@ -47,13 +47,13 @@ class Blocked(NamedTuple):
     producer_id: int
 
 
-def last_stable_offset(p: PartitionMoment) -> int:
+def last_stable_offset(p: PartitionSnapshot) -> int:
     """Where the earliest open transaction begins, else the end."""
     first = _first_open(p)
     return p.end if first is None else first.first_offset
 
 
-def blocked(moment: Moment) -> list[Blocked]:
+def blocked(moment: Snapshot) -> list[Blocked]:
     """Partitions with an open transaction."""
     firsts = ((p, _first_open(p)) for p in moment)
     return [
@@ -63,11 +63,11 @@ def blocked(moment: Moment) -> list[Blocked]:
     ]
 
 
-def _first_open(p: PartitionMoment) -> Transaction | None:
+def _first_open(p: PartitionSnapshot) -> Transaction | None:
     return min(p.state.transactions.values(), key=attrgetter("first_offset"), default=None)
 
 
-def open_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
+def open_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     """Open transactions, the oldest before the others."""
     rows = [row for p in moment for row in _open_rows(moment, p) if _is_wanted(row, wanted)]
     return sorted(
@@ -89,7 +89,7 @@ def _is_wanted(row: Row, wanted: Wanted | None) -> bool:
     return wanted is None or not wanted.groups or wanted.groups.meet(row["groups"])
 
 
-def _open_rows(moment: Moment, p: PartitionMoment) -> Iterator[Row]:
+def _open_rows(moment: Snapshot, p: PartitionSnapshot) -> Iterator[Row]:
     # No record that counts is later than the time of --as-of.
     is_timed = moment.as_of.time is not None
     until = moment.as_of.time if is_timed else moment.newest_timestamp
@@ -102,7 +102,7 @@ def _open_rows(moment: Moment, p: PartitionMoment) -> Iterator[Row]:
         yield _row(p, TransactionOutcome.OPEN, transaction, until, age_to) | {"pending": pending}
 
 
-def _ended_row(p: PartitionMoment, event: Event, changes: tuple[Change, ...]) -> Row:
+def _ended_row(p: PartitionSnapshot, event: Event, changes: tuple[Change, ...]) -> Row:
     assert event.control is not None
     record, outcome = event.record, _OUTCOMES[event.control.type]
     marker = {
@@ -118,7 +118,7 @@ def _ended_row(p: PartitionMoment, event: Event, changes: tuple[Change, ...]) ->
 
 
 def _row(
-    p: PartitionMoment,
+    p: PartitionSnapshot,
     outcome: TransactionOutcome,
     transaction: Transaction,
     until: int | None,
@@ -142,11 +142,11 @@ def _row(
     }
 
 
-def _partition_fields(p: PartitionMoment) -> Row:
+def _partition_fields(p: PartitionSnapshot) -> Row:
     return {
         "log_partition": p.log_partition,
         "last_stable_offset": last_stable_offset(p),
-        "proven_from": p.proof.proven_from,
+        "proven_from": p.coverage.proven_from,
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.as_of.views_members import member_rows, named
 from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
@@ -19,7 +19,7 @@ from offsets_tool.rows import Row
 _NOBODY: Final[Row] = dict.fromkeys(("member_id", "client_host", "client_id"))
 
 
-def described_offsets(moment: Moment, wanted: Wanted) -> list[Row]:
+def described_offsets(moment: Snapshot, wanted: Wanted) -> list[Row]:
     """Committed offsets, each with the member that owns the partition; and partitions that are owned without a commit."""
     rows = {
         OffsetOf(row["group"], row["topic"], row["partition"]): row for row in offset_rows(moment, wanted)
@@ -30,7 +30,7 @@ def described_offsets(moment: Moment, wanted: Wanted) -> list[Row]:
     return [_NOBODY | rows[offset] | {"log_end_offset": None, "lag": None} for offset in sorted(rows)]
 
 
-def _owners(moment: Moment, p: PartitionMoment, wanted: Wanted) -> dict[OffsetOf, Row]:
+def _owners(moment: Snapshot, p: PartitionSnapshot, wanted: Wanted) -> dict[OffsetOf, Row]:
     """Who was assigned what. A streams group's tasks are not partitions."""
     found: dict[OffsetOf, Row] = {}
     for name, members in p.state.members.items():
@@ -46,7 +46,7 @@ def _owners(moment: Moment, p: PartitionMoment, wanted: Wanted) -> dict[OffsetOf
     return found
 
 
-def described_states(moment: Moment, wanted: Wanted) -> list[Row]:
+def described_states(moment: Snapshot, wanted: Wanted) -> list[Row]:
     """Groups with the assignor that they use: a classic group's protocol, or what most members of a consumer group ask for.
 
     None where the broker's own choice holds, which is not in the log (ConsumerGroup.preferredServerAssignor).
@@ -79,10 +79,10 @@ def find_deletions(changes: Iterable[Change]) -> dict[str, GroupDeletion]:
     }
 
 
-def appears_later(moment: Moment, group: str) -> tuple[int | None, int] | None:
+def appears_later(moment: Snapshot, group: str) -> tuple[int | None, int] | None:
     """Where a group that is not there is first spoken of behind the moment: log partition and offset."""
     for p in moment:
-        at = [log_offset for subject, log_offset in p.proof.later.items() if subject.group == group]
+        at = [log_offset for subject, log_offset in p.coverage.later.items() if subject.group == group]
         if at:
             return p.log_partition, min(at)
     return None

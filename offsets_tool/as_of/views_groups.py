@@ -4,12 +4,12 @@ A group that the log no longer proves has a row with `is_proven` False, without 
 """
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.replay.changes import Group, GroupOf
 from offsets_tool.rows import Row
 
 
-def group_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
+def group_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     """Return the groups of a snapshot, a dictionary each, by name; `wanted` chooses some.
 
     >>> from offsets_tool import snapshot_of
@@ -22,18 +22,18 @@ def group_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
     return sorted(rows, key=lambda row: row["group"])
 
 
-def _names(p: PartitionMoment) -> set[str]:
+def _names(p: PartitionSnapshot) -> set[str]:
     return p.state.groups.keys() | {
-        subject.group for subject in p.proof.unknown if isinstance(subject, GroupOf)
+        subject.group for subject in p.coverage.unknown if isinstance(subject, GroupOf)
     }
 
 
-def _row(p: PartitionMoment, name: str) -> Row:
+def _row(p: PartitionSnapshot, name: str) -> Row:
     group = p.state.groups.get(name)
-    unknown_from = p.proof.unknown.get(GroupOf(name))
+    unknown_from = p.coverage.unknown.get(GroupOf(name))
     known = unknown_from is None
     # A group's own record may be known where a member's is not; without one, even the kind may have been another.
-    shown = group if known or p.proof.knows_kind(name) else None
+    shown = group if known or p.coverage.proves_kind(name) else None
     return {
         "group": name,
         "kind": shown.kind if shown else None,
@@ -45,7 +45,7 @@ def _row(p: PartitionMoment, name: str) -> Row:
         **_details(p, shown),
         "is_proven": known,
         "proven_again_from": unknown_from,
-        "proven_from": p.proof.proven_from,
+        "proven_from": p.coverage.proven_from,
     }
 
 
@@ -54,7 +54,7 @@ def _epochs(group: Group | None) -> Row:
     return {name: getattr(group, name) if group else None for name in names}
 
 
-def _details(p: PartitionMoment, group: Group | None) -> Row:
+def _details(p: PartitionSnapshot, group: Group | None) -> Row:
     """What is beyond the common columns: the time of a classic group's state, a streams group's topology."""
     topology = group.topology.data if group and group.topology else None
     return {

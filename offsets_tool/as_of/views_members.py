@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.blobs import blobs_of, consumer_subscription
 from offsets_tool.events import Value
 from offsets_tool.records.classic import MemberMetadata
@@ -31,7 +31,7 @@ from offsets_tool.rows import Row
 TASKS: Final = ("active_tasks", "standby_tasks", "warmup_tasks")
 
 
-def member_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
+def member_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     """Return the members of a snapshot's groups, a dictionary each, by group and member id; `wanted` chooses groups.
 
     >>> from offsets_tool import snapshot_of
@@ -46,12 +46,12 @@ def member_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
         for name, members in p.state.members.items()
         if asked.has_group(name) and (group := p.state.groups.get(name)) is not None
         for member_id, member in members.items()
-        if member.known
+        if member.is_member
     ]
     return sorted(rows, key=lambda row: (row["group"], row["member_id"]))
 
 
-def _row(names: TopicNames, p: PartitionMoment, group: Group, member_id: str, member: Member) -> Row:
+def _row(names: TopicNames, p: PartitionSnapshot, group: Group, member_id: str, member: Member) -> Row:
     client = client_of(member)
     is_classic = isinstance(member.metadata, MemberMetadata)
     row: Row = {
@@ -68,7 +68,7 @@ def _row(names: TopicNames, p: PartitionMoment, group: Group, member_id: str, me
         **(_classic_details(group, member) if is_classic else _details(member)),
         **_tasks(group, member),
         "log_partition": p.log_partition,
-        "is_proven": GroupOf(group.group) not in p.proof.unknown,
+        "is_proven": GroupOf(group.group) not in p.coverage.unknown,
     }
     return row
 

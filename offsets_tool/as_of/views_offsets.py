@@ -7,7 +7,7 @@ proves has a row with `is_proven` False and nothing committed; `proven_again_fro
 from collections.abc import Iterator
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.replay.changes import CommittedOffset, OffsetOf, PendingCommit
 from offsets_tool.rows import Row
 from offsets_tool.wire.json import uuid_text
@@ -17,7 +17,7 @@ NO_COMMIT: Row = dict.fromkeys(
 )
 
 
-def offset_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
+def offset_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     """Return the committed offsets of a snapshot, a dictionary each, by group, topic and partition.
 
     Times are epoch milliseconds, -1 where Kafka has none. `wanted` chooses groups and topics by name.
@@ -31,9 +31,9 @@ def offset_rows(moment: Moment, wanted: Wanted | None = None) -> list[Row]:
     return sorted(rows, key=lambda row: (row["group"], row["topic"], row["partition"]))
 
 
-def _rows(p: PartitionMoment, wanted: Wanted) -> Iterator[Row]:
+def _rows(p: PartitionSnapshot, wanted: Wanted) -> Iterator[Row]:
     pending = _pending(p)
-    unknown = {subject: at for subject, at in p.proof.unknown.items() if isinstance(subject, OffsetOf)}
+    unknown = {subject: at for subject, at in p.coverage.unknown.items() if isinstance(subject, OffsetOf)}
     for offset in sorted(_committed(p) | pending.keys() | unknown.keys()):
         if not (wanted.has_group(offset.group) and wanted.has_offset(offset.topic, offset.partition)):
             continue
@@ -46,7 +46,7 @@ def _rows(p: PartitionMoment, wanted: Wanted) -> Iterator[Row]:
         yield row | {"pending": pending.get(offset, [])}
 
 
-def empty_offset_row(p: PartitionMoment, offset: OffsetOf) -> Row:
+def empty_offset_row(p: PartitionSnapshot, offset: OffsetOf) -> Row:
     """The row of a partition that nothing is committed for."""
     return {
         **offset._asdict(),
@@ -56,11 +56,11 @@ def empty_offset_row(p: PartitionMoment, offset: OffsetOf) -> Row:
         "pending": [],
         "is_proven": True,
         "proven_again_from": None,
-        "proven_from": p.proof.proven_from,
+        "proven_from": p.coverage.proven_from,
     }
 
 
-def _committed(p: PartitionMoment) -> set[OffsetOf]:
+def _committed(p: PartitionSnapshot) -> set[OffsetOf]:
     state = p.state
     return {
         OffsetOf(group, *at)
@@ -82,7 +82,7 @@ def commit_fields(commit: CommittedOffset) -> Row:
     }
 
 
-def _pending(p: PartitionMoment) -> dict[OffsetOf, list[Row]]:
+def _pending(p: PartitionSnapshot) -> dict[OffsetOf, list[Row]]:
     found: dict[OffsetOf, list[Row]] = {}
     for producer_id, commits in p.state.pending.items():
         for offset, waiting in commits.items():

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from typing import Final
 
 from offsets_tool.as_of.selection import NameFilter, Wanted, is_pattern
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_describe import GroupDeletion, appears_later, find_deletions
 from offsets_tool.cli.nothing_shown import nothing_then
 from offsets_tool.cli.texts import quoted
@@ -194,6 +194,6 @@ def absent_then(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_shown: 
         yield from nothing_then(replay.moment, what, where)
 
 
-def then(moment: Moment) -> str:
+def then(moment: Snapshot) -> str:
     """Of which moment a sentence is."""
     return " at the end of this log" if moment.as_of.is_end else " at that moment"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import click
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_describe import described_offsets, described_states
 from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.as_of.views_members import member_rows
@@ -33,7 +33,7 @@ _NAMED = 3
 class _View(NamedTuple):
     """What one of --offsets, --members, --state shows."""
 
-    rows: Callable[[Moment, Wanted], list[Row]]
+    rows: Callable[[Snapshot, Wanted], list[Row]]
     table: PrintedTable
 
 
@@ -104,7 +104,7 @@ def describe_command(
     replay.finish()
 
 
-def _say_what_is_not_shown(moment: Moment, wanted: Wanted, view: str, rows: list[Row]) -> None:
+def _say_what_is_not_shown(moment: Snapshot, wanted: Wanted, view: str, rows: list[Row]) -> None:
     shown = {row["group"] for row in rows}
     lacks = f"no {'members' if view == 'members' else 'committed offsets'}"
     found: dict[str, list[str]] = {}

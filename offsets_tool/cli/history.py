@@ -185,7 +185,7 @@ def happenings(replay: EvidenceReplay) -> Iterator[Happening]:
 def _told(replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: NameOf) -> Iterator[Happening]:
     history = History(name_of)
     for event, changes in replayed:
-        history.see_record(event.record.log_offset)
+        history.observe_record(event.record.log_offset)
         for change in changes:
             if turns := history.turns(change):
                 yield from tell(turns)

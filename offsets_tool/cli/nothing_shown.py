@@ -5,7 +5,7 @@ Goes by what was asked for and by the ledgers of what was read. Which names are 
 
 from collections.abc import Iterable, Iterator
 
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.times import shown_time
@@ -58,9 +58,9 @@ def _places(filters: Filters, evidence: Evidence) -> Iterator[str]:
             yield f"nothing is shown: partition {number} is here from offset {min(first)} to {max(last)}"
 
 
-def nothing_then(moment: Moment, what: str, where: str) -> Iterator[str]:
+def nothing_then(moment: Snapshot, what: str, where: str) -> Iterator[str]:
     """Of a command for a moment that showed nothing and was asked for no name: `what` there is none of, `where` in the log."""
-    has_records = any(p.proof.first_offset is not None for p in moment)
+    has_records = any(p.coverage.first_offset is not None for p in moment)
     begins_later = moment.as_of.time is not None and moment.newest_timestamp is None
     # Where there is no record, or none yet, the moment's own notes say so.
     if has_records and not begins_later:

@@ -6,7 +6,7 @@ Who resets groups from a file takes what is not in it for what needs no reset. K
 from collections.abc import Iterator, Mapping
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.moment_notes import number_text
@@ -15,7 +15,7 @@ from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import Row
 
 
-def refuse_partial(moment: Moment, wanted: Wanted, evidence: Evidence) -> None:
+def refuse_partial(moment: Snapshot, wanted: Wanted, evidence: Evidence) -> None:
     """UsageError where the file would lack what a whole partition of the log holds, or may hold, of what is wanted."""
     lacking = [
         *_counted_as_empty(moment, wanted),
@@ -30,7 +30,7 @@ def refuse_partial(moment: Moment, wanted: Wanted, evidence: Evidence) -> None:
         )
 
 
-def _counted_as_empty(moment: Moment, wanted: Wanted) -> Iterator[str]:
+def _counted_as_empty(moment: Snapshot, wanted: Wanted) -> Iterator[str]:
     ends = moment.as_of.ends
     if ends is None:
         return
@@ -40,21 +40,21 @@ def _counted_as_empty(moment: Moment, wanted: Wanted) -> Iterator[str]:
         yield f"--as-of names no end, or 0, of partition(s) {numbers}, which hold such offsets and count as empty"
 
 
-def _end_of(p: PartitionMoment, ends: Mapping[int, int]) -> int:
+def _end_of(p: PartitionSnapshot, ends: Mapping[int, int]) -> int:
     return 0 if p.log_partition is None else ends.get(p.log_partition, 0)
 
 
-def _holds(p: PartitionMoment, wanted: Wanted) -> bool:
+def _holds(p: PartitionSnapshot, wanted: Wanted) -> bool:
     """Whether anything behind the moment, which is all of it, is about offsets that are wanted."""
     return any(
         isinstance(subject, OffsetOf)
         and wanted.has_group(subject.group)
         and wanted.has_offset(subject.topic, subject.partition)
-        for subject in p.proof.later
+        for subject in p.coverage.later
     )
 
 
-def _not_here(moment: Moment) -> Iterator[str]:
+def _not_here(moment: Snapshot) -> Iterator[str]:
     here = {p.log_partition for p in moment}
     missing = [
         str(number) for number, end in sorted((moment.as_of.ends or {}).items()) if end and number not in here
@@ -63,7 +63,7 @@ def _not_here(moment: Moment) -> Iterator[str]:
         yield f"partition(s) {', '.join(missing)} that --as-of names are not in this evidence"
 
 
-def _not_reached(moment: Moment) -> Iterator[str]:
+def _not_reached(moment: Snapshot) -> Iterator[str]:
     """Partitions whose log begins, not at 0, behind the moment."""
     late = [
         number_text(p.log_partition)
@@ -82,7 +82,7 @@ def _lost(evidence: Evidence) -> Iterator[str]:
         yield f"{len(lost)} file(s) of partition(s) {', '.join(numbers)} cannot be read"
 
 
-def left_out(rows: list[Row], moment: Moment, wanted: Wanted, evidence: Evidence) -> Iterator[str]:
+def left_out(rows: list[Row], moment: Snapshot, wanted: Wanted, evidence: Evidence) -> Iterator[str]:
     """What is not in the file though it may be expected there."""
     yield from _elsewhere(moment, wanted)
     unknown = sum(not row["is_proven"] for row in rows)
@@ -101,7 +101,7 @@ def left_out(rows: list[Row], moment: Moment, wanted: Wanted, evidence: Evidence
         )
 
 
-def _elsewhere(moment: Moment, wanted: Wanted) -> Iterator[str]:
+def _elsewhere(moment: Snapshot, wanted: Wanted) -> Iterator[str]:
     """Where groups are asked for one by one, each that is missing is spoken of by itself."""
     if not wanted.is_open:
         return

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.transactions import blocked, ended_rows, open_rows
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.filter_options import group_option, parse_wanted
@@ -80,7 +80,7 @@ def transactions_command(
     replay.finish()
 
 
-def _ages(moment: Moment, wanted: Wanted) -> Iterator[str]:
+def _ages(moment: Snapshot, wanted: Wanted) -> Iterator[str]:
     """An old copy's newest record is older than it looks: what has been open for days may have an age of minutes."""
     newest = moment.newest_timestamp
     if moment.as_of.time is None and newest is not None and open_rows(moment, wanted):

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import PartitionMoment
+from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.checkpoint import restore
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.causes import Known
@@ -63,11 +63,11 @@ def checkpoint_ages(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Ages:
     return ages
 
 
-def _left(checkpoint: bytes, source: str) -> tuple[PartitionMoment, Removals]:
+def _left(checkpoint: bytes, source: str) -> tuple[PartitionSnapshot, Removals]:
     coordinator, _, told = restore(checkpoint, source)
     if told is None:
         raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
-    partition = PartitionMoment(coordinator.log_partition, AsOf(), None, 0)
+    partition = PartitionSnapshot(coordinator.log_partition, AsOf(), None, 0)
     partition.coordinator = coordinator
     return partition, told.losses.removals
 

@@ -5,7 +5,7 @@ Files are read at once, directories only for partitions that are asked for.
 
 from collections.abc import Callable, Iterable, Sequence
 
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.errors import SourceError
 from offsets_tool.evidence.times import shown_time
 from offsets_tool.lag.bounds import Bounds
@@ -58,7 +58,7 @@ class KnownEnds:
         """Whether anything but commits tells of this partition's end."""
         return place in self._sampled or place in self._logs
 
-    def find(self, moment: Moment, places: Iterable[TopicPartition]) -> None:
+    def find(self, moment: Snapshot, places: Iterable[TopicPartition]) -> None:
         """Read what the logs of these places tell, and set `at`: the time of the moment, else the newest of all."""
         newest = moment.newest_timestamp or 0
         asked = moment.as_of.time

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.evidence.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.times import duration_text
@@ -56,7 +56,7 @@ def expiry_rows(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> l
     return rows + gone_rows(found, first.policy, wanted)
 
 
-def _searched(basis: Basis, lost: list[Losses], moment: Moment, given: PolicyGiven) -> Basis:
+def _searched(basis: Basis, lost: list[Losses], moment: Snapshot, given: PolicyGiven) -> Basis:
     """Return the basis with what removals speak for, where that was not given."""
 
     def left() -> Ages:
@@ -66,7 +66,7 @@ def _searched(basis: Basis, lost: list[Losses], moment: Moment, given: PolicyGiv
     return by_removals(basis, ages(lost, basis.policy), left, interval_given=is_given)
 
 
-def _now(moment: Moment) -> int | None:
+def _now(moment: Snapshot) -> int | None:
     return moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
 
 

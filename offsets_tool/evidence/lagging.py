@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Final
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Moment, Watch
+from offsets_tool.as_of.snapshot import Snapshot, Watch
 from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.replaying import EvidenceReplay
@@ -34,7 +34,7 @@ _KEPT: Final = (
 _SEEN: Final = frozenset({LagMethod.SAMPLED, LagMethod.INDEX, LagMethod.INTERPOLATED})
 
 
-def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Moment:
+def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Snapshot:
     """Run the replay, and learn from commits what they tell of ends; return the moment.
 
     All commits of the log where nothing else tells of an end, else those that stand at the moment.
@@ -51,7 +51,7 @@ def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> M
     return moment
 
 
-def lag_rows(moment: Moment, ends: KnownEnds, wanted: Wanted) -> list[Row]:
+def lag_rows(moment: Snapshot, ends: KnownEnds, wanted: Wanted) -> list[Row]:
     """Return a LagRow, as a dict, of each committed offset and of each partition that is owned without one.
 
     `is_proven` is False where the log does not prove the committed offset.
@@ -61,7 +61,7 @@ def lag_rows(moment: Moment, ends: KnownEnds, wanted: Wanted) -> list[Row]:
     return [_row(row, ends) for row in rows]
 
 
-def add_lag(moment: Moment, ends: KnownEnds, rows: list[Row]) -> None:
+def add_lag(moment: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
     """Fill in `log_end_offset` and `lag` of described offsets where the end is known, and not only bounds of it."""
     if not ends.has_any:
         return
@@ -73,7 +73,7 @@ def add_lag(moment: Moment, ends: KnownEnds, rows: list[Row]) -> None:
             row["lag"] = None if row["committed_offset"] is None else found.lag
 
 
-def find_ends(moment: Moment, ends: KnownEnds, rows: list[Row]) -> None:
+def find_ends(moment: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
     """Read what tells of the ends of the rows' partitions at the moment."""
     # Of several log partitions together, in the order of time: apart from what one partition's log says.
     committed = [row for row in described_offsets(moment, Wanted()) if row["committed_offset"] is not None]

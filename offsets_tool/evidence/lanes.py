@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.columns.lane.availability import lane_problem
 from offsets_tool.columns.text.printer import Printer
 from offsets_tool.columns.text.selection import Selection
@@ -131,7 +131,7 @@ class RowLane:
         return self._evidence.rows(source, self._reader, is_counted=self._is_counted)
 
     def replay(
-        self, moment: Moment, log_partition: int | None, begins: int, reads: "Iterator[RowsRead]"
+        self, moment: Snapshot, log_partition: int | None, begins: int, reads: "Iterator[RowsRead]"
     ) -> None:
         """Replay one partition's rows into the moment."""
         from offsets_tool.columns.replay.snapshot import replay_read  # noqa: PLC0415 - with Arrow, where it pays

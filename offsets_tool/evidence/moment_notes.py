@@ -5,7 +5,7 @@ Each note is one sentence, and most logs need none.
 
 from collections.abc import Iterable, Iterator
 
-from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.evidence.times import shown_time
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
@@ -24,7 +24,7 @@ def place(log_partition: int | None, log_offset: int) -> str:
     return f"{number_text(log_partition)}:{log_offset}"
 
 
-def moment_notes(moment: Moment) -> Iterator[str]:
+def moment_notes(moment: Snapshot) -> Iterator[str]:
     """Yield what everybody should know who is shown this moment."""
     yield from _outside(moment)
     yield from _positions(moment)
@@ -35,10 +35,10 @@ def moment_notes(moment: Moment) -> Iterator[str]:
     yield from _anomalies(moment)
 
 
-def _outside(moment: Moment) -> Iterator[str]:
+def _outside(moment: Snapshot) -> Iterator[str]:
     """Note evidence without a record, and a time before the first record or after the last."""
     newest, time = moment.newest_timestamp, moment.as_of.time
-    if all(p.proof.first_offset is None for p in moment):
+    if all(p.coverage.first_offset is None for p in moment):
         yield "this evidence has no record to replay"
     elif time is None:
         return
@@ -50,7 +50,7 @@ def _outside(moment: Moment) -> Iterator[str]:
         yield f"--as-of: the newest record here is of {shown_time(newest)}; what came between it and that time is not here"
 
 
-def _positions(moment: Moment) -> Iterator[str]:
+def _positions(moment: Snapshot) -> Iterator[str]:
     ends = moment.as_of.ends
     if ends is None:
         return
@@ -69,7 +69,7 @@ def _positions(moment: Moment) -> Iterator[str]:
             yield f"--as-of {number}:{end}: the log of partition {number} ends at {known.end}"
 
 
-def _late(moment: Moment) -> Iterator[str]:
+def _late(moment: Snapshot) -> Iterator[str]:
     for p in moment:
         late = p.cut.late
         if late is not None:
@@ -80,24 +80,24 @@ def _late(moment: Moment) -> Iterator[str]:
             )
 
 
-def _gone(moment: Moment) -> Iterator[str]:
+def _gone(moment: Snapshot) -> Iterator[str]:
     """Note records that compaction took, where the moment is not the end of the log."""
     # At the end every key has its newest value.
     if moment.as_of.is_end:
         return
-    gone = [p for p in moment if p.proof.missing]
+    gone = [p for p in moment if p.coverage.missing]
     if not gone:
         return
-    missing = sum(p.proof.missing for p in gone)
-    places = listed(place(p.log_partition, p.proof.proven_from) for p in gone)
-    unknown = sum(len(p.proof.unknown) for p in gone)
+    missing = sum(p.coverage.missing for p in gone)
+    places = listed(place(p.log_partition, p.coverage.proven_from) for p in gone)
+    unknown = sum(len(p.coverage.unknown) for p in gone)
     yield (
         f"{missing:,} record(s) from before this moment are gone ({_taken_by(gone)}); every record is there only from {places} on. "
         f"{unknown} value(s) at this moment are unknown (`is_proven` false); what was deleted later may be missing altogether"
     )
 
 
-def _begins_late(moment: Moment) -> Iterator[str]:
+def _begins_late(moment: Snapshot) -> Iterator[str]:
     """Note partitions whose first segments are not here."""
     # Compaction does not move the base offset of the first segment, which is 0.
     begins = [p for p in moment if p.begins]
@@ -106,7 +106,7 @@ def _begins_late(moment: Moment) -> Iterator[str]:
         yield f"the log begins at {places}: segments before that are not here, and what only they hold is not shown"
 
 
-def _anomalies(moment: Moment) -> Iterator[str]:
+def _anomalies(moment: Snapshot) -> Iterator[str]:
     """Note where the log holds what no coordinator would write."""
     odd = [p for p in moment if p.first_anomaly is not None]
     if odd:
@@ -114,9 +114,9 @@ def _anomalies(moment: Moment) -> Iterator[str]:
         yield f"the log holds what cannot be, from {places} on: `offsets-tool history --kind anomalies` says what"
 
 
-def _unsure(moment: Moment) -> Iterator[str]:
+def _unsure(moment: Snapshot) -> Iterator[str]:
     """Note commits in archives that do not tell whether they were transactional."""
-    unsure = sum(p.unsure_commits for p in moment)
+    unsure = sum(p.ambiguous_commits for p in moment)
     if unsure:
         yield (
             f"{unsure:,} commit(s) do not say whether they are of a transaction (no is_transactional in the archive) and count at "
@@ -124,24 +124,24 @@ def _unsure(moment: Moment) -> Iterator[str]:
         )
 
 
-def gaps(moment: Moment) -> Iterator[str]:
+def gaps(moment: Snapshot) -> Iterator[str]:
     """Note changes that are not in the log any more."""
-    gone = [p for p in moment if p.proof.missing]
+    gone = [p for p in moment if p.coverage.missing]
     if gone:
-        missing = sum(p.proof.missing for p in gone)
-        places = listed(place(p.log_partition, p.proof.proven_from) for p in gone)
+        missing = sum(p.coverage.missing for p in gone)
+        places = listed(place(p.log_partition, p.coverage.proven_from) for p in gone)
         yield (
             f"{missing:,} record(s) are gone ({_taken_by(gone)}), and what they changed with them; "
             f"every change is there only from {places} on"
         )
 
 
-def _taken_by(gone: Iterable[PartitionMoment]) -> str:
+def _taken_by(gone: Iterable[PartitionSnapshot]) -> str:
     """Return why records may be missing: compaction, or also damage where the log has any."""
     return "compaction, or damage: see above" if any(p.is_damaged for p in gone) else "compaction"
 
 
-def orphans(moment: Moment) -> Iterator[str]:
+def orphans(moment: Snapshot) -> Iterator[str]:
     """Note offsets that a 4.x coordinator keeps after their group was deleted, without answering them."""
     counts = [_orphans_of(p) for p in moment]
     total = sum(counts)
@@ -172,7 +172,7 @@ def topic_id_notes(names: TopicNames) -> Iterator[str]:
         )
 
 
-def _orphans_of(p: PartitionMoment) -> int:
+def _orphans_of(p: PartitionSnapshot) -> int:
     if p.coordinator.rules is not Rules.NEW:
         return 0
     return sum(len(offsets) for group, offsets in p.state.offsets.items() if not p.state.answers(group))

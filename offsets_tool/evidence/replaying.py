@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Self
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Moment, PartitionMoment, Watch
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.clock_places import tell_moment
@@ -40,7 +40,7 @@ def snapshot_of(
     topic_ids: Mapping[str, str] | None = None,
     bootstrap_server: str | None = None,
     listener: Listener | None = None,
-) -> Moment:
+) -> Snapshot:
     """Replay the log below the paths, or of a live topic, and return what the coordinators held at its end or at a moment.
 
     `as_of` is a text such as "yesterday 14:05", "-2h" or "2026-11-21T14:05Z", in the time zone `zone` (else UTC), or an AsOf.
@@ -72,7 +72,7 @@ def as_of_bound(bound: Bound) -> AsOf:
 
 
 class EvidenceReplay:
-    """One replay of the evidence: after `run`, the Moment says what was. Closes the sources at the end of a `with` block."""
+    """One replay of the evidence: after `run`, the Snapshot says what was. Closes the sources at the end of a `with` block."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class EvidenceReplay:
         UsageError where Kafka has set aside everything that is here.
         """
         self.evidence = evidence
-        self.moment = Moment(
+        self.moment = Snapshot(
             as_of, TopicNames(lambda: _topic_names(evidence.paths), dict(topic_ids or {})), rules
         )
         _leave_out_set_aside(evidence)
@@ -99,7 +99,7 @@ class EvidenceReplay:
     def __exit__(self, *error: Any) -> None:
         self.evidence.__exit__(*error)
 
-    def run(self, watch_of: WatchOf | None = None) -> Moment:
+    def run(self, watch_of: WatchOf | None = None) -> Snapshot:
         """Replay everything, where needed a second time, note what is to be known about the moment, and return it.
 
         UsageError when a partition is there twice.
@@ -119,7 +119,7 @@ class EvidenceReplay:
         """Yield which names were derived and which are missing: known only when all rows are made."""
         return topic_id_notes(self.moment.names)
 
-    def once_more(self) -> Iterator[tuple[PartitionMoment, Iterator[tuple[Event, tuple[Change, ...]]]]]:
+    def once_more(self) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
         """After `run`: yield the same events again, partition by partition, with their changes by the rules found to hold."""
         logs = partition_logs(self.evidence.sources, uncounted)
         for partition in self.moment:
@@ -150,7 +150,7 @@ def _topic_names(paths: tuple[str, ...]) -> dict[str, str]:
 
 
 def _changes(
-    partition: PartitionMoment, events: Iterator[Event]
+    partition: PartitionSnapshot, events: Iterator[Event]
 ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
     found = partition.coordinator
     coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
@@ -160,7 +160,7 @@ def _changes(
             yield event, coordinator.replay(event)
 
 
-def _replay_all(evidence: Evidence, moment: Moment, watch_of: WatchOf | None) -> None:
+def _replay_all(evidence: Evidence, moment: Snapshot, watch_of: WatchOf | None) -> None:
     """Give the moment all events of the evidence, each partition's in the order of their offsets."""
     by_rows = RowLane(evidence) if watch_of is None and rows_pay(evidence.sources) else None
     logs = partition_logs(evidence.sources, _counted(evidence))
@@ -174,7 +174,7 @@ def _replay_all(evidence: Evidence, moment: Moment, watch_of: WatchOf | None) ->
             _replay(moment, logs[number], watch_of, by_rows)
 
 
-def _note_left_out(evidence: Evidence, moment: Moment, log: PartitionLog) -> None:
+def _note_left_out(evidence: Evidence, moment: Snapshot, log: PartitionLog) -> None:
     """Note records of segments that reach into each other: no file's own ledger can tell."""
     if log.left_out.records:
         evidence.overlaps += len(log.left_out.sources)
@@ -185,7 +185,7 @@ def _note_left_out(evidence: Evidence, moment: Moment, log: PartitionLog) -> Non
         )
 
 
-def _replay(moment: Moment, log: PartitionLog, watch_of: WatchOf | None, by_rows: RowLane | None) -> None:
+def _replay(moment: Snapshot, log: PartitionLog, watch_of: WatchOf | None, by_rows: RowLane | None) -> None:
     """Replay one log: the one place where events, or rows where nobody watches, meet the coordinator."""
     if by_rows is not None:
         by_rows.replay(moment, log.log_partition, log.begins, log.rows(by_rows.rows))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import PartitionMoment, ReplayedPartitions
+from offsets_tool.as_of.snapshot import PartitionSnapshot, ReplayedPartitions
 from offsets_tool.as_of.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.events import Event
 from offsets_tool.expiry.causes import Deletion, Known
@@ -33,7 +33,7 @@ Happened = tuple[Event, tuple[Change, ...]]
 
 
 def forecast(
-    partition: PartitionMoment, policy: Policy
+    partition: PartitionSnapshot, policy: Policy
 ) -> Iterator[tuple[OffsetOf, CommittedOffset, Expiry]]:
     """When each offset that is there goes, if nothing more is written."""
     state = partition.state
@@ -52,7 +52,7 @@ def forecast(
 class Losses(NamedTuple):
     """What went in one partition of the log, and what is left."""
 
-    partition: PartitionMoment
+    partition: PartitionSnapshot
     changed: Mapping[str, int]
     removals: list[Removal]
     ended: list[Ended]
@@ -60,7 +60,7 @@ class Losses(NamedTuple):
     ending: Ending
 
 
-def losses(partition: PartitionMoment, happened: Iterable[Happened], *, is_new: bool) -> Losses:
+def losses(partition: PartitionSnapshot, happened: Iterable[Happened], *, is_new: bool) -> Losses:
     """Of one partition, given its events and changes. `is_new`: whether the new coordinator wrote the end of its log."""
     folded = Removals(partition.log_partition)
     removals, ended = list[Removal](), list[Ended]()
@@ -70,7 +70,7 @@ def losses(partition: PartitionMoment, happened: Iterable[Happened], *, is_new: 
         else:
             removals.append(each)
     ending = ending_of(
-        is_new=is_new, proven_from=partition.proof.proven_from, begins=partition.begins, end=partition.end
+        is_new=is_new, proven_from=partition.coverage.proven_from, begins=partition.begins, end=partition.end
     )
     return Losses(partition, folded.memory().changed, removals, ended, list(folded.lives.alive()), ending)
 
@@ -104,7 +104,7 @@ def ages_left(found: Iterable[Losses], newest: int | None, policy: Policy) -> Ag
 
 
 def see_left(
-    made: Ages, partition: PartitionMoment, changed: Mapping[str, int], newest: int | None, policy: Policy
+    made: Ages, partition: PartitionSnapshot, changed: Mapping[str, int], newest: int | None, policy: Policy
 ) -> None:
     """Adds the ages of what is left in one partition; `changed` says when each group last was."""
     if newest is not None and is_time(newest):
@@ -149,7 +149,7 @@ def _folded(folded: Removals, happened: Iterable[Happened]) -> Iterator[Removal 
 
 
 def live_rows(
-    partitions: Iterable[PartitionMoment], policy: Policy, now: int | None, wanted: Wanted | None = None
+    partitions: Iterable[PartitionSnapshot], policy: Policy, now: int | None, wanted: Wanted | None = None
 ) -> list[Row]:
     """The forecast of what is there, by group, topic and partition. `now` is the time of the moment, in epoch milliseconds."""
     asked = wanted or _ALL
@@ -157,14 +157,16 @@ def live_rows(
     return sorted(rows, key=lambda row: (row["group"], row["topic"], row["partition"]))
 
 
-def forecast_rows(p: PartitionMoment, policy: Policy, now: int | None, asked: Wanted = _ALL) -> Iterator[Row]:
+def forecast_rows(
+    p: PartitionSnapshot, policy: Policy, now: int | None, asked: Wanted = _ALL
+) -> Iterator[Row]:
     """The same of one partition, one after the other."""
     for offset, commit, expiry in forecast(p, policy):
         if asked.has_group(offset.group) and asked.has_offset(offset.topic, offset.partition):
             yield _live_row(p, offset, commit, expiry) | _until(expiry, now) | _policy_fields(policy)
 
 
-def _live_row(p: PartitionMoment, offset: OffsetOf, commit: CommittedOffset, expiry: Expiry) -> Row:
+def _live_row(p: PartitionSnapshot, offset: OffsetOf, commit: CommittedOffset, expiry: Expiry) -> Row:
     return {
         **offset._asdict(),
         "status": "live",
@@ -175,7 +177,7 @@ def _live_row(p: PartitionMoment, offset: OffsetOf, commit: CommittedOffset, exp
         **commit_fields(commit),
         "log_partition": p.log_partition,
         "log_offset": commit.log_offset,
-        "is_proven": offset not in p.proof.unknown,
+        "is_proven": offset not in p.coverage.unknown,
     }
 
 

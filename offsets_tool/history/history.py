@@ -94,9 +94,9 @@ class History:
         """The first record behind a missing one."""
         return self._after_gap
 
-    def see_run(self, first: int, end: int, after_gap: int | None) -> None:
-        """As `see_record` of many: from one offset to another, and the first behind a missing one between them."""
-        self.see_record(first)
+    def observe_run(self, first: int, end: int, after_gap: int | None) -> None:
+        """As `observe_record` of many: from one offset to another, and the first behind a missing one between them."""
+        self.observe_record(first)
         self._next_offset = end
         self._after_gap = after_gap if self._after_gap is None else self._after_gap
 
@@ -126,7 +126,7 @@ class History:
         """From this offset on, rows that ended may still be told otherwise: the batch may go on."""
         return self._batch[0].log_offset if self._batch else self._next_offset
 
-    def see_record(self, log_offset: int) -> None:
+    def observe_record(self, log_offset: int) -> None:
         """Tells of a record before its changes. Behind a missing one, nobody is known not to have been an owner.
 
         Who tells of no record says that the log is whole from offset 0 on. What is found is right even so: the cleaner takes the

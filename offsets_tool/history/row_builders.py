@@ -98,7 +98,7 @@ def member_row(
     """The row of a member of a group."""
     protocol_type = group.protocol_type if group else None
     is_task = group is not None and group.kind is GroupKind.STREAMS
-    has_epoch = member.known and (group is None or group.kind is not GroupKind.CLASSIC)
+    has_epoch = member.is_member and (group is None or group.kind is not GroupKind.CLASSIC)
     client = client_of(member)
     return MemberHistoryRow(
         group=subject.group,

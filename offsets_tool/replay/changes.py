@@ -113,7 +113,7 @@ class Member(NamedTuple):
     """Whether `current` was deleted: the member is leaving, its epoch is LEFT_EPOCH."""
 
     @property
-    def known(self) -> bool:
+    def is_member(self) -> bool:
         """Whether the coordinator counts it among the members: a target alone makes none."""
         return self.metadata is not None or self.current is not None or self.left
 

@@ -14,7 +14,9 @@ def state_of(group: Group, members: Members) -> GroupState:
     assignment_epoch = group.assignment_epoch or 0
     if (group.epoch or 0) > assignment_epoch:
         return GroupState.ASSIGNING
-    behind = any(member.known and not is_reconciled(member, assignment_epoch) for member in members.values())
+    behind = any(
+        member.is_member and not is_reconciled(member, assignment_epoch) for member in members.values()
+    )
     return GroupState.RECONCILING if behind else GroupState.STABLE
 
 

@@ -77,7 +77,7 @@ def existing_group(step: Step, family: FamilyRules, group: str) -> Group | None:
 def update_group(step: Step, family: FamilyRules, group: Group) -> None:
     """Tells state and number of members anew; a change only if something but the place is another."""
     members = step.state.members.get(group.group, _NO_MEMBERS)
-    count = sum(member.known for member in members.values())
+    count = sum(member.is_member for member in members.values())
     after = group._replace(members=count)
     after = after._replace(state=family.state_of(after, members))
     before = step.state.groups.get(group.group)
@@ -159,7 +159,7 @@ class Replays:
     def _delete_member(self, step: Step, key: Any) -> None:
         subject = MemberOf(key.group_id, key.member_id)
         group, known = existing_group(step, self._family, key.group_id), _member(step, key)
-        if group is None or known is None or not known.known:
+        if group is None or known is None or not known.is_member:
             return
         if not self._has_left(known) or known.target:
             step.anomaly(
@@ -182,7 +182,7 @@ class Replays:
             self._set_member(step, key, current=event.value, left=False)
             return
         group, known = existing_group(step, self._family, key.group_id), _member(step, key)
-        if group is not None and known is not None and known.known:
+        if group is not None and known is not None and known.is_member:
             self._set_member(step, key, current=None, left=True)
 
     def target(self, step: Step, key: Any, event: Event) -> None:
@@ -193,7 +193,7 @@ class Replays:
         group, known = existing_group(step, self._family, key.group_id), _member(step, key)
         if group is None or known is None:
             return
-        if known.known:
+        if known.is_member:
             self._set_member(step, key, target=None)
         else:
             step.delete(MemberOf(key.group_id, key.member_id))

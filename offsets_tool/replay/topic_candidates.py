@@ -24,7 +24,7 @@ OBSERVED_TYPES: Final = types_of(
 )
 """The record types that tell what members subscribe to and are to be assigned."""
 
-Snapshot = frozenset[tuple[UUID, frozenset[str]]]
+TargetTopics = frozenset[tuple[UUID, frozenset[str]]]
 """The ids of a target assignment, each with the topics that it can be: all different."""
 
 
@@ -35,7 +35,7 @@ class _Group:
     epoch: int | None = None
     newest: dict[Role, dict[str, Any]] = field(default_factory=lambda: {role: {} for role in _FIELD_OF_KEY})
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> TargetTopics:
         """What the assignment says of each id; nothing of ids whose members' subscriptions are not all known."""
         found: dict[UUID, frozenset[str]] = {}
         unsure: set[UUID] = set()
@@ -67,7 +67,7 @@ class _Partition:
 
     next_offset: int = 0
     groups: dict[str, _Group] = field(default_factory=dict)
-    snapshots: set[Snapshot] = field(default_factory=set)
+    snapshots: set[TargetTopics] = field(default_factory=set)
 
 
 class TopicCandidates:
@@ -107,11 +107,11 @@ class TopicCandidates:
         """Derive nothing from a partition: records of it are lacking."""
         self._distrusted.add(log_partition)
 
-    def snapshots(self) -> Iterator[Snapshot]:
+    def snapshots(self) -> Iterator[TargetTopics]:
         """Every different assignment of the partitions that are trusted."""
         return (snapshot for place, snapshot in self.placed_snapshots() if place not in self._distrusted)
 
-    def placed_snapshots(self) -> Iterator[tuple[int | None, Snapshot]]:
+    def placed_snapshots(self) -> Iterator[tuple[int | None, TargetTopics]]:
         """Every different assignment, with its log partition."""
         for place, partition in self._partitions.items():
             yield from ((place, snapshot) for snapshot in partition.snapshots)
@@ -126,7 +126,7 @@ def _put(group: _Group, role: Role, key: Any, value: Any) -> None:
         newest[getattr(key, _FIELD_OF_KEY[role])] = value
 
 
-def derive_names(snapshots: Iterable[Snapshot], known: Mapping[UUID, str]) -> dict[UUID, str]:
+def derive_names(snapshots: Iterable[TargetTopics], known: Mapping[UUID, str]) -> dict[UUID, str]:
     """Names of ids that are not `known`, where every assignment with the id leaves one topic that it can be."""
     assignments = list(snapshots)
     topics: dict[UUID, set[str]] = {}
@@ -139,7 +139,7 @@ def derive_names(snapshots: Iterable[Snapshot], known: Mapping[UUID, str]) -> di
     return {id_: next(iter(left)) for id_, left in topics.items() if len(left) == 1 and id_ not in known}
 
 
-def _strike_out(assignments: Iterable[Snapshot], topics: dict[UUID, set[str]]) -> bool:
+def _strike_out(assignments: Iterable[TargetTopics], topics: dict[UUID, set[str]]) -> bool:
     """Take the topics of ids that can be only one from all others of the same assignment; whether there was one to take."""
     has_changed = False
     for snapshot in assignments:

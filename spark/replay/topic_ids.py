@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.events import decode
 from offsets_tool.job_rows import TopicNameRow
-from offsets_tool.replay.topic_candidates import Snapshot, TopicCandidates, derive_names
+from offsets_tool.replay.topic_candidates import TargetTopics, TopicCandidates, derive_names
 from offsets_tool.rows import LogRecord, UnreadableKind
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.json import parse_uuid, uuid_text
@@ -80,7 +80,7 @@ def derived_names(
         for row in sources
         if row["misplaced"] or any(not UnreadableKind(found["kind"]).is_tail for found in row["unreadable"])
     }
-    by_cluster: dict[str, list[Snapshot]] = {}
+    by_cluster: dict[str, list[TargetTopics]] = {}
     for row in records.mapInArrow(_observe, from_arrow_schema(arrow_schema(_Observed))).collect():
         if (row.cluster, row.log_partition) not in damaged:
             by_cluster.setdefault(row.cluster, []).append(_parsed(row.snapshot))
@@ -107,10 +107,10 @@ def _observe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield record_batch(_Observed, rows)
 
 
-def _text(snapshot: Snapshot) -> str:
+def _text(snapshot: TargetTopics) -> str:
     return json.dumps([[uuid_text(id_), sorted(topics)] for id_, topics in snapshot])
 
 
-def _parsed(text: str) -> Snapshot:
+def _parsed(text: str) -> TargetTopics:
     pairs = ((parse_uuid(id_), frozenset(topics)) for id_, topics in json.loads(text))
     return frozenset((id_, topics) for id_, topics in pairs if id_ is not None)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.as_of.views_members import member_rows
 from offsets_tool.as_of.views_offsets import offset_rows
@@ -46,7 +46,7 @@ LIVE_ONLY = {
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class KafkaSnapshot:
     """What the coordinator answered when the log ended at `ends`."""
 
     corpus: Path
@@ -65,7 +65,7 @@ def manifest(corpus: Path) -> dict[str, Any]:
     return read
 
 
-def snapshots() -> Iterator[Snapshot]:
+def snapshots() -> Iterator[KafkaSnapshot]:
     for corpus in (path for path in corpora() if (path / "manifest.json").exists()):
         checks = manifest(corpus)["checks"]
         taken = [s for s in checks.get("snapshots", ()) if s["consistent"]]
@@ -74,13 +74,13 @@ def snapshots() -> Iterator[Snapshot]:
             # The cleaner has taken what earlier snapshots of a compacted log saw.
             if "compaction" not in corpus.name or snapshot["label"] == "final":
                 ends = {int(partition): end for partition, end in snapshot["end_offsets"].items()}
-                yield Snapshot(corpus, number, snapshot["label"], ends, snapshot)
+                yield KafkaSnapshot(corpus, number, snapshot["label"], ends, snapshot)
 
 
 SNAPSHOTS = list(snapshots())
 
 
-def every_snapshot(check: Callable[[Snapshot], None]) -> Callable[[Path], None]:
+def every_snapshot(check: Callable[[KafkaSnapshot], None]) -> Callable[[Path], None]:
     """A test for each corpus: the check at each of its snapshots, of which a failure names its own."""
 
     def test(corpus: Path) -> None:
@@ -111,8 +111,8 @@ def events(corpus: Path) -> dict[int, list[Event]]:
 
 
 @cache
-def moment(taken: Snapshot) -> Moment:
-    found = Moment(AsOf(ends=taken.ends), TopicNames())
+def moment(taken: KafkaSnapshot) -> Snapshot:
+    found = Snapshot(AsOf(ends=taken.ends), TopicNames())
     for number, log in events(taken.corpus).items():
         found.replay(number, log)
     for number in found.to_replay_again():
@@ -121,7 +121,7 @@ def moment(taken: Snapshot) -> Moment:
     return found
 
 
-def is_told(taken: Snapshot, group: str, what: str = "groups") -> bool:
+def is_told(taken: KafkaSnapshot, group: str, what: str = "groups") -> bool:
     """Whether the log of the fixture can tell it of a group: its partition is here, and it is in no way LIVE_ONLY."""
     if partition_for(group, manifest(taken.corpus)["partitions"]) not in events(taken.corpus):
         return False
@@ -140,7 +140,7 @@ def is_told(taken: Snapshot, group: str, what: str = "groups") -> bool:
     return reasons == {_FORGOTTEN} and bool(taken.answered["at_ms"] >= min(restarts))
 
 
-def described(taken: Snapshot) -> dict[str, dict[str, Any]]:
+def described(taken: KafkaSnapshot) -> dict[str, dict[str, Any]]:
     """Groups with the state that the coordinator gave them, where the log has it."""
     return {
         group: told
@@ -156,7 +156,7 @@ def number(text: str | None) -> int | None:
 Commit = tuple[int, int | None, str | None]
 
 
-def answered_offsets(taken: Snapshot) -> dict[tuple[str, str, int], Commit]:
+def answered_offsets(taken: KafkaSnapshot) -> dict[tuple[str, str, int], Commit]:
     """Two layouts of manifests: "topic-partition" under the group, or topic and partition under the group's description."""
     found = {}
     for group, partitions in taken.answered.get("offsets", {}).items():
@@ -178,7 +178,7 @@ def epoch_of(leader_epoch: int | None) -> int | None:
 
 
 @every_snapshot
-def test_committed_offsets(taken: Snapshot) -> None:
+def test_committed_offsets(taken: KafkaSnapshot) -> None:
     answered = answered_offsets(taken)
     asked = {*taken.answered.get("groups", ()), *(place[0] for place in answered)}
     rows = [row for row in offset_rows(moment(taken)) if row["committed_offset"] is not None]
@@ -194,7 +194,7 @@ def test_committed_offsets(taken: Snapshot) -> None:
 
 
 @every_snapshot
-def test_groups(taken: Snapshot) -> None:
+def test_groups(taken: KafkaSnapshot) -> None:
     rows = {row["group"]: row for row in group_rows(moment(taken))}
     for group, told in described(taken).items():
         row = rows.get(group)
@@ -225,7 +225,7 @@ def assert_same_kind(row: dict[str, Any], told: dict[str, Any]) -> None:
 
 
 @every_snapshot
-def test_members(taken: Snapshot) -> None:
+def test_members(taken: KafkaSnapshot) -> None:
     rows = {(row["group"], row["member_id"]): row for row in member_rows(moment(taken))}
     for group, told in described(taken).items():
         for member in told.get("members") or ():
@@ -296,7 +296,7 @@ def listed(name: str, text: str) -> list[str]:
 
 
 @every_snapshot
-def test_share_members(taken: Snapshot) -> None:
+def test_share_members(taken: KafkaSnapshot) -> None:
     rows = {row["member_id"]: row for row in member_rows(moment(taken))}
     for told in described(taken).values():
         for text in told.get("member_descriptions") or () if told.get("type") == "Share" else ():
@@ -310,7 +310,7 @@ def test_share_members(taken: Snapshot) -> None:
 
 
 @every_snapshot
-def test_streams_members(taken: Snapshot) -> None:
+def test_streams_members(taken: KafkaSnapshot) -> None:
     rows = {row["member_id"]: row for row in member_rows(moment(taken))}
     for told in described(taken).values():
         for text in told.get("member_descriptions") or () if told.get("type") == "Streams" else ():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from offsets_tool.as_of.as_of import AsOf, timestamp_of
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.events import Event
 from offsets_tool.replay.topic_names import TopicNames
 from tests.history.state_from_rows import events_of
@@ -15,14 +15,14 @@ from tests.history.state_from_rows import events_of
 CORPORA = ("0.8.2.2-to-0.11.0.3-upgrade", "3.3.2-mix", "3.7.2-compaction", "4.3.1-txn", "4.3.1-newgroups")
 
 
-def replayed(logs: dict[int, list[Event]], as_of: AsOf) -> Moment:
-    moment = Moment(as_of, TopicNames())
+def replayed(logs: dict[int, list[Event]], as_of: AsOf) -> Snapshot:
+    moment = Snapshot(as_of, TopicNames())
     for number, log in logs.items():
         moment.replay(number, log)
     return moment
 
 
-def held(moment: Moment) -> dict[int | None, Any]:
+def held(moment: Snapshot) -> dict[int | None, Any]:
     return {p.log_partition: dict(p.state.subjects()) for p in moment}
 
 
@@ -62,16 +62,16 @@ def test_what_lies_behind_a_moment_changes_nothing_that_is_known(corpus: str) ->
     for p in moment:
         offsets = {event.record.log_offset for event in cut[p.log_partition or 0]}
         missing = set(range(ends[p.log_partition or 0])) - offsets
-        assert p.proof.missing == len(missing)
-        assert p.proof.proven_from == max(missing, default=-1) + 1
-        assert bool(p.proof.unknown) <= bool(missing)
+        assert p.coverage.missing == len(missing)
+        assert p.coverage.proven_from == max(missing, default=-1) + 1
+        assert bool(p.coverage.unknown) <= bool(missing)
 
 
 def test_the_whole_log_is_a_moment_that_needs_no_keys() -> None:
     logs = events_of("3.7.2-compaction")
     moment = replayed(logs, AsOf())
-    assert moment.as_of.is_end and sum(p.proof.missing for p in moment) > 0
-    assert all(p.proof.unknown == {} for p in moment)
+    assert moment.as_of.is_end and sum(p.coverage.missing for p in moment) > 0
+    assert all(p.coverage.unknown == {} for p in moment)
 
 
 def test_a_compacted_log_has_unknown_values_at_an_earlier_moment_and_fewer_the_later_it_is() -> None:
@@ -79,5 +79,5 @@ def test_a_compacted_log_has_unknown_values_at_an_earlier_moment_and_fewer_the_l
     counts = []
     for share in (4, 2, 1):
         ends = {number: log[-1].record.log_offset // share + 1 for number, log in logs.items()}
-        counts.append(sum(len(p.proof.unknown) for p in replayed(logs, AsOf(ends=ends))))
+        counts.append(sum(len(p.coverage.unknown) for p in replayed(logs, AsOf(ends=ends))))
     assert counts == sorted(counts, reverse=True) and counts[0] > counts[-1] == 0

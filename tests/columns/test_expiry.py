@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.checkpoint import restore, save
 from offsets_tool.columns.expiry import (
     ExpiryAsked,
@@ -74,7 +74,7 @@ def left_by(number: int, records: Sequence[LogRecord], rules: Rules | None) -> L
     return Left(facts, checkpoint, Ending(left.rules is Rules.NEW, told.signs.proven_from))
 
 
-def by_column(moment: Moment, logs: Records, asked: ExpiryAsked) -> list[Any]:
+def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
     """Each topic by itself, as tasks see them."""
     found, lost, alive = [], list[OfTopic](), []
     for partition in moment:
@@ -95,7 +95,7 @@ def by_column(moment: Moment, logs: Records, asked: ExpiryAsked) -> list[Any]:
     return sorted(found, key=repr)
 
 
-def one_at_a_time(moment: Moment, logs: Records, asked: ExpiryAsked) -> list[Any]:
+def one_at_a_time(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
     events: Logs = {number: list(map(decode, records)) for number, records in logs.items()}
     lost = all_losses(once_more(moment, events), Signs())
     told = explained(lost, asked.newest, asked.policies[0], asked.known)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.events import Event, decode
 from offsets_tool.expiry.causes import Cause, Confidence, Deletion, Known
 from offsets_tool.expiry.forecast import all_losses
@@ -39,9 +39,9 @@ def policy_of(truth: Truth) -> Policy:
     return Policy(truth.release, truth.retention_ms, truth.check_interval_ms)
 
 
-def moment_of(logs: Logs, as_of: AsOf | None = None) -> Moment:
+def moment_of(logs: Logs, as_of: AsOf | None = None) -> Snapshot:
     """All partitions replayed, again where the rules turned out to be others."""
-    moment = Moment(as_of or AsOf(), TopicNames())
+    moment = Snapshot(as_of or AsOf(), TopicNames())
     for log_partition, events in logs.items():
         moment.replay(log_partition, events)
     for log_partition in moment.to_replay_again():
@@ -51,15 +51,17 @@ def moment_of(logs: Logs, as_of: AsOf | None = None) -> Moment:
 
 
 def once_more(
-    moment: Moment, logs: Logs
-) -> Iterator[tuple[PartitionMoment, Iterator[tuple[Event, tuple[Change, ...]]]]]:
+    moment: Snapshot, logs: Logs
+) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
     """Every partition's events with what they did."""
     for partition in moment:
         assert partition.log_partition is not None
         yield partition, _happened(partition, logs[partition.log_partition])
 
 
-def _happened(partition: PartitionMoment, events: list[Event]) -> Iterator[tuple[Event, tuple[Change, ...]]]:
+def _happened(
+    partition: PartitionSnapshot, events: list[Event]
+) -> Iterator[tuple[Event, tuple[Change, ...]]]:
     found = partition.coordinator
     coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
     for event in events:

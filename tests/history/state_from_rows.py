@@ -112,7 +112,7 @@ _GROUP = (
 
 def _member(member: Member, group: Group) -> tuple[Any, ...]:
     client = client_of(member)
-    has_epoch = group.kind is not GroupKind.CLASSIC and member.known
+    has_epoch = group.kind is not GroupKind.CLASSIC and member.is_member
     return (
         *client,
         *((member_epoch(member), member_state(member)) if has_epoch else (None, None)),

@@ -99,7 +99,7 @@ def test_behind_a_gap_nobody_is_known_not_to_be_the_owner(tmp_path: Path) -> Non
         rows: list[Any] = []
         for event in events:
             if event.record.log_offset != missing:
-                history.see_record(event.record.log_offset)
+                history.observe_record(event.record.log_offset)
                 rows += [row for change in coordinator.replay(event) for row in history.fold(change)]
         rows += [*history.flush(), *history.open_rows()]
         commits = sorted(

@@ -36,7 +36,7 @@ def of_ours(state: State) -> Sight:
             for place, waiting in of.items()
         },
         {name: _group(group) for name, group in state.groups.items()},
-        {at: _member(member) for at, member in known.items() if member.known},
+        {at: _member(member) for at, member in known.items() if member.is_member},
         {at: _assigned(member.target.data, "") for at, member in known.items() if member.target},
     )
 

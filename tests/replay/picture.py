@@ -85,7 +85,7 @@ def group_words(group: Group) -> str:
 def member_words(member: Member) -> str:
     """Who it is, its epoch and state, what it owns, gives up and is wanted to own."""
     words = [_who(member)] if member.metadata else []
-    if member.known and not hasattr(member.metadata, "assignment"):
+    if member.is_member and not hasattr(member.metadata, "assignment"):
         words.append(f"{member_epoch(member)} {member_state(member)}")
     if member.current:
         data = member.current.data

@@ -233,7 +233,7 @@ def nothing_told() -> Told:
 
 def tell(told: Told, event: Event, changes: tuple[Change, ...]) -> list[HistoryRow]:
     at = event.record.log_offset
-    told.history.see_record(at)
+    told.history.observe_record(at)
     told.signs.see_offsets(at, at, None)
     told.signs.see(event)
     told.losses.fold(event, changes)

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.events import Event, decode
 from offsets_tool.expiry.removal_log import LossHistory
 from offsets_tool.expiry.rows import RemovalRow
@@ -99,7 +99,7 @@ def _value(value: Any) -> Any:
 
 def _rows(path: Path) -> Iterator[Any]:
     logs, names = _events(path), TopicNames()
-    moment = Moment(AsOf(), names)
+    moment = Snapshot(AsOf(), names)
     for number, events in logs.items():
         moment.replay(number, events)
     for number in moment.to_replay_again():
@@ -109,7 +109,7 @@ def _rows(path: Path) -> Iterator[Any]:
         coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
         history, losses = History(names.name), LossHistory(partition.log_partition)
         for event in logs[partition.log_partition]:
-            history.see_record(event.record.log_offset)
+            history.observe_record(event.record.log_offset)
             changes = coordinator.replay(event)
             losses.fold(event, changes)
             for change in changes:

@@ -143,7 +143,7 @@ class HistoryReplay:
         after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
         behind_last = int(offsets[behind[-1] + 1]) if len(behind) else None
         self._signs.see_offsets(int(offsets[0]), int(offsets[-1]), behind_last)
-        self._history.see_run(int(offsets[0]), self._position, after_gap)
+        self._history.observe_run(int(offsets[0]), self._position, after_gap)
 
     def _group(self, event: Event) -> int | None:
         return None if event.group is None else self._subjects.group_number(event.group)

@@ -1,4 +1,4 @@
-"""A partition replayed to a moment by rows: what PartitionMoment.replay does of each event, of runs of plain commits at once.
+"""A partition replayed to a moment by rows: what PartitionSnapshot.replay does of each event, of runs of plain commits at once.
 
 Where the moment lies inside a batch of rows, they are cut there. Behind it only those are looked at that can tell something: keys
 not seen before, timestamps that come late, what is no plain commit. Decides nothing that as_of.snapshot does not.
@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.as_of.snapshot import Moment, PartitionMoment
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.reading import RowsRead
@@ -29,18 +29,18 @@ _NO_TIME: Final = int(np.iinfo(np.int64).min)
 
 
 def replay_read(
-    moment: Moment, log_partition: int | None, reads: Iterable[RowsRead], *, begins: int = 0
+    moment: Snapshot, log_partition: int | None, reads: Iterable[RowsRead], *, begins: int = 0
 ) -> None:
-    """As Moment.replay: all that a RowReader with `log` gives of one partition, in the order of its offsets."""
+    """As Snapshot.replay: all that a RowReader with `log` gives of one partition, in the order of its offsets."""
     both = ((read.log, read.events) for read in reads)
     rows = (with_raw(log, events) for log, events in both if log is not None and events is not None)
     replay_rows(moment, log_partition, rows, begins=begins)
 
 
 def replay_rows(
-    moment: Moment, log_partition: int | None, batches: Iterable[pa.RecordBatch], *, begins: int = 0
+    moment: Snapshot, log_partition: int | None, batches: Iterable[pa.RecordBatch], *, begins: int = 0
 ) -> None:
-    """As Moment.replay: all rows (columns.replay.state.COLUMNS) of one partition, in the order of their offsets."""
+    """As Snapshot.replay: all rows (columns.replay.state.COLUMNS) of one partition, in the order of their offsets."""
     partition = moment.begin(log_partition, begins)
     columns = ColumnMoment(partition, moment.names)
     for rows in batches:
@@ -49,9 +49,9 @@ def replay_rows(
 
 
 class ColumnMoment:
-    """One partition; its PartitionMoment is whole after `settle`."""
+    """One partition; its PartitionSnapshot is whole after `settle`."""
 
-    def __init__(self, moment: PartitionMoment, names: TopicNames) -> None:
+    def __init__(self, moment: PartitionSnapshot, names: TopicNames) -> None:
         self._moment = moment
         self._names = names
         self._coordinator = ColumnCoordinator(moment.coordinator, state_only=True)
@@ -82,20 +82,20 @@ class ColumnMoment:
         return int(past[0]) if len(past) else int(rows.num_rows)
 
     def _replay_held(self, rows: pa.RecordBatch, times: Array) -> None:
-        moment, cut, proof = self._moment, self._moment.cut, self._moment.proof
+        moment, cut, coverage = self._moment, self._moment.cut, self._moment.coverage
         newest = int(times.max())
         if newest != _NO_TIME and (cut.newest_timestamp is None or newest > cut.newest_timestamp):
             cut.newest_timestamp = newest
-        proof.see_run(*_run(rows.column("log_offset").to_numpy()))
-        if proof.remembers:
-            proof.keys.update(_keys(rows)[0])
+        coverage.observe_run(*_run(rows.column("log_offset").to_numpy()))
+        if coverage.remembers:
+            coverage.keys.update(_keys(rows)[0])
         old = numbers(rows.column("magic"), _MAGIC) < _MAGIC
         moment.proved_classic |= bool(old.any() and (old & are_plain(rows)).any())
         self._learn_names(rows)
         for event, changes in self._coordinator.replay_each(rows):
-            moment.see_changes(changes)
+            moment.observe_changes(changes)
             moment.proved_classic = moment.proved_classic or proves_classic(event)
-            proof.see_own(event)
+            coverage.observe_group_record(event)
             self._names.learn(event)
 
     def _see_after(self, rows: pa.RecordBatch, times: Array) -> None:
@@ -108,7 +108,11 @@ class ColumnMoment:
             telling |= numbers(rows.column("value_version"), -1) == TOPIC_ID_VERSION
         keys, first = _keys(rows)
         telling[
-            [place for key, place in zip(keys, first.tolist(), strict=True) if key not in moment.proof.keys]
+            [
+                place
+                for key, place in zip(keys, first.tolist(), strict=True)
+                if key not in moment.coverage.keys
+            ]
         ] = True
         self._learn_names(rows)
         for event in self._events.events(rows, np.flatnonzero(telling)):

@@ -77,7 +77,7 @@ def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) 
     coordinator, history = Coordinator(partition, rules), History()
     rows, losses = list[HistoryRow | RemovalRow](), LossHistory(partition)
     for event in map(decode, records):
-        history.see_record(event.record.log_offset)
+        history.observe_record(event.record.log_offset)
         changes = coordinator.replay(event)
         losses.fold(event, changes)
         rows += [row for change in changes for row in history.fold(change)]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.columns.replay.snapshot import replay_rows
 from offsets_tool.events import decode
 from offsets_tool.replay.rules import Rules
@@ -21,7 +21,7 @@ from tests.replay.hostile_sequences import logs
 from tests.test_checkpoint import RULES, facts
 
 
-def seen(moment: Moment) -> list[dict[str, Any]]:
+def seen(moment: Snapshot) -> list[dict[str, Any]]:
     """All that a moment knows, partition by partition."""
     known = []
     for partition in moment:
@@ -29,16 +29,16 @@ def seen(moment: Moment) -> list[dict[str, Any]]:
             name: getattr(partition, name) for name in ("begins", "proved_classic", "proved_later", "end")
         }
         coordinator = facts(partition.coordinator) | {"subjects": partition.state}
-        proof = {name: value for name, value in vars(partition.proof).items() if name != "keys"}
-        keys = partition.proof.keys - {None}
+        proof = {name: value for name, value in vars(partition.coverage).items() if name != "keys"}
+        keys = partition.coverage.keys - {None}
         known.append(told | coordinator | proof | vars(partition.cut) | {"keys": keys})
     names = moment.names
     derived = derive_names(names.candidates.snapshots(), names._names)
     return [*known, {"names": names._names, "derived": derived, "again": moment.to_replay_again()}]
 
 
-def both(log: list[LogRecord], as_of: AsOf, rules: Rules | None) -> tuple[Moment, Moment]:
-    by_events, by_rows = Moment(as_of, TopicNames(), rules), Moment(as_of, TopicNames(), rules)
+def both(log: list[LogRecord], as_of: AsOf, rules: Rules | None) -> tuple[Snapshot, Snapshot]:
+    by_events, by_rows = Snapshot(as_of, TopicNames(), rules), Snapshot(as_of, TopicNames(), rules)
     by_events.replay(0, map(decode, log), begins=3)
     return by_events, by_rows
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Moment
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.errors import UsageError
 from offsets_tool.events import decode
 from offsets_tool.history.history import History
@@ -75,7 +75,7 @@ def _changes(path: Path) -> tuple[list[tuple[int | None, int, Change]], int]:
                 events = map(decode, item.records) if isinstance(item, BatchRead) else ()
                 logs.setdefault(segment.log_partition, []).extend(events)
     told: dict[int | None, list[tuple[int, Change]]] = {}
-    moment = Moment(AsOf(), TopicNames())
+    moment = Snapshot(AsOf(), TopicNames())
 
     def replay(number: int | None) -> None:
         seen = told[number] = []
