@@ -160,15 +160,17 @@ class History:
         """As `flush`."""
         batch, self._batch = self._batch, []
         outcome = BatchOutcome(batch)
-        return tuple(self._turn(change, outcome) for change in batch)
+        turns = (self._turn(change, outcome) for change in batch)
+        return tuple(turn for turn in turns if turn is not None)
 
-    def _turn(self, change: Change, outcome: BatchOutcome) -> Turn:
+    def _turn(self, change: Change, outcome: BatchOutcome) -> Turn | None:
+        """Return what a change ended and began; None where an offset stays as effective as it was."""
         if change.kind is ChangeKind.ANOMALY:
             return Turn(change, anomaly=anomaly_row(change))
         self._owners.follow(change)
         known = self._open.get(change.subject)
         if change.kind in VISIBILITY and outcome.is_idle(change, known):
-            return Turn(change)
+            return None
         self._open.pop(change.subject, None)
         before = None if known is None else _end(known, change, outcome)
         if isinstance(before, OffsetHistoryRow) and before.end_cause is OffsetEnd.COMMITTED:

@@ -58,21 +58,19 @@ def test_histories_are_those_of_plain_python(lake: Path) -> None:
 def test_what_was_committed_at_a_moment_is_what_the_brokers_answered(
     session: SparkSession, lake: Path
 ) -> None:
-    """One query: the rows that held when the log ended there, of groups that were there."""
+    """One query: the rows that were effective when the log ended there."""
     taken = [snapshot for snapshot in SNAPSHOTS if snapshot.corpus.name in EVIDENCE]
     ends = [(n, s.corpus.name, p, end) for n, s in enumerate(taken) for p, end in s.ends.items()]
     session.createDataFrame(
         ends, "number INT, cluster STRING, log_partition INT, ends LONG"
     ).createOrReplaceTempView("moments")
-    for table in ("offset_history", "group_history"):
-        session.read.format("delta").load(str(lake / table)).createOrReplaceTempView(table)
+    table = "offset_history"
+    session.read.format("delta").load(str(lake / table)).createOrReplaceTempView(table)
     held = "from_log_offset < ends AND (to_log_offset IS NULL OR ends <= to_log_offset)"
     found = session.sql(
         f"""
         SELECT number, `group`, topic, partition, committed_offset, leader_epoch, metadata
         FROM moments JOIN offset_history USING (cluster, log_partition)
-        JOIN (SELECT number, cluster, `group` FROM moments JOIN group_history USING (cluster, log_partition) WHERE {held})
-          USING (number, cluster, `group`)
         WHERE is_effective AND {held}
         """
     ).collect()
