@@ -5,11 +5,7 @@ They add up what the tables say; a sum is as sure as the least sure of its rows,
 
 from typing import Final
 
-from offsets_tool.views.history import OFFSETS
 from offsets_tool.views.view import View, at
-
-LAG: Final = "lag"
-EXPIRY: Final = "expiry"
 
 _HOUR: Final = 3_600_000
 _CONFIDENCE: Final = "array_position(array('none', 'low', 'medium', 'high', 'exact'), confidence)"
@@ -30,7 +26,6 @@ _CURRENT_LAG: Final = View(
       GROUP BY cluster, `group`, topic, partition)
     """,
     {"moment_at": "When that was so, UTC; null if that is no time."},
-    (LAG, OFFSETS),
 )
 
 _GROUP_LAG: Final = View(
@@ -65,7 +60,6 @@ _GROUP_LAG: Final = View(
         "oldest_at": "The earliest time of which one of the rows tells, UTC.",
         "newest_at": "The latest, UTC.",
     },
-    (LAG, OFFSETS),
 )
 
 _PER_HOUR: Final = View(
@@ -92,7 +86,6 @@ _PER_HOUR: Final = View(
         "peak_confidence": "How sure that lag is: exact, high, medium or low; null as peak_lag.",
         "peak_time_lag_ms": "The longest time lag of any partition in that hour, milliseconds; null if none is known.",
     },
-    (LAG,),
 )
 
 _LOST_UNREAD: Final = View(
@@ -116,7 +109,6 @@ _LOST_UNREAD: Final = View(
         "last_at": "The last one, UTC.",
         "is_still_so": "Whether the newest moment of this group and partition shows it.",
     },
-    (LAG,),
 )
 
 _RECREATED: Final = View(
@@ -133,7 +125,6 @@ _RECREATED: Final = View(
         "first_at": "The first moment at which a group had one, UTC.",
         "last_at": "The last one, UTC.",
     },
-    (LAG,),
 )
 
 _NEXT: Final = View(
@@ -155,7 +146,6 @@ _NEXT: Final = View(
         "first_in_hours": "How long after the newest record of the cluster the first goes; negative if it is due.",
         "last_in_hours": "The same of the last.",
     },
-    (EXPIRY,),
 )
 
 _REMOVALS: Final = View(
@@ -179,7 +169,6 @@ _REMOVALS: Final = View(
         "log_partition": "Where in the log the first of them ended: partition of __consumer_offsets.",
         "log_offset": "Where in that partition: its tombstone or marker.",
     },
-    (EXPIRY,),
 )
 
 VIEWS: Final = (_CURRENT_LAG, _GROUP_LAG, _PER_HOUR, _LOST_UNREAD, _RECREATED, _NEXT, _REMOVALS)

@@ -4,10 +4,6 @@ from typing import Final
 
 from offsets_tool.views.view import View, at
 
-OFFSETS: Final = "offset_history"
-GROUPS: Final = "group_history"
-MEMBERS: Final = "member_history"
-
 _CURRENT_OFFSETS: Final = View(
     "current_offsets",
     "A committed offset that holds at the end of the log, by the coordinator's rules.",
@@ -22,7 +18,6 @@ _CURRENT_OFFSETS: Final = View(
         "committed_at": "Time in the commit, UTC; null if it has none.",
         "expires_at": "Explicit expiry, UTC; null if there is none.",
     },
-    (OFFSETS,),
 )
 
 _CURRENT_GROUPS: Final = View(
@@ -34,7 +29,6 @@ _CURRENT_GROUPS: Final = View(
     FROM group_history WHERE to_log_offset IS NULL
     """,
     {"since_at": "When the record was written with which this state began, UTC; null if it has no time."},
-    (GROUPS,),
 )
 
 _CURRENT_MEMBERS: Final = View(
@@ -47,7 +41,6 @@ _CURRENT_MEMBERS: Final = View(
     FROM member_history WHERE to_log_offset IS NULL
     """,
     {"since_at": "When the record was written with which this state began, UTC; null if it has no time."},
-    (MEMBERS,),
 )
 
 _OWNERSHIP: Final = View(
@@ -61,7 +54,6 @@ _OWNERSHIP: Final = View(
     FROM offset_history WHERE is_effective AND begin_cause <> 'revealed'
     """,
     {"committed_at": "Time in the commit, UTC; null if it has none."},
-    (OFFSETS,),
 )
 
 _WITHOUT_COMMIT: Final = View(
@@ -83,7 +75,6 @@ _WITHOUT_COMMIT: Final = View(
         "partition": "Partition of that topic.",
         "since_at": "When the record was written with which the member's state began, UTC; null if it has no time.",
     },
-    (MEMBERS, OFFSETS),
 )
 
 VIEWS: Final = (_CURRENT_OFFSETS, _CURRENT_GROUPS, _CURRENT_MEMBERS, _OWNERSHIP, _WITHOUT_COMMIT)

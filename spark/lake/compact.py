@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.log.archive.delta import open_delta
 from spark.lake.folder import is_table, locked, require_lake
-from spark.lake.tables import DERIVED_TABLES, REPLAY_TABLES, TABLES, Table
+from spark.lake.tables import ALL_TABLES, Table
 
 DAYS_KEPT: Final = 7
 """As Delta's own default."""
@@ -41,7 +41,7 @@ def compact(lake: str, start: Callable[[], SparkSession], days_kept: int = DAYS_
     root = Path(lake).resolve()
     require_lake(root)
     with locked(root):
-        there = [table for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES) if is_table(root, table)]
+        there = [table for table in ALL_TABLES if is_table(root, table)]
         return [_compact(root / table.name, table, start, days_kept) for table in there]
 
 

@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError, UsageError
 from offsets_tool.log.archive.delta import damage_of_files
 from offsets_tool.log.archive.delta_log import DELTA_LOG, Damage, first_line, why_no_parquet
-from spark.lake.tables import DERIVED_TABLES, ENDS, REPLAY_TABLES, TABLES
+from spark.lake.tables import ALL_TABLES, DERIVED_TABLES, ENDS, REPLAY_TABLES, TABLES
 
 _FOREIGN: Final = (DeltaError, pa.ArrowException, OSError, UnicodeDecodeError, PySparkException, Py4JError)
 _AGAIN: Final = "nothing of this run counts and what was there holds"
@@ -90,7 +90,7 @@ def is_of_files(error: Py4JJavaError) -> bool:
 
 def _damage(root: Path, said: str) -> Damage | None:
     """The first damaged file of the lake's tables: a whole look at logs, sizes and footers, and at the file that Spark names."""
-    for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES):
+    for table in ALL_TABLES:
         folder = root / table.name
         if os.path.lexists(folder / DELTA_LOG) and (found := damage_of_files(folder)):
             return found

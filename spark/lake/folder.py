@@ -8,7 +8,7 @@ from pathlib import Path
 from offsets_tool.errors import SetupError, SourceError, UsageError
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_log import DELTA_LOG, lost_commit
-from spark.lake.tables import DERIVED_TABLES, REPLAY_TABLES, TABLES, Table
+from spark.lake.tables import ALL_TABLES, TABLES, Table
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def check_whole(root: Path) -> None:
         raise SourceError(
             (root / missing[0]).as_posix(), "is no table any more, though the lake's other tables are there"
         )
-    for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES):
+    for table in ALL_TABLES:
         if found := lost_commit(root / table.name):
             raise SourceError(found.path.as_posix(), found.reason)
 

@@ -4,6 +4,7 @@ Plain Delta tables: no clustering, row tracking, column mapping, identity or def
 written by any Arrow writer belong in them. Knows nothing about writing (spark.lake.commit).
 """
 
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, NamedTuple, get_type_hints
 
@@ -46,6 +47,15 @@ class Sum(NamedTuple):
         return bool(pc.all(pc.equal(rows.column(self.total), total), skip_nulls=False, min_count=0).as_py())
 
 
+class Maker(StrEnum):
+    """The command of offsets-spark that makes a table."""
+
+    INGEST = "ingest"
+    REPLAY = "replay"
+    LAG = "lag"
+    EXPIRY = "expiry"
+
+
 class Table:
     """A table: a folder of the lake with its name."""
 
@@ -56,16 +66,21 @@ class Table:
         key: tuple[str, ...],
         order: tuple[str, ...],
         *,
+        made_by: Maker = Maker.REPLAY,
         checks: tuple[Sum, ...] = (),
         ends: str | None = None,
         is_replaced: bool = False,
+        is_account: bool = False,
     ) -> None:
         """`order`: the columns that compaction sorts by, those that questions name. `ends`: of a history, the offset in the log
-        up to which a row holds; null while it does. `is_replaced`: whether a run's rows may stand in the place of earlier ones."""
+        up to which a row holds; null while it does. `is_replaced`: whether a run's rows may stand in the place of earlier ones.
+        `is_account`: whether it says which runs of its command count, and so is committed last."""
         self.name = name
         self.row = row
         self.key = key
         self.order = order
+        self.made_by = made_by
+        self.is_account = is_account
         self.checks = checks
         self.ends = ends
         self.is_replaced = is_replaced or ends is not None
@@ -107,21 +122,21 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 RECORD = ("cluster", "source", "log_partition", "log_offset")
-LOG = Table("log", LogRow, RECORD, ("log_partition", "log_offset"))
-EVENTS = Table("events", EventRow, RECORD, ("group", "topic", "timestamp"))
+LOG = Table("log", LogRow, RECORD, ("log_partition", "log_offset"), made_by=Maker.INGEST)
+EVENTS = Table("events", EventRow, RECORD, ("group", "topic", "timestamp"), made_by=Maker.INGEST)
 SOURCES = Table(
     "sources",
     SourceRow,
     ("cluster", "source", "log_partition", "range_start", "run"),
     ("cluster", "source"),
+    made_by=Maker.INGEST,
+    is_account=True,
     checks=(
         Sum("range_adds_up", "range_end", ("range_start", "bytes")),
         Sum("bytes_add_up", "bytes", ("bytes_in_batches", "bytes_unreadable")),
         Sum("records_add_up", "records", ("decoded", "kept_raw", "control")),
     ),
 )
-TABLES = (LOG, EVENTS, SOURCES)
-"""In the order in which an ingest commits: sources last."""
 
 
 def _in_lake(row: type, run: Any = ReplayRun) -> type:
@@ -169,23 +184,21 @@ REMOVALS = Table(
     ends="to_log_offset",
 )
 TOPIC_NAMES = Table("topic_names", TopicNameRow, ("cluster", "topic_id"), ("cluster", "topic_id"))
-REPLAYS = Table("replays", ReplayRow, (*_PLACE, "run"), _PLACE)
-HISTORIES = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, REMOVALS)
-"""In the order of columns.replay.history.ROWS."""
-REPLAY_TABLES = (*HISTORIES, TOPIC_NAMES, REPLAYS)
-"""In the order in which a replay commits: replays last."""
+REPLAYS = Table("replays", ReplayRow, (*_PLACE, "run"), _PLACE, is_account=True)
 
 ENDS = Table(
     "ends",
     EndRow,
     ("cluster", "topic", "partition", "timestamp", "source", "log_start", "end"),
     ("topic", "timestamp"),
+    made_by=Maker.LAG,
 )
 LAG = Table(
     "lag",
     _in_lake(LagRow, DerivedRun),
     ("cluster", "group", "topic", "partition", "timestamp"),
     ("group", "topic", "timestamp"),
+    made_by=Maker.LAG,
     is_replaced=True,
 )
 EXPIRY = Table(
@@ -193,11 +206,34 @@ EXPIRY = Table(
     _in_lake(ExpiryRow, DerivedRun),
     ("cluster", "group", "topic", "partition", "log_partition", "log_offset", "producer_id", "retention_ms"),
     ("group", "topic"),
+    made_by=Maker.EXPIRY,
     is_replaced=True,
 )
-DERIVATIONS = Table("derivations", DerivationRow, ("cluster", "derived", "run"), ("cluster", "derived"))
-DERIVED_TABLES = (ENDS, LAG, EXPIRY, DERIVATIONS)
-"""What lag and expiry write. `derivations` says which of them count."""
+DERIVATIONS = Table(
+    "derivations",
+    DerivationRow,
+    ("cluster", "derived", "run"),
+    ("cluster", "derived"),
+    made_by=Maker.LAG,
+    is_account=True,
+)
+
+ALL_TABLES: Final = tuple(
+    sorted((each for each in list(globals().values()) if isinstance(each, Table)), key=lambda t: t.is_account)
+)
+"""Every table of this module as they are declared, but accounts last: the order in which a command commits its own."""
+
+
+def _made_by(*makers: Maker) -> tuple[Table, ...]:
+    return tuple(table for table in ALL_TABLES if table.made_by in makers)
+
+
+TABLES: Final = _made_by(Maker.INGEST)
+REPLAY_TABLES: Final = _made_by(Maker.REPLAY)
+HISTORIES: Final = tuple(table for table in REPLAY_TABLES if table.ends)
+"""In the order of columns.replay.history.ROWS."""
+DERIVED_TABLES: Final = _made_by(Maker.LAG, Maker.EXPIRY)
+"""What is made of histories and is replaced as a whole. `derivations` says which of them count."""
 
 
 def create_statement(table: Table, name: str) -> str:

@@ -16,11 +16,11 @@ from pyspark.sql import Row, SparkSession
 
 from offsets_tool.errors import OffsetsToolError, UsageError
 from spark.lake.failures import in_words, is_of_files
+from spark.lake.tables import ALL_TABLES
 from spark.views.views import CONTENTS, Shown
 
 END: Final = ";"
-_MAKERS: Final = {"lag": "lag", "ends": "lag", "derivations": "lag", "expiry": "expiry"}
-"""The command that makes a table; of all others it is replay."""
+_MAKERS: Final = {table.name: table.made_by for table in ALL_TABLES}
 _NOT_FOUND: Final = "TABLE_OR_VIEW_NOT_FOUND"
 
 
@@ -110,9 +110,9 @@ def _told(error: PySparkException, shown: Sequence[Shown]) -> OffsetsToolError:
         return OffsetsToolError(f"Spark cannot answer: {said}")
     name = (error.getMessageParameters() or {})["relationName"].replace("`", "")
     lacking = next((one for one in shown if one.name == name and one.lacks), None)
-    if lacking is None:
+    if lacking is None or lacking.lacks is None:
         return UsageError(f"there is no {name} here: SELECT name, comment FROM {CONTENTS} names all")
     return UsageError(
         f"{name} needs the table {lacking.lacks}, which this lake does not have yet: "
-        f"offsets-spark {_MAKERS.get(lacking.lacks or '', 'replay')} makes it"
+        f"offsets-spark {_MAKERS[lacking.lacks]} makes it"
     )

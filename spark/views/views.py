@@ -4,7 +4,7 @@
 so that all of them show the same. SQL functions only, no Python for any row.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,9 +22,7 @@ from spark.lake.commit import run_of
 from spark.lake.folder import check_whole
 from spark.lake.tables import (
     DERIVATIONS,
-    ENDS,
-    EXPIRY,
-    LAG,
+    DERIVED_TABLES,
     REPLAY_TABLES,
     REPLAYS,
     SOURCES,
@@ -62,8 +60,8 @@ def open_lake(session: SparkSession, lake: str) -> tuple[Shown, ...]:
     if "://" not in lake:
         check_whole(Path(lake).absolute())
     shown = [_show_table(session, table, rows) for table, rows in _tables(session, lake)]
-    there = {table.name for table in shown if table.lacks is None}
-    shown += [_show_view(session, view, there) for view in VIEWS]
+    for view in VIEWS:
+        shown.append(_show_view(session, view, {one.name: one.lacks for one in shown}))
     names = session.createDataFrame(shown, ", ".join(f"{name} STRING" for name in Shown._fields))
     for name, comment in _OF_CONTENTS.items():
         names = names.withMetadata(name, {"comment": comment})
@@ -83,15 +81,22 @@ def _tables(session: SparkSession, lake: str) -> Iterator[tuple[Table, DataFrame
     counted = _counted([row.run for row in sources.select("run").distinct().collect()])
     last = dict.fromkeys(REPLAY_TABLES, None if replays is None else _last(replays))
     if derivations is not None:
-        last |= {table: _last(derivations.where(F.col("derived") == table.name)) for table in (LAG, EXPIRY)}
+        last |= {
+            table: _last(derivations.where(F.col("derived") == table.name))
+            for table in DERIVED_TABLES
+            if table.is_replaced
+        }
     for table in TABLES:
         rows = _stored(session, lake, table)
         yield table, None if rows is None else rows.where(counted)
-    for table in (*REPLAY_TABLES, LAG, EXPIRY):
-        run = last.get(table)
-        yield table, _stored(session, lake, table, run) if run else None
-    yield DERIVATIONS, derivations
-    yield ENDS, _stored(session, lake, ENDS)
+    for table in (*REPLAY_TABLES, *DERIVED_TABLES):
+        if table is DERIVATIONS:
+            yield table, derivations
+        elif table in REPLAY_TABLES or table.is_replaced:
+            run = last.get(table)
+            yield table, _stored(session, lake, table, run) if run else None
+        else:
+            yield table, _stored(session, lake, table)
 
 
 def _last(runs: DataFrame) -> int | None:
@@ -107,8 +112,9 @@ def _show_table(session: SparkSession, table: Table, rows: DataFrame | None) -> 
     return Shown(table.name, "table", table.comment, None if rows is not None else table.name)
 
 
-def _show_view(session: SparkSession, view: View, tables: set[str]) -> Shown:
-    lacks = next((name for name in view.needs if name not in tables), None)
+def _show_view(session: SparkSession, view: View, lacking: Mapping[str, str | None]) -> Shown:
+    """`lacking`: by table or view before it, the table that this lacks."""
+    lacks = next((table for name in view.reads if (table := lacking[name])), None)
     if lacks is not None:
         session.catalog.dropTempView(view.name)
     else:
