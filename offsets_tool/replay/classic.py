@@ -88,10 +88,10 @@ def _replay_tombstone(step: Step, group: str) -> None:
 
 
 def _reach(event: Event) -> Reach:
-    """Whether offsets keep the group is asked by its tombstone alone."""
+    """Its tombstone asks whether offsets keep the group, and hides each of them with it."""
     assert event.key is not None
     is_tombstone = event.value is None
-    return Reach(event.key.data.group, asks_for_any=is_tombstone, may_delete=is_tombstone)
+    return Reach(event.key.data.group, asks_for_all=is_tombstone, may_delete=is_tombstone)
 
 
 def drop_members(step: Step, group: str) -> None:

@@ -232,8 +232,9 @@ class Replays:
 
 
 def _reach_of_group_record(event: Event) -> Reach:
-    """Offsets do not keep such a group: it goes with its tombstone."""
-    return reach_of_group(event)._replace(may_delete=event.value is None)
+    """The tombstone deletes the group, and hides each of its offsets with it."""
+    is_tombstone = event.value is None
+    return reach_of_group(event)._replace(asks_for_all=is_tombstone, may_delete=is_tombstone)
 
 
 def _member(step: Step, key: Any) -> Member | None:

@@ -15,18 +15,20 @@ from offsets_tool.replay.step import Step
 class Reach(NamedTuple):
     """What replaying an event reads of one group, beside the group itself, and whether it can delete the group.
 
-    `offsets` are the committed offsets that it reads or changes; `asks_for_any` says that it also asks whether there is any.
+    `offsets` are the committed offsets that it reads or changes; `asks_for_any` says that it also asks whether there is any,
+    `asks_for_all` that it reads every one.
     """
 
     group: str
     offsets: tuple[TopicPartition, ...] = ()
     asks_for_any: bool = False
+    asks_for_all: bool = False
     may_delete: bool = False
 
     @property
     def reads_offsets(self) -> bool:
         """Whether it depends on the group's committed offsets at all."""
-        return bool(self.offsets) or self.asks_for_any
+        return bool(self.offsets) or self.asks_for_any or self.asks_for_all
 
 
 ReplayRecord = Callable[[Step, Any, Event], None]

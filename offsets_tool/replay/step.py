@@ -50,7 +50,7 @@ class Step:
         """Says which offsets are effective no longer, or again, now that a group is gone or there."""
         if isinstance(subject, GroupOf) and (before is None or after is None):
             kind = ChangeKind.HIDDEN if after is None else ChangeKind.REVEALED
-            for at, commit in self.state.offsets.get(subject.group, {}).items():
+            for at, commit in sorted(self.state.offsets.get(subject.group, {}).items()):
                 self._add(kind, OffsetOf(subject.group, *at), commit, commit, None)
         elif isinstance(subject, OffsetOf) and after is not None and not self.state.answers(subject.group):
             self._add(ChangeKind.HIDDEN, subject, after, after, None)

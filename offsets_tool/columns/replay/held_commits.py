@@ -92,6 +92,11 @@ class HeldCommits:
         known = np.array(some if len(there) > len(subjects) else self._subjects.of_group[group], np.int64)
         self._settle(known[self._waiting[known]])
 
+    def settle_group(self, group: int) -> None:
+        """Gives the state all commits of a group that are held."""
+        known = np.array(self._subjects.of_group[group], np.int64)
+        self._settle(known[self._waiting[known]])
+
     def _newest(self, subjects: Array) -> Array:
         """Of each subject, the place of its last."""
         order = np.arange(len(subjects))

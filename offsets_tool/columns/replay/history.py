@@ -159,9 +159,11 @@ class HistoryReplay:
         """One event, after the commits of its group."""
         told.add(*self._commits.fold(commits))
         for group, offsets in looked_at(event, self._coordinator):
-            self._commits.settle_some(group, offsets)
+            if offsets is None:
+                self._commits.settle_group(group)
+            else:
+                self._commits.settle_some(group, offsets)
         self._settle_groups(self._losses.may_close(event))
-        self._settle_groups(_may_delete(event))
         self._signs.see(event)
         changes = self._coordinator.replay(event)
         self._losses.fold(event, changes)
@@ -192,14 +194,6 @@ class HistoryReplay:
             differed_at=coordinator.differed_at,
             unnamed=tuple(sorted(self._names.missing)),
         )
-
-
-def _may_delete(event: Event) -> Iterator[str]:
-    """The group that an event may delete: its offsets are hidden then, all of them."""
-    if event.key is None or event.group is None or event.value is not None or event.type_id in (0, 1):
-        return
-    if getattr(event.key.data, "member_id", None) is None:
-        yield event.group
 
 
 class _Names:

@@ -106,13 +106,18 @@ def _writes(rows: pa.RecordBatch) -> Array:
     return np.where(base.is_valid().to_numpy(zero_copy_only=False), numbers(base, 0), offsets)
 
 
-def looked_at(event: Event, coordinator: Coordinator) -> Iterator[tuple[str, set[OffsetOf]]]:
-    """Yield by group the offsets that replaying an event and telling its histories look at, beside whether the group has others."""
+def looked_at(event: Event, coordinator: Coordinator) -> Iterator[tuple[str, set[OffsetOf] | None]]:
+    """Yield by group the offsets that replaying an event and telling its histories look at, beside whether the group has others.
+
+    None stands for all of the group.
+    """
     for reach in coordinator.reach(event):
         offsets = {OffsetOf(reach.group, *at) for at in reach.offsets}
         if (compared := compared_offset(event)) is not None:
             offsets.add(compared)
-        if offsets or reach.asks_for_any:
+        if reach.asks_for_all:
+            yield reach.group, None
+        elif offsets or reach.asks_for_any:
             yield reach.group, offsets
 
 

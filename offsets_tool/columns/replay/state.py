@@ -109,7 +109,9 @@ class ColumnCoordinator:
                 continue
             if reach.reads_offsets or reach.group not in self.coordinator.state.groups:
                 self._held.hold(group, waiting.take(group, place))
-            if reach.reads_offsets:
+            if reach.asks_for_all:
+                self._held.settle_group(group)
+            elif reach.reads_offsets:
                 places = [self._subjects.number(reach.group, at) for at in reach.offsets]
                 self._held.settle_some(group, places)
 
