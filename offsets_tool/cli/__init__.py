@@ -19,7 +19,7 @@ from offsets_tool.wire.text import visible
 
 
 class CommandPlace(NamedTuple):
-    """Where a command is, and what the list of commands says of it without importing it: the question it answers, and how."""
+    """A command's module, and what --help lists of it without importing it: the question it answers and a summary."""
 
     module: str
     question: str
@@ -40,7 +40,7 @@ _COMMANDS = {
     "decode": CommandPlace(
         "offsets_tool.cli.decode",
         _EVIDENCE,
-        "Every record, as JSON or byte for byte as Kafka's tools print.",
+        "Every record, as JSON or byte for byte as Kafka's tools print it.",
     ),
     "groups": CommandPlace(
         "offsets_tool.cli.groups",
@@ -66,7 +66,7 @@ _COMMANDS = {
     "expiry": CommandPlace(
         "offsets_tool.cli.expiry",
         _PAST,
-        "When offsets expire, and why those that are gone went.",
+        "When offsets expire, and why others were removed.",
     ),
     "transactions": CommandPlace(
         "offsets_tool.cli.transactions",
@@ -85,19 +85,22 @@ _COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module only when it is used (or listed in --help), so that small commands start at once.
+    """A click group that imports a command's module only when the command runs, so that --help and small commands start at once.
 
-    Also turns our errors into a sentence and an exit code.
+    Turns an OffsetsToolError into one sentence on stderr and exit code 1, a UsageError into exit code 2.
     """
 
     def __init__(self, *args: Any, places: Mapping[str, CommandPlace], **options: Any) -> None:
+        """`places` has each command's module and summary by its name; the other arguments are click's."""
         super().__init__(*args, **options)
         self._places = places
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands' names in the order in which --help lists them."""
         return list(self._places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return the command of this name; None where there is none."""
         if cmd_name not in self._places:
             return None
         module = importlib.import_module(self._places[cmd_name].module)
@@ -107,7 +110,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; a command that is not there is told with those that look like it."""
+        """Return the command that the arguments name; UsageError with similar names where there is none."""
         name = args[0]
         if name in self._places or name.startswith("-"):
             return super().resolve_command(ctx, args)
@@ -115,7 +118,7 @@ class LazyGroup(click.Group):
         raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands, by the question that they answer."""
+        """Write the list of commands for --help, grouped by the question that they answer."""
         longest = max(map(len, self._places))
         for question, named in groupby(self._places.items(), key=lambda item: item[1].question):
             formatter.write(f"\n{question}\n")
@@ -124,10 +127,12 @@ class LazyGroup(click.Group):
             formatter.dedent()
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Parse the arguments as click does; errors are one line of visible text."""
         with _one_line():
             return super().make_context(*args, **options)
 
     def invoke(self, ctx: click.Context) -> object:
+        """Run the command as click does; an OffsetsToolError becomes click's error, which sets the exit code."""
         with _one_line():
             try:
                 return super().invoke(ctx)
@@ -138,11 +143,11 @@ class LazyGroup(click.Group):
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """Errors, click's own too, say names so that a terminal can show them: files, options and libraries bring any characters."""
+    """Make the text of every click error visible on a terminal: names of files and options may have any characters in them."""
     try:
         yield
     except NoArgsIsHelpError:
-        raise  # The help itself.
+        raise  # Its text is the help page, which keeps its lines.
     except click.UsageError as error:
         raise click.UsageError(visible(error.format_message()), error.ctx) from error
     except click.ClickException as error:
@@ -155,4 +160,4 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 @click.group(cls=LazyGroup, places=_COMMANDS, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="offsets-tool")
 def main() -> None:
-    """Forensics for Kafka's __consumer_offsets: reads it from broker files, archives or a live broker, and says what is there."""
+    """Forensics for Kafka's __consumer_offsets: read it from broker files, archives or a live broker, and show what is in it."""

@@ -1,4 +1,4 @@
-"""`python -m offsets_tool.cli`, for where the script is not on the path."""
+"""Run `offsets-tool` as `python -m offsets_tool.cli`, where the script is not on the path."""
 
 from offsets_tool.cli import main
 

@@ -1,7 +1,7 @@
-"""What is said of groups and topics that were asked for and of which nothing is shown: nowhere, not then, or elsewhere.
+"""Notes on groups and topics that were asked for and of which a command shows nothing: why not, and what to ask instead.
 
-An empty answer says nothing by itself: a name may be mistyped, of another partition of the log, or of another time. The evidence is
-read once more for it, only if there is such a name.
+A name may be mistyped, belong to another partition of the log, or to another time: an empty answer alone does not say which. The
+evidence is read a second time to find out, only if there is such a name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -23,21 +23,21 @@ from offsets_tool.placement import Homes, find_homes, partition_for
 from offsets_tool.wire.text import from_shown, in_cell
 
 _NAMED: Final = 3
-"""Names that are spoken of one by one where a pattern means many."""
+"""How many names get a note of their own where a pattern matches many."""
 
-_NOBODY: Final = "nothing in this evidence is called so"
+_NOBODY: Final = "nothing in this evidence has this name"
 
 Why = Callable[[str, NamesHere], str]
-"""Says why nothing is shown of a group that the evidence has."""
+"""From a group that the evidence has to a sentence that says why the command shows nothing of it."""
 
 
 class AbsentNames:
-    """The names of one question."""
+    """The names that a command was asked for, and the notes on those of which it shows nothing."""
 
     def __init__(
         self, wanted: Wanted, sources: list[Source], where: str, why: Why, partitions: int | None = None
     ) -> None:
-        """`where` says of which moment, as in " at that moment", or nothing; `partitions` is the number that --partitions gives."""
+        """`where` names the moment, as in " at that moment", or is empty; `partitions` is the value of --partitions."""
         self._wanted = wanted
         self._sources = sources
         self._where = where
@@ -49,7 +49,7 @@ class AbsentNames:
         return NamesHere(self._sources)
 
     def notes(self, is_shown: bool) -> Iterator[str]:
-        """All there is to say; `is_shown` is whether anything was shown at all."""
+        """Yield all notes, one sentence each; `is_shown` says whether the command showed anything at all."""
         yield from self.groups()
         yield from self.topics()
         names = (*self._wanted.groups.texts, *self._wanted.topics.texts)
@@ -58,22 +58,25 @@ class AbsentNames:
         yield from self.others()
 
     def others(self) -> Iterator[str]:
-        """Of each text that is somebody's name and as a pattern means others too."""
+        """Yield a note for each text that is a name and, read as a pattern, matches other names too."""
         yield from _also_others(self._wanted.groups, "group")
         yield from _also_others(self._wanted.topics, "topic")
 
     def groups(self) -> Iterator[str]:
-        """Of each text that means no group of which anything is shown."""
+        """Yield a note for each text of --group that matches no group that is shown."""
         for text in self._wanted.groups.missing:
             yield from self._group(text)
 
     def topics(self) -> Iterator[str]:
-        """Of each text that means no topic of which anything is shown."""
+        """Yield a note for each text of --topic that matches no topic that is shown."""
         topics = self._wanted.topics
         for text in topics.missing:
             if any(topics.means(text, topic) for topic in self._here.topics):
                 of = " of the group(s) asked for" if self._wanted.groups else ""
-                yield f"topic '{text}' is in this evidence, but nothing{of} is committed for it{self._where}; ask for less at once"
+                yield (
+                    f"topic '{text}' is in this evidence, but nothing{of} is committed for it{self._where}; "
+                    "ask for it with fewer options"
+                )
             else:
                 yield f"topic '{text}' is not there{self._where}: {_NOBODY}{_near(text, self._here.topics)}"
 
@@ -82,7 +85,7 @@ class AbsentNames:
         for group in sorted(meant)[:_NAMED]:
             yield self._why(group, self._here)
         if len(meant) > _NAMED:
-            yield f"so it is with {len(meant) - _NAMED} more group(s) that '{text}' means"
+            yield f"{len(meant) - _NAMED} more group(s) that '{text}' matches are not shown either"
         if not meant:
             home = "" if is_pattern(text) else f"; {self._home(text)}"
             yield f"group '{text}' is not there{self._where}: {_NOBODY}{_near(text, self._here.groups)}{home}"
@@ -104,7 +107,7 @@ class AbsentNames:
         )
 
     def _together(self) -> Iterator[str]:
-        """Each name is there, and nothing is of all that was asked for at once."""
+        """Yield a note for names that are all in the evidence, where no record matches all of them at once."""
         partition, topics = self._wanted.partition, self._wanted.topics
         for topic, known in self._here.topics.items():
             if partition is not None and topic in topics and partition not in known:
@@ -116,7 +119,7 @@ class AbsentNames:
             if g in self._wanted.groups
         ]
         of = f": there is {', '.join(spoken[:_NAMED])}" if spoken else ""
-        yield f"nothing{self._where} is of all that was asked for together{of}; name less of it"
+        yield f"nothing{self._where} matches all that was asked for together{of}; ask for less"
 
 
 def _either(numbers: Iterable[int]) -> str:
@@ -138,29 +141,38 @@ def _span(partitions: set[int]) -> str:
 
 
 def _also_others(names: NameFilter, kind: str) -> Iterator[str]:
-    """A text that is somebody's name and also a pattern that means others, or what a table shows of another name."""
+    """Yield a note for each text that is a name and also matches others, as a pattern or as a table would show them."""
     for text in names.texts:
         meant = [name for name in names.looked_for if names.means(text, name)]
         if len(meant) > 1 and not is_pattern(text):
-            yield f"{kind} {text} is there, and tables show another so, which is meant too; write {in_cell(text)} for it alone"
+            yield (
+                f"{kind} {text} is there, and tables show another name the same way, which matches too; "
+                f"write {in_cell(text)} for it alone"
+            )
         elif text in meant and len(meant) > 1:
             alone = "".join(f"[{c}]" if c in "*?[" else c for c in text)
-            yield f"{kind} '{text}' is there, and as a pattern it means {len(meant) - 1} other(s) too; write '{alone}' for it alone"
+            yield (
+                f"{kind} '{text}' is there, and as a pattern it matches {len(meant) - 1} other(s) too; "
+                f"write '{alone}' for it alone"
+            )
 
 
 def nobody(option: str, names: NameFilter) -> Iterator[str]:
-    """Of members and instances that were met nowhere in what the other options leave."""
+    """Yield a note for each text of --member or --instance that matches nobody among the records that the other options leave."""
     for text in names.missing:
-        yield f"{option} '{text}': nobody among the members of what is asked for is called so{_near(text, names.looked_for)}"
+        yield f"{option} '{text}': no member of what is asked for has this name{_near(text, names.looked_for)}"
 
 
 def passed_over(group: str, here: NamesHere) -> str:
-    """Of a command that shows records or changes: there are some, and an option leaves them out."""
-    return f"group {quoted(group)} has records from {_stretch(group, here)}, and none of them is asked for; widen the other options"
+    """Say that the group has records and that the options leave all of them out: for commands that show records or changes."""
+    return (
+        f"group {quoted(group)} has records from {_stretch(group, here)}, and the other options leave all of them out; "
+        "widen those options"
+    )
 
 
 def why_not_then(replay: EvidenceReplay) -> Why:
-    """Of a command that shows a moment: what became of a group that it does not show."""
+    """Return a function that says why a moment does not show a group: deleted before, created later, or in a partition left out."""
     moment = replay.moment
     where = then(moment)
 
@@ -181,13 +193,13 @@ def why_not_then(replay: EvidenceReplay) -> Why:
             return f"{absent}: it was deleted at {place(gone.log_partition, gone.log_offset)} ({when}); choose an earlier --as-of"
         if (later := appears_later(moment, group)) is not None:
             return f"{absent}: its first record is {place(*later)}; choose a later --as-of"
-        return f"{absent}: its records, {_stretch(group, here)}, leave nothing; `offsets-tool history` tells what happened"
+        return f"{absent}: its records, {_stretch(group, here)}, leave nothing; `offsets-tool history` shows what happened"
 
     return why
 
 
 def absent_then(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
-    """All there is to say after a command for a moment has shown its rows: of names, or that there is no `what`."""
+    """Yield the notes of a command that has shown a moment: on names without rows, or that the log has no `what` at all."""
     where = then(replay.moment)
     yield from AbsentNames(wanted, replay.evidence.sources, where, why_not_then(replay)).notes(is_shown)
     if not (is_shown or wanted.groups or wanted.topics):
@@ -195,5 +207,5 @@ def absent_then(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_shown: 
 
 
 def then(moment: Snapshot) -> str:
-    """Of which moment a sentence is."""
+    """Return the words for a moment in a sentence, with a space before them."""
     return " at the end of this log" if moment.as_of.is_end else " at that moment"

@@ -46,6 +46,7 @@ Examples:
 """
 
 Write = Callable[[BinaryIO, Evidence], None]
+"""Writes all records of an evidence to a file, in the form that was asked for."""
 
 
 @click.command("decode", epilog=_EPILOG)
@@ -57,17 +58,19 @@ Write = Callable[[BinaryIO, Evidence], None]
     help="offsets, group-metadata, share-group, dump-log, or Kafka's own class name.",
 )
 @click.option(
-    "--kafka-version", metavar="X.Y[.Z]", help="Whose output --formatter gives; default: the newest."
+    "--kafka-version",
+    metavar="X.Y[.Z]",
+    help="The release whose output --formatter gives; default: the newest.",
 )
 @click.option("--no-records", is_flag=True, help="With --formatter dump-log: batch lines only.")
 @click.option("--raw", is_flag=True, help="Add key and value bytes (base64) to every JSON object.")
 @output_options
 def decode_command(*, output_path: str | None, strict: bool, **options: Any) -> None:
-    """Shows every record of LOG..., one JSON object each, or as a Kafka release's own tool prints it.
+    """Show every record of LOG..., one JSON object each, or as a Kafka release's own tool prints it.
 
     LOG is a .log file, a __consumer_offsets-N directory, a broker's data directory, a directory of those, a compressed
-    copy or tar of any, or a Parquet, Delta or JSON-lines archive. Times are UTC; --until is exclusive; naming places
-    (LOG_PARTITION:LOG_OFFSET) reads only their partitions.
+    copy or tar of any, or a Parquet, Delta or JSON-lines archive. Times are UTC; --until is exclusive. Where --since or
+    --until name places (LOG_PARTITION:LOG_OFFSET), only those partitions are read.
     """
     clock = clock_of(options)
     filters = parse_filters(options, clock)
@@ -114,7 +117,7 @@ def _refuse_what_excludes_another(options: dict[str, Any]) -> None:
         )
     if formatter is None and options["kafka_version"]:
         raise UsageError(
-            "--kafka-version says whose output --formatter gives: name a --formatter, or drop it"
+            "--kafka-version is the release whose output --formatter gives: name a --formatter, or drop it"
         )
 
 

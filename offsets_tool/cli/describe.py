@@ -1,4 +1,4 @@
-"""`offsets-tool describe`: a group at a moment, laid out as kafka-consumer-groups --describe does."""
+"""`offsets-tool describe`: a group at a moment, in the columns of kafka-consumer-groups --describe."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -27,11 +27,11 @@ from offsets_tool.replay.changes import GroupKind
 from offsets_tool.rows import Row
 
 _NAMED = 3
-"""Groups of which a note speaks one by one where all are asked for."""
+"""How many groups get a note of their own where all groups are asked for."""
 
 
 class _View(NamedTuple):
-    """What one of --offsets, --members, --state shows."""
+    """The rows and the columns that --offsets, --members or --state shows."""
 
     rows: Callable[[Snapshot, Wanted], list[Row]]
     table: PrintedTable
@@ -80,10 +80,10 @@ def describe_command(
     strict: bool,
     **options: Any,
 ) -> None:
-    """Shows a group of LOG..., or --all-groups, as the coordinator had them at the end, or --as-of a moment.
+    """Show a group of LOG..., or --all-groups, as the coordinator had them at the end, or --as-of a moment.
 
     Table and CSV have the columns of kafka-consumer-groups --describe; JSON lines have everything that the records say.
-    LOG-END-OFFSET and LAG come from --ends, or from the data topics' own directories beside LOG; else they are "-".
+    LOG-END-OFFSET and LAG come from --ends, or from the data topics' directories beside LOG; otherwise they are "-".
     """
     chosen = format_ or default_format(output_path)
     table = _VIEWS[view].table.chosen(chosen, options)
@@ -111,8 +111,8 @@ def _say_what_is_not_shown(moment: Snapshot, wanted: Wanted, view: str, rows: li
     for row in group_rows(moment, wanted):
         group = f"group {quoted(row['group'])}"
         if not row["is_proven"]:
-            since = f"the log speaks of it from {row['proven_again_from']} on"
-            found.setdefault("unknown", []).append(f"{group}: what it was at this moment is unknown; {since}")
+            since = f"the log proves it from {row['proven_again_from']} on"
+            found.setdefault("unknown", []).append(f"{group}: its state at this moment is unknown; {since}")
         elif view == "offsets" and row["kind"] == GroupKind.SHARE:
             where = "its offsets are in __share_group_state, not in this log"
             found.setdefault("share groups", []).append(f"{group} is a share group: {where}")
@@ -123,11 +123,11 @@ def _say_what_is_not_shown(moment: Snapshot, wanted: Wanted, view: str, rows: li
 
 
 def _say_some(reason: str, texts: list[str], most: int) -> None:
-    """Of groups that were not named, thousands may have the same to be said of them."""
+    """Write the first `most` notes and count the others: with all groups asked for, thousands may have the same `reason`."""
     for text in texts[:most]:
         note(text)
     if len(texts) > most:
-        note(f"{len(texts) - most:,} more group(s) likewise: {reason}")
+        note(f"{len(texts) - most:,} more group(s) for the same reason: {reason}")
 
 
 def _refuse_missing(replay: EvidenceReplay, wanted: Wanted, partitions: int | None) -> None:

@@ -1,6 +1,6 @@
-"""The columns of kafka-consumer-groups --describe, and of what the share and streams tools have besides.
+"""The columns of kafka-consumer-groups --describe, and those that only the tools for share and streams groups have.
 
-Headers and the form of assignments ("topic:0,1;other:2") are those of Kafka 4; "-" is what is not there.
+Headers and the form of assignments ("topic:0,1;other:2") are those of Kafka 4; "-" stands for a missing value.
 """
 
 from collections.abc import Callable
@@ -11,12 +11,16 @@ from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.rows import Row
 
 
-def _if_known(name: str) -> Callable[[Row], Any]:
+def _if_proven(name: str) -> Callable[[Row], Any]:
+    """Return a cell function: the field of this name, or "unknown" where the evidence does not prove the row."""
     return lambda row: row[name] if row["is_proven"] else "unknown"
 
 
 def _assignment(prefix: str) -> Callable[[Row], Any]:
-    """Partitions by topic; of a streams member, tasks by kind and subtopology."""
+    """Return a cell function: a member's partitions by topic, or a streams member's tasks by kind and subtopology.
+
+    `prefix` is "" for the current assignment and "target_" for the target.
+    """
 
     def cell(row: Row) -> Any:
         if row[f"{prefix}assignment"] is not None:
@@ -48,7 +52,7 @@ OFFSETS: Final = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.name("TOPIC", 2),
     Column.number("PARTITION", 3),
-    Column.number("CURRENT-OFFSET", 4, _if_known("committed_offset")),
+    Column.number("CURRENT-OFFSET", 4, _if_proven("committed_offset")),
     Column.number("LOG-END-OFFSET", 6),
     Column.number("LAG", 5),
     Column.name("CONSUMER-ID", 7, "member_id"),
@@ -69,10 +73,10 @@ MEMBERS: Final = PrintedTable.of(
 STATE: Final = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.name("ASSIGNMENT-STRATEGY", 6, "assignor"),
-    Column.word("STATE", 2, _if_known("state")),
+    Column.word("STATE", 2, _if_proven("state")),
     Column.number("GENERATION", 4),
     Column.number("GROUP-EPOCH", 5, "epoch"),
     Column.number("TARGET-ASSIGNMENT-EPOCH", 8, "assignment_epoch"),
-    Column.number("#MEMBERS", 3, _if_known("members")),
+    Column.number("#MEMBERS", 3, _if_proven("members")),
     Column.number("LOG-PARTITION", 7),
 )

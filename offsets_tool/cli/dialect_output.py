@@ -1,4 +1,7 @@
-"""Kafka's dialects on the command line: its text to stdout, its exceptions' words to stderr, and on with the next record."""
+"""Kafka's dialects on the command line: the text of Kafka's tools to stdout, the messages of their exceptions to stderr.
+
+After an exception the next record follows, where Kafka's tool would have ended; `--strict` ends there too.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -23,7 +26,10 @@ DUMP_LOG: Final = "dump-log"
 
 
 def formatter_writer(name: str, kafka_version: str | None, *, strict: bool) -> WriteEvidence:
-    """The console consumer with one of Kafka's formatters: data records only, source after source."""
+    """Return a function that prints data records as kafka-console-consumer does with this formatter.
+
+    `name` is a short name or Kafka's class name; UsageError for an unknown formatter or release.
+    """
     dialect = formatter(name, kafka_version, besides=(DUMP_LOG,))
 
     def show(record: LogRecord) -> Output:
@@ -44,10 +50,13 @@ def formatter_writer(name: str, kafka_version: str | None, *, strict: bool) -> W
 
 
 def dump_log_writer(kafka_version: str | None, *, records: bool, strict: bool) -> WriteEvidence:
-    """kafka-dump-log over each segment, with or without its record lines."""
+    """Return a function that prints segments as kafka-dump-log does, with or without record lines.
+
+    UsageError for an unknown release.
+    """
     release = kafka_version or name_of(NEWEST)
     any_file = DumpLog("", release, base_offset=0, records=records)
-    # Without records, those that the lane leaves to the reference would not be counted.
+    # The lane counts records as it prints them: without record lines, its counts would lack some.
     printer = Printer(any_file.record, any_file.batch) if any_file.has_batches and records else None
 
     def write(out: BinaryIO, evidence: Evidence) -> None:
@@ -56,7 +65,7 @@ def dump_log_writer(kafka_version: str | None, *, records: bool, strict: bool) -
         for source in evidence.sources:
             dump = DumpLog(_file_name(source), release, base_offset=_base_offset(source), records=records)
             for line in _dumped(out, evidence, source, dump, lane):
-                # What is wrong with a record or with bytes was counted when they were read.
+                # A problem of a record or of bytes was counted when they were read.
                 console.print(line, is_counted=True)
 
     return write
@@ -65,7 +74,7 @@ def dump_log_writer(kafka_version: str | None, *, records: bool, strict: bool) -
 def _dumped(
     out: BinaryIO, evidence: Evidence, source: Source, dump: DumpLog, lane: TextLane
 ) -> Iterator[Output]:
-    """What is to be printed one by one; text from the lane is written in between."""
+    """Yield what is to be printed of a source piece by piece; text that the fast lane has made is written in between."""
     yield dump.begin()
     for piece in lane.pieces(source, verify=False, passed=dump.passed):
         if isinstance(piece, memoryview):
@@ -80,27 +89,30 @@ def _dumped(
 
 
 class _Console:
-    """Where Kafka's tool writes to: its text to stdout, its exceptions' words to stderr."""
+    """The output of one of Kafka's tools: its text goes to stdout, the messages of its exceptions to stderr."""
 
     def __init__(self, out: BinaryIO, evidence: Evidence, *, strict: bool) -> None:
-        """`strict` ends the program where Kafka's tool would have ended; else it goes on with the next record."""
+        """`strict` ends the program where Kafka's tool would have ended; without it the next record follows."""
         self._out, self._evidence, self._is_strict = out, evidence, strict
 
-    def print(self, said: Output, *, is_counted: bool) -> None:
-        """Write what the tool says; `is_counted` if the record is among the evidence's problems already."""
-        self._out.write(said.text)
-        if said.error is None:
+    def print(self, printed: Output, *, is_counted: bool) -> None:
+        """Write what the tool prints; `is_counted` if the record is among the evidence's problems already.
+
+        SystemExit with 3 for an exception of the tool, if `strict` was asked for.
+        """
+        self._out.write(printed.text)
+        if printed.error is None:
             return
-        if not said.harmless:
+        if not printed.harmless:
             self._out.flush()
             self._evidence.problems += not is_counted
-        note(said.error)
-        if self._is_strict and not said.harmless:
+        note(printed.error)
+        if self._is_strict and not printed.harmless:
             raise SystemExit(STRICT_EXIT)
 
 
 def _leave_out_set_aside(evidence: Evidence) -> None:
-    """Kafka's tools read the log as the broker does; what it has set aside is left out, and said."""
+    """Leave out the files that Kafka has set aside, with a note: Kafka's tools read the log as the broker does."""
     if aside := evidence.leave_out_set_aside():
         note(
             f"{len(aside)} file(s) that Kafka had set aside are not part of its log; name them to see them: {aside[0].name}"
@@ -108,7 +120,7 @@ def _leave_out_set_aside(evidence: Evidence) -> None:
 
 
 def _file_name(source: Source) -> str:
-    """As text that can be printed: a name on disk may be any bytes."""
+    """Return the path of a source as text that can be printed: a name on disk may be any bytes."""
     path = source.segment.path if source.segment else source.name
     return os.fsencode(path).decode("utf-8", "replace")
 
@@ -127,7 +139,7 @@ def _demand_batches(source: Source) -> None:
 
 
 def _filtered(evidence: Evidence, item: BatchRead | Unreadable) -> BatchRead | Unreadable | None:
-    """A batch with the records that the filters let through; None for one without any, if there are filters."""
+    """Return a batch with the records that the filters let through; None where there are filters and none is left."""
     shown = tuple(event.record for event in evidence.shown(item))
     if not isinstance(item, BatchRead) or not evidence.filters.is_active:
         return item

@@ -1,4 +1,4 @@
-"""`offsets-tool expiry`: when committed offsets expire, and why those that are gone went."""
+"""`offsets-tool expiry`: when committed offsets expire, and why others were removed."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def _is_due(row: Row) -> bool:
 
 
 def _at(row: Row) -> str | None:
-    """When it expires or went; the log may not tell."""
+    """Return when an offset expires or was removed; "never", or None where the log does not tell."""
     at = row["expires_at"] if _is_live(row) else row["removed_at"]
     if at is None:
         return "never" if _is_live(row) else None
@@ -74,12 +74,12 @@ TABLE = PrintedTable.of(
 @offset_options
 @output_options
 def expiry_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
-    """Shows when each committed offset of LOG... expires and by which rule, and for each that is gone why it went.
+    """Show when each committed offset of LOG... expires and by which rule, and why others were removed.
 
-    `status` is live or removed. A live offset goes with the first check from `expires_at` on, if nothing more is written;
-    `expires_in_ms` counts from the moment shown. A gone one has a `cause`: retention, expire_timestamp, unsubscribed_topic,
-    offsets_deleted, group_deleted, topic_deleted, aborted, superseded or unknown; `confidence` is certain, likely, or ambiguous
-    where `alternatives` leave the same records.
+    `status` is live or removed. A live offset is removed by the broker's first check after `expires_at`, if nothing more is
+    written; `expires_in_ms` counts from the moment shown. A removed one has a `cause`: retention, expire_timestamp,
+    unsubscribed_topic, offsets_deleted, group_deleted, topic_deleted, aborted, superseded or unknown; `confidence` is certain,
+    likely, or ambiguous where `alternatives` would leave the same records.
     """
     chosen = format_ or default_format(output_path)
     is_compared = len(options["retentions"]) > 1

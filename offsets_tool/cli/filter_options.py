@@ -1,6 +1,6 @@
-"""Options that choose what is shown, and how times are read: groups, topics and partitions, record types, ranges.
+"""Options that choose what is shown (groups, topics, partitions, record types, ranges) and how times are read.
 
-What their texts mean is known by evidence.filters and evidence.moment_texts.
+What their texts mean is decided in evidence.filters and evidence.moment_texts.
 """
 
 from collections.abc import Mapping
@@ -14,28 +14,28 @@ from offsets_tool.evidence.filters import Filters, parse_type, wanted_of
 from offsets_tool.evidence.moment_texts import Clock, parse_bound
 
 A_TIME = "2026-11-21T14:05Z, 'yesterday 14:05', -2h, now, epoch milliseconds; UTC unless it says otherwise"
-"""What an option for a time takes, as its help says it."""
+"""What an option for a time takes, in the words of its help."""
 A_NAME = "a name, or a pattern such as 'orders-*', 'app-?' or 'v[12]'"
-"""What an option for a name takes, as its help says it."""
+"""What an option for a name takes, in the words of its help."""
 WHEN = f"a time ({A_TIME}), or LOG_PARTITION:LOG_OFFSET"
-"""What an option for a moment takes, as its help says it."""
+"""What an option for a moment takes, in the words of its help."""
 
 
 def group_option(command: F) -> F:
-    """--group"""
+    """Add the option --group to a command."""
     return click.option(
         "--group", "groups", multiple=True, metavar="GROUP", help=f"Only this group: {A_NAME}."
     )(command)
 
 
 def offset_options(command: F) -> F:
-    """--group --topic --partition"""
+    """Add the options --group --topic --partition to a command."""
     topic = click.option(
         "--topic",
         "topics",
         multiple=True,
         metavar="TOPIC",
-        help="Only commits for this topic, or such a pattern.",
+        help="Only commits for this topic; a name or a pattern, as for --group.",
     )
     partition = click.option(
         "--partition", type=int, metavar="P", help="Only commits for this partition of --topic."
@@ -44,23 +44,23 @@ def offset_options(command: F) -> F:
 
 
 def tz_option(command: F) -> F:
-    """--tz"""
+    """Add the option --tz to a command."""
     return click.option(
         "--tz",
         metavar="ZONE",
-        help="Read times that do not say their zone as of this one: Europe/Berlin, +02:00. Default: UTC. What is shown is UTC.",
+        help="The zone of times in options that do not say theirs: Europe/Berlin, +02:00. Default: UTC. Output is in UTC.",
     )(command)
 
 
 def range_options(command: F) -> F:
-    """--since --until --tz"""
+    """Add the options --since --until --tz to a command."""
     since = click.option("--since", multiple=True, metavar="WHEN", help=f"From a moment on: {WHEN}.")
-    until = click.option("--until", multiple=True, metavar="WHEN", help="Up to a moment, without it.")
+    until = click.option("--until", multiple=True, metavar="WHEN", help="Up to a moment, exclusive.")
     return since(until(tz_option(command)))
 
 
 def filter_options(command: F) -> F:
-    """--group --topic --partition --type --since --until --tz, gathered into `filters`."""
+    """Add the options --group --topic --partition --type --since --until --tz to a command."""
     for option in reversed(
         (
             offset_options,
@@ -84,12 +84,15 @@ def clock_of(options: Mapping[str, Any]) -> Clock:
 
 
 def parse_wanted(options: Mapping[str, Any]) -> Wanted:
-    """Return the names that the texts of `group_option` or `offset_options` mean."""
+    """Return the groups, topics and partition that the values of `group_option` or `offset_options` choose.
+
+    UsageError for a partition without a topic.
+    """
     return wanted_of(options["groups"], options.get("topics", ()), options.get("partition"))
 
 
 def parse_filters(options: Mapping[str, Any], clock: Clock) -> Filters:
-    """Return what the texts of `filter_options` mean."""
+    """Return the filters that the values of `filter_options` ask for; UsageError for an unknown type or moment."""
     wanted = parse_wanted(options)
     return Filters(
         groups=wanted.groups,

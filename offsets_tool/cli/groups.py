@@ -56,10 +56,10 @@ Examples:
 @group_option
 @output_options
 def groups_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
-    """Shows every group of LOG... as the coordinator had it at the end, or --as-of a moment.
+    """Show every group of LOG... as the coordinator had it at the end, or --as-of a moment.
 
-    Kinds are classic, simple (offsets alone), consumer, share and streams; `generation` is a classic group's, `epoch` the
-    others'. States are those that the log can tell: what a rebalance passes through in memory is not in it.
+    Kinds are classic, simple (offsets alone), consumer, share and streams; classic groups have a `generation`, the others an
+    `epoch`. States are those that the log shows: the steps of a rebalance that a broker keeps in memory are not in it.
     """
     chosen = format_ or default_format(output_path)
     table = (CSV if chosen == "csv" else TABLE).chosen(chosen, options)

@@ -53,7 +53,7 @@ Examples:
 
 
 class Asked(NamedTuple):
-    """Which happenings to show. Nothing is replayed differently for it."""
+    """The options that choose which happenings are shown; the whole log is replayed in any case."""
 
     wanted: Wanted
     range: Filters
@@ -61,33 +61,36 @@ class Asked(NamedTuple):
     members: NameFilter
     instances: NameFilter
 
-    def holds(self, told: Happening) -> bool:
-        """Whether to show it."""
-        # Names first: a name that is missing from what is shown may be there outside of it.
-        if not (self._is_about(told) and self._is_by(told)) or (self.kinds and told.kind not in self.kinds):
+    def shows(self, happening: Happening) -> bool:
+        """Return whether the options choose this happening; notes also which names occur in the log at all."""
+        # Names before kinds and ranges: a note on a missing name must not name one that only the range leaves out.
+        if not (self._is_about(happening) and self._is_by(happening)):
             return False
-        within = self.range.range_of(told.log_partition)
-        return within is not None and within.has(told.timestamp, told.log_offset)
+        if self.kinds and happening.kind not in self.kinds:
+            return False
+        within = self.range.range_of(happening.log_partition)
+        return within is not None and within.has(happening.timestamp, happening.log_offset)
 
-    def _is_about(self, told: Happening) -> bool:
-        if self.wanted.groups and told.group not in self.wanted.groups:
+    def _is_about(self, happening: Happening) -> bool:
+        if self.wanted.groups and happening.group not in self.wanted.groups:
             return False
         if not self.wanted.topics:
             return True
         return (
-            told.topic is not None
-            and told.partition is not None
-            and self.wanted.has_offset(told.topic, told.partition)
+            happening.topic is not None
+            and happening.partition is not None
+            and self.wanted.has_offset(happening.topic, happening.partition)
         )
 
-    def _is_by(self, told: Happening) -> bool:
-        if self.instances and told.instance_id not in self.instances:
+    def _is_by(self, happening: Happening) -> bool:
+        if self.instances and happening.instance_id not in self.instances:
             return False
-        return not self.members or self.members.meet((told.member_id, *told.joined, *told.left))
+        names = (happening.member_id, *happening.joined, *happening.left)
+        return not self.members or self.members.meet(names)
 
 
 def _history_options(command: F) -> F:
-    """What to show beside --group, --topic and --partition."""
+    """Add the options that choose which changes are shown, from --group to --until, to a command."""
     for option in reversed(
         (
             offset_options,
@@ -96,7 +99,7 @@ def _history_options(command: F) -> F:
                 "members",
                 multiple=True,
                 metavar="ID",
-                help="Only this member (or such a pattern), and what it owned.",
+                help="Only this member, and what it owned; an id or a pattern, as for --group.",
             ),
             click.option(
                 "--instance",
@@ -125,23 +128,23 @@ def _history_options(command: F) -> F:
 @_history_options
 @output_options
 def history_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
-    """Shows every change that LOG... holds: commits and rewinds, tombstones, transactions, generations, conversions, deletions.
+    """Show every change that LOG... holds: commits and rewinds, tombstones, transactions, generations, conversions, deletions.
 
-    One row a change, partition by partition in the order of the log: what was before and after, and who owned the partition of
-    an offset in which generation or epoch, by the assignments in force when it was committed (who committed is not in the
-    log). The whole log is replayed, whatever is shown of it.
+    One row a change, partition by partition in the order of the log: the values before and after it and, for an offset, the
+    owner of its partition, by the assignments in force when it was committed (the log does not say who committed). The
+    whole log is replayed even where options choose a part of it.
     """
     clock = clock_of(options)
     asked = _parse_asked(options, clock)
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        said = tell_range(replay.evidence, asked.range, clock)
+        captions = tell_range(replay.evidence, asked.range, clock)
         moment = replay.run()
         for text in gaps(moment):
             note(text)
         with output(output_path, replay.evidence.files) as out:
-            write_caption(out, chosen, said)
+            write_caption(out, chosen, captions)
             shown = _shown(replay, asked)
             write_rows(out, map(_json_row if chosen == "jsonl" else _table_row, shown), chosen, table)
     for text in _absent(replay, asked):
@@ -150,16 +153,16 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
 
 
 def _shown(replay: EvidenceReplay, asked: Asked) -> Iterator[Happening]:
-    for told in filter(asked.holds, happenings(replay)):
+    for happening in filter(asked.shows, happenings(replay)):
         replay.evidence.has_shown = True
-        yield told
+        yield happening
 
 
 def _absent(replay: EvidenceReplay, asked: Asked) -> Iterator[str]:
     evidence = replay.evidence
     yield from AbsentNames(asked.wanted, evidence.sources, "", passed_over).notes(evidence.has_shown)
     if any(entry.records for entry in evidence.ledgers):
-        # Without a record, the moment's own notes say so.
+        # Where the log has no record, the notes on the moment say so already.
         filters = replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)
         yield from nothing_of(filters, evidence, sorted(asked.kinds), "--kind")
     yield from nobody("--member", asked.members)
@@ -177,12 +180,14 @@ def _parse_asked(options: Row, clock: Clock) -> Asked:
 
 
 def happenings(replay: EvidenceReplay) -> Iterator[Happening]:
-    """Everything that happened, partition by partition."""
+    """Replay the log once more and yield everything that happened, partition by partition in the order of the log."""
     for _, replayed in replay.once_more():
-        yield from _told(replayed, replay.moment.names.name)
+        yield from _happenings_of(replayed, replay.moment.names.name)
 
 
-def _told(replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: NameOf) -> Iterator[Happening]:
+def _happenings_of(
+    replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: NameOf
+) -> Iterator[Happening]:
     history = History(name_of)
     for event, changes in replayed:
         history.observe_record(event.record.log_offset)
@@ -192,41 +197,36 @@ def _told(replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: NameOf)
     yield from tell(history.flush_turns())
 
 
-def _json_row(told: Happening) -> Row:
-    return {"written_at": time_text(told.timestamp), **told._asdict()}
+def _json_row(happening: Happening) -> Row:
+    return {"written_at": time_text(happening.timestamp), **happening._asdict()}
 
 
-def _table_row(told: Happening) -> Row:
-    about = told.member_id if told.kind is HappeningKind.MEMBERS else None
-    if told.topic is not None:
-        about = f"{told.topic}-{told.partition}"
-    moved = f" (+{len(told.joined)} -{len(told.left)})" if told.joined or told.left else ""
-    by = (
-        told.instance_id
-        or told.client_id
-        or told.member_id
-        or ("unknown" if told.is_owner_known is False else None)
-    )
+def _table_row(happening: Happening) -> Row:
+    about = happening.member_id if happening.kind is HappeningKind.MEMBERS else None
+    if happening.topic is not None:
+        about = f"{happening.topic}-{happening.partition}"
+    joined, left = len(happening.joined), len(happening.left)
+    moved = f" (+{joined} -{left})" if joined or left else ""
+    owner = happening.instance_id or happening.client_id or happening.member_id
+    epochs = (happening.member_epoch, happening.generation, happening.group_epoch)
     return {
-        "at": shown_time(told.timestamp),
-        "log": place(told.log_partition, told.log_offset),
-        "group": told.group,
+        "at": shown_time(happening.timestamp),
+        "log": place(happening.log_partition, happening.log_offset),
+        "group": happening.group,
         "about": about,
-        "what": told.what + moved if told.note is None else f"anomaly: {told.note}",
-        "before": _brief(told.before),
-        "after": _brief(told.after),
-        "by": by,
-        "epoch": next(
-            (e for e in (told.member_epoch, told.generation, told.group_epoch) if e is not None), None
-        ),
+        "what": happening.what + moved if happening.note is None else f"anomaly: {happening.note}",
+        "before": _brief(happening.before),
+        "after": _brief(happening.after),
+        "by": owner or ("unknown" if happening.is_owner_known is False else None),
+        "epoch": next((epoch for epoch in epochs if epoch is not None), None),
     }
 
 
 def _brief(facts: Row | None) -> str | None:
-    """An offset as its number; of others what is different, without what is empty."""
+    """Return facts as one line: an offset as its number, others as `name=value`, without empty values."""
     if facts is None:
         return None
     if "committed_offset" in facts:
         return str(facts["committed_offset"])
-    said = {name: value for name, value in facts.items() if value not in (None, (), "")}
-    return " ".join(f"{name}={','.join(v) if isinstance(v, tuple) else v}" for name, v in said.items())
+    given = {name: value for name, value in facts.items() if value not in (None, (), "")}
+    return " ".join(f"{name}={','.join(v) if isinstance(v, tuple) else v}" for name, v in given.items())

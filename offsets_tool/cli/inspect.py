@@ -1,4 +1,4 @@
-"""`offsets-tool inspect`: what this evidence is and covers, file by file, with the ledger that shows that nothing is lost."""
+"""`offsets-tool inspect`: what this evidence is and covers, file by file, with a ledger that shows whether anything is lost."""
 
 import os
 import posixpath
@@ -44,7 +44,7 @@ TABLE = PrintedTable.of(
 )
 
 _LEFT_OUT_NAMED: Final = 20
-"""How many things that are not read have a note; all have a row."""
+"""How many files that are not read get a note; all get a row."""
 
 _EPILOG = """
 \b
@@ -59,11 +59,11 @@ Examples:
 @source_options
 @output_options
 def inspect_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
-    """Says what LOG... is: files and hashes, offsets and times, formats and codecs, record kinds, gaps, and the ledger.
+    """Show what LOG... is: files and hashes, offsets and times, formats and codecs, record kinds, gaps, and the ledger.
 
     Times are UTC. The ledger of a file adds up when every byte is in a batch or an unreadable range, and every record was decoded,
     kept raw, or is a control record. What could not be read is named with its place: `unreadable` are ranges of bytes,
-    `problems` are records. What lies there and is not read at all is a row with the reason in `not_read`; other topics are
+    `problems` are records. Files that are there but not read have a row with the reason in `not_read`; other topics are
     counted.
     """
     chosen = format_ or default_format(output_path)
@@ -85,7 +85,7 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
 def _write_when_read(
     out: BinaryIO, rows: list[dict[str, Any]], format_: str, table: PrintedTable, evidence: Evidence
 ) -> None:
-    """A table is shown when all is read: the bar does not run through it. What its cells cannot say follows it."""
+    """Write the rows once everything is read, so that the progress bar does not run through a table; then notes on problems."""
     evidence.all_is_read()
     write_rows(out, _in_folder(rows, _folder(evidence, format_)), format_, table)
     out.flush()
@@ -105,7 +105,7 @@ def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
 
 
 def _left_out(paths: tuple[str, ...], evidence: Evidence) -> Iterator[dict[str, Any]]:
-    """Rows of what is not read, and notes of what is only counted."""
+    """Yield a row for each file that is not read, and write a note for what has no row, such as other topics."""
     read = {
         (os.path.realpath(source.path), source.segment.member if source.segment else "")
         for source in evidence.sources
@@ -154,7 +154,7 @@ def _row(source: Source, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
 
 
 def _folder(evidence: Evidence, format_: str) -> str:
-    """What a table does not repeat in every line: the folder that all files are in."""
+    """Return the folder that all files are in, which a table names once above its rows; empty where there is none."""
     folders = [posixpath.dirname(source.name) for source in evidence.sources if source.path]
     # Absolute and relative paths have none in common, and a live topic has none at all.
     if format_ != "table" or len(folders) < 2 or len({folder.startswith("/") for folder in folders}) > 1:

@@ -1,6 +1,6 @@
-"""What `inspect` says beside its rows: what could not be read and why, with its place, and whether the ledger adds up.
+"""The notes of `offsets-tool inspect`: what could not be read and why, with its place, and whether the ledger adds up.
 
-Each is one sentence. Knows the rows as they are written, and nothing of how they came about.
+Each note is one sentence, made from the rows as they are written.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,19 +14,19 @@ from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import Row
 
 SHOWN: Final = 10
-"""Problems that are named before the rest is only counted."""
+"""How many problems get a note of their own; the others are counted."""
 
 
 def problem_count(row: Row) -> int:
-    """How many records of a source have a problem."""
+    """Return how many records of a row's source have a problem."""
     counts = [*(found["records"] for found in row["problems"]), row["other_problems"]]
     return sum(map(int, counts))
 
 
 def problem_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """What is wrong with records, file by file: the same of many is said once, with the first and the last of them.
+    """Yield a note for each kind of problem in a file, with the first and the last record that has it.
 
-    Unreadable ranges are named while they are read; of those, only how many more there are.
+    Unreadable ranges got their notes while they were read; here only the number of the others follows.
     """
     ranges = sum(len(row["unreadable"]) for row in rows)
     if ranges > UNREADABLE_NAMED:
@@ -45,13 +45,16 @@ def problem_notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 class Reached:
-    """How far the segments of each partition's folder have come, in the order in which they are read."""
+    """The segment that reaches furthest in each partition's folder, of those read so far; finds segments that overlap."""
 
     def __init__(self) -> None:
         self._furthest: dict[tuple[str, int | None], LedgerEntry] = {}
 
     def overlap(self, source: Source, entry: LedgerEntry) -> Row | None:
-        """Tell where a segment in use has offsets that another of its folder, read before it, has; None where it has none."""
+        """Return which offsets a segment shares with one of its folder that was read before; None where there are none.
+
+        Call it for each source in the order of reading. Set-aside files are left out.
+        """
         if (
             source.segment is None
             or source.is_set_aside
@@ -74,7 +77,7 @@ class Reached:
 
 
 def overlap_note(source: str, overlap: Row) -> str:
-    """What is wrong with a segment that reaches into another, and what becomes of its records."""
+    """Return a sentence on a segment that overlaps another, as `Reached.overlap` found it."""
     return (
         f"{source}: offsets {overlap['first_offset']} to {overlap['last_offset']} are in {overlap['source']} too: a replay takes "
         "each offset once, from the first that has it; give one of the two if they are copies"
@@ -95,7 +98,7 @@ def _fate(problem: Row) -> str:
 
 
 def total(entries: Sequence[LedgerEntry]) -> str:
-    """The sums of all files, and the verdict."""
+    """Return one line with the sums of all ledgers, and whether all of them add up."""
     sums = {name: sum(getattr(e, name) for e in entries) for name in ("bytes", "batches", "records")}
     kept = sum(entry.kept_raw for entry in entries)
     verdict = (

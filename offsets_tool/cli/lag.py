@@ -53,9 +53,9 @@ Examples:
 @offset_options
 @output_options
 def lag_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
-    """Shows how far behind the groups of LOG... were at the end, or --as-of a moment.
+    """Show how far behind the groups of LOG... were at the end, or --as-of a moment.
 
-    Ends come from --ends, from the data topics' own directories beside LOG (index files and batch headers, no data), and
+    Ends come from --ends, from the data topics' directories beside LOG (index files and batch headers, no data), and
     from commits of all groups, which are a lower bound. `lag_min` and `lag_max` bound what `method` estimates.
     """
     chosen = format_ or default_format(output_path)
@@ -78,7 +78,7 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
 
 
 def _with_signs(row: Row) -> Row:
-    """What is only a lower bound is told by a sign in a table; CSV and JSON are for programs, which have the method."""
+    """Mark lower bounds with `>=`, for a table; CSV and JSON lines have the method for that."""
     bounds = ["lag", "end_offset"] if row["method"] == LagMethod.LOWER_BOUND else []
     bounds += ["time_lag_ms"] if row["time_method"] == TimeMethod.BOUND else []
     return row | {name: f">={row[name]}" for name in bounds if row[name] is not None}
@@ -92,7 +92,7 @@ _SHOWN: Final[dict[str, Callable[[Row], Row]]] = {"table": _with_signs, "jsonl":
 
 
 def _bounds(rows: list[Row]) -> Iterator[str]:
-    """Of what is often mistaken for lag."""
+    """Yield a note where rows have only a lower bound, which is often mistaken for the lag itself."""
     bounds = sum(row["method"] == LagMethod.LOWER_BOUND for row in rows)
     if bounds:
         yield (

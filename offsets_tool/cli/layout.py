@@ -1,7 +1,7 @@
-"""Lines of a table for a terminal of so many columns: one line a row, never longer than the terminal is wide.
+"""Lay out the lines of a table for a terminal's width: one line a row, never longer than the terminal is wide.
 
-Numbers, times and words are shown whole, names are shortened in the middle, texts at the end; what does not fit then is left out,
-the least important columns first. Knows nothing of rows and of where lines go. The only module that asks how wide a character is.
+Numbers, times and words are whole; names are shortened in the middle, texts at the end. Columns that do not fit then are left out,
+the least important first. Takes cells as text and writes nothing. The only module that asks how wide a character is.
 """
 
 import re
@@ -13,13 +13,13 @@ from offsets_tool.wire.text import ABSENT
 
 GAP: Final = "  "
 LEAST: Final = 12
-"""Cells that a shortened name keeps at least, if it has them."""
+"""The least width to which a name is shortened, in cells of the terminal."""
 LEGIBLE: Final = 24
-"""Cells that it keeps before columns of less importance are shown."""
+"""The width that names keep before columns of less importance get room."""
 ESSENTIAL: Final = 6
-"""How many columns names make room for, down to `LEAST`."""
+"""For how many columns names are shortened down to `LEAST`; for others only down to `LEGIBLE`."""
 SHORTENED: Final = (CellKind.NAME, CellKind.TEXT)
-"""What may be shortened: the rest is whole or not there."""
+"""The kinds of cells that may be shortened; a column of another kind is shown whole or left out."""
 CUT: Final = "…"
 
 _NUMBER: Final = re.compile(r">?=?-?\d[\d.]*(e[+-]?\d+)?")
@@ -28,7 +28,7 @@ _WORD: Final = re.compile(rf"[A-Za-z_ ]{{1,{LEGIBLE}}}")
 
 
 class Page(NamedTuple):
-    """Lines as text, the heading first, and the titles of the columns that are in them."""
+    """The heading and the lines of a table as text, and the titles of the columns that are shown."""
 
     heading: str
     lines: list[str]
@@ -36,7 +36,7 @@ class Page(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """A column of a page, and how wide its title and its cells are."""
+    """A column with its cells, and how wide its title and its widest cell are."""
 
     column: Column
     kind: CellKind
@@ -46,22 +46,22 @@ class _Measured(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, int]:
-        """The first in this order is the last to be left out: a column without a value says nothing."""
+        """The sort key by which columns get room: by importance, those without any value last."""
         return all(cell == ABSENT for cell in self.cells), self.column.importance
 
     @property
     def width(self) -> int:
-        """How wide it is when nothing is shortened."""
+        """The column's width when nothing is shortened."""
         return max(self.title_width, self.content_width)
 
     def shortened(self, least: int) -> int:
-        """How wide it is when its names keep so many cells."""
+        """Return the column's width when its names are shortened to `least` cells."""
         content = min(self.content_width, least) if self.kind in SHORTENED else self.content_width
         return max(self.title_width, content)
 
 
 def lay_out(table: PrintedTable, rows: Sequence[Sequence[str]], width: int | None) -> Page:
-    """The rows' cells as lines; `width` None where nothing limits them."""
+    """Lay out rows of cells in lines of at most `width`; None for no limit."""
     measured = list(map(_measure, table.columns, zip(*rows, strict=True)))
     widths = {m.column.title: m.width for m in measured}
     if width is not None and not table.is_whole:
@@ -86,7 +86,7 @@ def _kind_of(cells: Iterable[str]) -> CellKind:
 
 
 def _fitted(measured: Sequence[_Measured], width: int) -> dict[str, int]:
-    """The columns that fit, with their widths: each that there is room for, the most important ones first."""
+    """Return the widths of the columns that fit, by title; the most important columns get room first."""
     ordered = sorted(measured, key=lambda m: m.order)
     kept = _first_to_fit([], ordered[:ESSENTIAL], LEAST, width)
     kept = _first_to_fit(kept, ordered[ESSENTIAL:], LEGIBLE, width)
@@ -96,7 +96,7 @@ def _fitted(measured: Sequence[_Measured], width: int) -> dict[str, int]:
 def _first_to_fit(
     kept: list[_Measured], more: Sequence[_Measured], least: int, width: int
 ) -> list[_Measured]:
-    """Those kept, and of the others those that there is room for where names keep `least` cells; the very first stays."""
+    """Return the columns kept so far, and those of `more` that fit with names shortened to `least`; the very first always stays."""
     left = width + len(GAP) - sum(m.shortened(least) + len(GAP) for m in kept)
     for m in more:
         needed = m.shortened(least) + len(GAP)
@@ -107,7 +107,7 @@ def _first_to_fit(
 
 
 def _widened(kept: Sequence[_Measured], width: int) -> dict[str, int]:
-    """What is left is shared out among names: the shortest are whole first."""
+    """Return the widths by title, with the room that is left shared among the shortened names, the shortest first."""
     widths = {m.column.title: m.shortened(LEAST) for m in kept}
     left = width - sum(widths.values()) - len(GAP) * (len(kept) - 1)
     if left < 0 and kept[0].kind in SHORTENED:
@@ -121,7 +121,7 @@ def _widened(kept: Sequence[_Measured], width: int) -> dict[str, int]:
 
 
 def _drawn(m: _Measured, width: int) -> list[str]:
-    """The heading and the cells, as wide as the column."""
+    """Return the heading and the cells of a column, each padded or shortened to `width`."""
     texts = [m.column.title, *m.cells]
     if m.width > width:
         texts = [shorten(text, width, tail=0 if m.kind is CellKind.TEXT else None) for text in texts]
@@ -138,9 +138,9 @@ def _padded(texts: Iterable[str], width: int, *, is_right: bool) -> Iterator[str
 
 
 def shorten(text: str, width: int, tail: int | None = None) -> str:
-    """The text, or its beginning and its end with `…` between them, in no more than `width` cells.
+    """Return the text in no more than `width` cells of the terminal: whole, or its beginning and its end with `…` between.
 
-    `tail` is how many cells its end has: about half of them where that is not given.
+    `tail` is how many cells of the end stay; by default about half of them.
     """
     if cell_width(text) <= width:
         return text
@@ -150,7 +150,7 @@ def shorten(text: str, width: int, tail: int | None = None) -> str:
 
 
 def _beginning(text: str, width: int) -> str:
-    """As many characters as have room, with all that is drawn onto the last one."""
+    """Return the first characters that fit into `width` cells, with the accents of the last one."""
     if text.isascii():
         return text[:width]
     for place, character in enumerate(text):
@@ -167,14 +167,14 @@ def _end(text: str, width: int) -> str:
     while place and (size := cell_width(text[place - 1])) <= width:
         width -= size
         place -= 1
-    # An accent alone would be drawn onto the sign of the cut.
+    # An accent without its letter would be drawn onto the `…`.
     while place < len(text) and not cell_width(text[place]):
         place += 1
     return text[place:]
 
 
 def cell_width(text: str) -> int:
-    """How many cells of a terminal the text takes: two for wide characters, none for accents."""
+    """Return how many cells of a terminal the text takes: two for wide characters, none for accents."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len  # noqa: PLC0415 - for such texts only

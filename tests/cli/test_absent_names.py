@@ -48,7 +48,7 @@ def test_a_mistyped_group_is_named_with_its_nearest(evidence: Path, command: str
     result = invoke(command, evidence, "--group", "ordres", "--format", "jsonl")
     assert result.stdout == "" and result.exit_code == (1 if command == "describe" else 0)
     assert "group 'ordres' is not there" in result.stderr
-    assert "nothing in this evidence is called so; nearest: 'orders'" in result.stderr
+    assert "nothing in this evidence has this name; nearest: 'orders'" in result.stderr
     assert (
         "of 5 partitions it lives in" in result.stderr
         and "(the groups here show the number)" in result.stderr
@@ -82,7 +82,7 @@ def test_patterns_mean_many(evidence: Path, command: str) -> None:
 
 
 def test_a_text_that_is_a_name_and_a_pattern_is_said(evidence: Path) -> None:
-    said = "group 'v[1]' is there, and as a pattern it means 1 other(s) too; write 'v[[]1]' for it alone"
+    said = "group 'v[1]' is there, and as a pattern it matches 1 other(s) too; write 'v[[]1]' for it alone"
     for command in ("offsets", "describe", "decode"):
         assert said in invoke(command, evidence, "--group", "v[1]").stderr
     assert said not in invoke("offsets", evidence, "--group", "v[[]1]").stderr
@@ -125,7 +125,8 @@ def test_what_a_range_leaves_out_is_told_from_what_is_nowhere(tmp_path: Path, co
     outside = invoke(command, tmp_path, "--group", "g", "--since", "3:1")
     assert outside.stdout == ""
     assert (
-        "nothing is of all that was asked for together: there is group 'g' from 3:0 to 3:0" in outside.stderr
+        "nothing matches all that was asked for together: there is group 'g' from 3:0 to 3:0"
+        in outside.stderr
     )
     assert "together" not in invoke(command, tmp_path, "--group", "h", "--since", "3:1").stderr
     early = invoke(command, tmp_path, "--since", "2026-01-01").stderr
@@ -143,7 +144,7 @@ def test_members_and_instances_have_patterns_and_nearest_names() -> None:
     mistyped = invoke("history", log, "--member", f"{member}x", "--kind", "members")
     assert mistyped.stdout == "" and f"nearest: '{member}'" in mistyped.stderr
     assert (
-        "--instance 'nobody': nobody among the members"
+        "--instance 'nobody': no member of what is asked for"
         in invoke("history", log, "--instance", "nobody").stderr
     )
 
@@ -154,7 +155,7 @@ def test_a_text_that_is_one_name_and_shows_another_is_said(tmp_path: Path) -> No
     write_log(tmp_path, in_order(commit("", "t", 0, 1), commit(two, "t", 0, 2)))
     both = invoke("offsets", tmp_path, "--group", two, "--format", "csv")
     assert both.stdout == f",t,0,1\n{two},t,0,2\n"
-    assert f"group {two} is there, and tables show another so" in both.stderr
+    assert f"group {two} is there, and tables show another name the same way" in both.stderr
     assert f"write {two + two} for it alone" in both.stderr
     alone = invoke("offsets", tmp_path, "--group", two + two, "--format", "csv")
     assert alone.stdout == f"{two},t,0,2\n" and "is there" not in alone.stderr

@@ -185,7 +185,7 @@ def test_of_many_groups_without_members_a_few_are_named(tmp_path: Path) -> None:
     said = invoke(tmp_path, "--all-groups", "--members").stderr.splitlines()
     assert said == [
         *(f"group 'g{number}' has no members" for number in range(3)),
-        "6 more group(s) likewise: no members",
+        "6 more group(s) for the same reason: no members",
     ]
 
 

@@ -199,7 +199,7 @@ def test_filters(tmp_path: Path) -> None:
     assert len(rows(tmp_path, "--group", "g")) == 4
     (row,) = rows(tmp_path, "--group", "g", "--topic", "u", "--partition", 1)
     assert (row["group"], row["topic"], row["partition"]) == ("g", "u", 1)
-    assert "nothing in this evidence is called so; nearest: 'g'" in invoke(tmp_path, "--group", "G").stderr
+    assert "nothing in this evidence has this name; nearest: 'g'" in invoke(tmp_path, "--group", "G").stderr
     result = invoke(tmp_path, "--partition", 1)
     assert result.exit_code == 2 and "name the topic with --topic" in result.stderr
 

@@ -160,7 +160,7 @@ def test_filter_by_group_table_and_csv(tmp_path: Path) -> None:
     mixed(tmp_path)
     assert [row["producer_id"] for row in rows(tmp_path, "--group", "g")] == [2, 1]
     nobody = invoke(tmp_path, "--group", "nobody")
-    assert nobody.stdout == "" and "nothing in this evidence is called so" in nobody.stderr
+    assert nobody.stdout == "" and "nothing in this evidence has this name" in nobody.stderr
     lines = list(csv.DictReader(io.StringIO(invoke(tmp_path, "--format", "csv").stdout)))
     assert [line["PRODUCER-ID"] for line in lines] == ["2", "4", "1", "3", "5"]
     assert lines[4]["FIRST-OFFSET"] == "" and lines[0]["GROUPS"] == "g h"
