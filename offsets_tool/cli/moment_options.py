@@ -15,7 +15,7 @@ _RULES: Final = {"classic": Rules.CLASSIC, "new": Rules.NEW}
 
 
 def coordinator_option(command: F) -> F:
-    """--coordinator --topic-id"""
+    """Add the options --coordinator --topic-id to a command."""
     topic_id = click.option(
         "--topic-id",
         "topic_ids",
@@ -28,24 +28,24 @@ def coordinator_option(command: F) -> F:
         type=click.Choice(["auto", "classic", "new"]),
         default="auto",
         show_default=True,
-        help="By whose rules the log was written: to 3.9, or 4.x and KIP-848.",
+        help="Whose rules apply: classic (up to 3.9), new (4.x and KIP-848), or auto: what the log proves.",
     )
     return coordinator(topic_id(command))
 
 
 def moment_options(command: F) -> F:
-    """--as-of --tz --coordinator --topic-id"""
+    """Add the options --as-of --tz --coordinator --topic-id to a command."""
     as_of = click.option(
         "--as-of",
         multiple=True,
         metavar="WHEN",
-        help=f"At {WHEN} where the log ends (repeatable; partitions not named count as empty). Default: the end.",
+        help=f"The moment: {WHEN} where that partition ended (repeatable; others count as empty). Default: the end of the log.",
     )
     return as_of(tz_option(coordinator_option(command)))
 
 
 def ends_options(command: F) -> F:
-    """--ends --log-starts --ends-at --read-committed"""
+    """Add the options --ends --log-starts --ends-at --read-committed to a command."""
     file = click.Path(exists=True, dir_okay=False)
     for option in reversed(
         (
@@ -61,17 +61,17 @@ def ends_options(command: F) -> F:
                 multiple=True,
                 metavar="FILE",
                 type=file,
-                help="Likewise, of kafka-get-offsets --time earliest.",
+                help="Start offsets in the same forms, as kafka-get-offsets --time earliest prints them (repeatable).",
             ),
             click.option(
                 "--ends-at",
                 metavar="TIME",
-                help="When those files were made that do not say it (a time, as for --as-of). Default: when they were written.",
+                help="When the files of --ends were made, if they do not say it: a time, as for --as-of. Default: their file time.",
             ),
             click.option(
                 "--read-committed",
                 is_flag=True,
-                help="Count to the last stable offset, as consumers with isolation.level=read_committed.",
+                help="Count up to the last stable offset, as consumers with isolation.level=read_committed see it.",
             ),
         )
     ):
@@ -85,7 +85,7 @@ def parse_rules(options: Mapping[str, Any]) -> Rules | None:
 
 
 def parse_topic_ids(texts: tuple[str, ...]) -> dict[str, str]:
-    """Return names by topic id, both as text, of the texts of --topic-id; UsageError for what is no ID=NAME."""
+    """Return names by topic id from the values of --topic-id; UsageError for a value that is not ID=NAME."""
     pairs = [text.partition("=") for text in texts]
     for id_, _, name in pairs:
         if parse_uuid(id_) is None or not name:

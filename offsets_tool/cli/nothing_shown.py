@@ -12,14 +12,14 @@ from offsets_tool.evidence.times import shown_time
 
 
 def nothing_of(filters: Filters, evidence: Evidence, kinds: Iterable[str], option: str) -> Iterator[str]:
-    """Of a command that shows records or changes: why none was let through.
+    """Yield notes on why a command that shows records or changes shows none; nothing where it has shown some.
 
-    `filters` have the range; `kinds` are the texts of `option`, by which records or changes are chosen too.
+    `filters` have the range that was asked for; `kinds` are the values of `option`, which also chooses records or changes.
     """
     if evidence.has_shown:
         return
     if not any(entry.records for entry in evidence.ledgers):
-        # Of a partition that is not here at all it was said before.
+        # A partition that is missing as a whole has a note already.
         yield from ["this evidence has no record at all"] if evidence.ledgers else []
         return
     backwards = list(_backwards(filters))
@@ -27,7 +27,7 @@ def nothing_of(filters: Filters, evidence: Evidence, kinds: Iterable[str], optio
     if asked := ", ".join(kinds):
         is_more = any((*filters.wanted, filters.since.is_given, filters.until.is_given))
         of = "of what the other options leave, none" if is_more else "none here"
-        yield f"nothing is shown: {of} is of {option} {asked}"
+        yield f"nothing is shown: {of} matches {option} {asked}"
 
 
 def _backwards(filters: Filters) -> Iterator[str]:
@@ -59,9 +59,12 @@ def _places(filters: Filters, evidence: Evidence) -> Iterator[str]:
 
 
 def nothing_then(moment: Snapshot, what: str, where: str) -> Iterator[str]:
-    """Of a command for a moment that showed nothing and was asked for no name: `what` there is none of, `where` in the log."""
+    """Yield a note for a command that shows nothing at a moment though no name was asked for: the log has no `what` there.
+
+    `where` names the moment, with a space before it.
+    """
     has_records = any(p.coverage.first_offset is not None for p in moment)
     begins_later = moment.as_of.time is not None and moment.newest_timestamp is None
-    # Where there is no record, or none yet, the moment's own notes say so.
+    # Where the log has no record, or none yet, the notes on the moment say so already.
     if has_records and not begins_later:
         yield f"nothing is shown: there is no {what}{where}"

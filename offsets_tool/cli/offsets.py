@@ -51,17 +51,17 @@ Examples:
 @click.option(
     "--partial",
     is_flag=True,
-    help="With --format csv: write it also where partitions of the log are left out.",
+    help="With --format csv: write the file even if whole partitions of the log are left out.",
 )
 @output_options
 def offsets_command(
     *, partial: bool, format_: str | None, output_path: str | None, strict: bool, **options: Any
 ) -> None:
-    """Shows every committed offset of LOG... as the coordinator had it at the end, or --as-of a moment.
+    """Show every committed offset of LOG... as the coordinator had it at the end, or --as-of a moment.
 
-    `pending` are commits in open transactions. `is_proven` is false where compaction took what would tell. CSV is what
-    kafka-consumer-groups --reset-offsets --from-file reads: group,topic,partition,offset; it is refused where it would lack
-    whole partitions of the log, unless --partial.
+    `pending` are commits in open transactions. `is_proven` is false where compaction has removed the records that would
+    prove the offset. CSV is what kafka-consumer-groups --reset-offsets --from-file reads: group,topic,partition,offset; it
+    is refused where it would lack whole partitions of the log, unless --partial is given.
     """
     chosen = format_ or default_format(output_path)
     if chosen == "csv" and options["show"]:
@@ -95,7 +95,10 @@ def offsets_command(
 
 
 def _readable_by_kafka(rows: list[Row]) -> list[Row]:
-    """What is committed, but for what makes Kafka's tool refuse its whole file, or would name something else there."""
+    """Return the rows that Kafka's reset tool can read, with notes on those left out.
+
+    One row that it cannot read makes the tool refuse the whole file; a name that is not UTF-8 would name another group there.
+    """
     committed = [row for row in rows if row["committed_offset"] is not None]
     refused = [row for row in committed if _is_refused(row)]
     unspeakable = [row for row in committed if not _is_refused(row) and not _has_names_of_text(row)]
@@ -113,7 +116,7 @@ def _readable_by_kafka(rows: list[Row]) -> list[Row]:
 
 
 def _left_out(rows: list[Row]) -> str:
-    """How many offsets, and of whom: the topic too where that has the odd name."""
+    """Return a phrase with the number of offsets left out, their groups, and topics with unusual names."""
     groups = sorted({row["group"] for row in rows})
     topics = sorted({row["topic"] for row in rows if not _is_plain(row["topic"])})
     of_topics = f" and topic(s) {listed(map(quoted, topics))}" if topics else ""
@@ -125,12 +128,15 @@ def _is_plain(name: str) -> bool:
 
 
 def _is_refused(row: Row) -> bool:
-    """OffsetsUtils.parseResetPlan cuts its file at every line feed, quoted or not; OffsetAndMetadata has no negative offset."""
+    """Return whether Kafka's tool would refuse a file with this row.
+
+    OffsetsUtils.parseResetPlan cuts the file at every line feed, quoted or not; OffsetAndMetadata has no negative offset.
+    """
     return "\n" in row["group"] or "\n" in row["topic"] or row["committed_offset"] < 0 or row["partition"] < 0
 
 
 def _has_names_of_text(row: Row) -> bool:
-    """Java would read U+FFFD, a name that another group may really have."""
+    """Return whether group and topic are UTF-8: of other bytes Java makes U+FFFD, which may be the name of another group."""
     return is_clean(row["group"]) and is_clean(row["topic"])
 
 

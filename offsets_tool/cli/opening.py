@@ -1,6 +1,6 @@
-"""Opens what a command's options name: options' texts become the values that `offsets_tool.evidence` takes.
+"""Open what a command's options name: turn their texts into the values that `offsets_tool.evidence` takes.
 
-What is told while reading goes to stderr; `--strict` ends the program with 3 where something could not be read. Holds no rules.
+Notes and progress go to stderr; `--strict` ends the program with 3 where something could not be read. Holds no rules of Kafka.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ STRICT_EXIT: Final = 3
 
 
 class Terminal:
-    """A listener that writes notes to stderr and, where `has_bar`, shows there how far the reading has come."""
+    """A listener of the reading of evidence: it writes notes and, where `has_bar`, a progress bar to stderr."""
 
     def __init__(self, *, has_bar: bool) -> None:
-        """`has_bar` False where the terminal is where the rows go."""
+        """`has_bar` is False where rows go to the same terminal."""
         self._has_bar = has_bar
         self._bar: ProgressBar | None = None
 
@@ -51,7 +51,11 @@ class Terminal:
 def evidence_of(
     options: Mapping[str, Any], filters: Filters = EVERYTHING, *, has_bar: bool, has_hashes: bool = True
 ) -> Evidence:
-    """Open the sources that the options of `source_options` name; `has_bar` says whether to show progress."""
+    """Open the sources that the options of `source_options` name.
+
+    `has_bar` says whether to show progress. UsageError for options that contradict each other, SourceError for a source that
+    is not there or cannot be opened.
+    """
     return open_evidence(
         *options["logs"],
         filters=filters,
@@ -66,7 +70,10 @@ def evidence_of(
 
 
 def ends_of(options: Mapping[str, Any]) -> KnownEnds:
-    """Read the ends that the options of `ends_options` and `source_options` name."""
+    """Return the end offsets that the options of `ends_options` and `source_options` name.
+
+    UsageError for a time that does not read; SourceError for a file that is not in one of the known forms.
+    """
     return KnownEnds(
         options["logs"],
         files=options["ends"],
@@ -78,7 +85,7 @@ def ends_of(options: Mapping[str, Any]) -> KnownEnds:
 
 
 def finish(evidence: Evidence, *, strict: bool, where: str = "`offsets-tool inspect` names them") -> None:
-    """Say what could not be read and where it is named; `strict` ends the program with 3 if there was anything."""
+    """Write a note on what could not be read, with `where` it is named; with `strict`, SystemExit with 3 if there was anything."""
     if lacks := evidence.lacks():
         note(f"{lacks}; {where}")
         if strict:
@@ -86,29 +93,32 @@ def finish(evidence: Evidence, *, strict: bool, where: str = "`offsets-tool insp
 
 
 class OpenReplay(EvidenceReplay):
-    """A replay for a command: what --as-of was taken for stands above its tables, and `finish` says what it lacks."""
+    """A replay for a command, with a caption that says how --as-of was understood, and with closing notes on stderr."""
 
     def __init__(self, evidence: Evidence, as_of: AsOf, options: Mapping[str, Any], *, strict: bool) -> None:
-        """`options` are those of `coordinator_option`."""
+        """`options` are those of `coordinator_option`; UsageError for a --topic-id that does not read."""
         topic_ids = parse_topic_ids(options["topic_ids"])
         super().__init__(evidence, as_of, rules=parse_rules(options), topic_ids=topic_ids)
         self.caption: str | None = None
-        """What --as-of was taken for, where it may have been meant otherwise."""
+        """How --as-of was understood, where it could be read in more than one way; otherwise None."""
         self._is_strict = strict
 
     def write_caption(self, out: BinaryIO, format_: str) -> None:
-        """Write above a table what --as-of was taken for."""
+        """Write the caption, for the format `table` alone; call it before the rows are written."""
         write_caption(out, format_, [self.caption] if self.caption else [])
 
     def finish(self) -> None:
-        """Say which names were derived or are missing, and what could not be read, once all rows are shown."""
+        """Write the closing notes, once all rows are shown: names derived or missing, and what could not be read."""
         for text in self.closing_notes():
             note(text)
         finish(self.evidence, strict=self._is_strict)
 
 
 def open_replay(options: Mapping[str, Any], *, strict: bool, output_path: str | None) -> OpenReplay:
-    """Open what the options of `source_options` and `moment_options` name, ready to be replayed to their moment."""
+    """Open the evidence and the moment that the options of `source_options` and `moment_options` name; `run` replays it.
+
+    UsageError for options that do not read; SourceError for a source that cannot be opened.
+    """
     clock = clock_of(options)
     bound = parse_bound(options.get("as_of", ()), "--as-of", clock)
     as_of = as_of_bound(bound)

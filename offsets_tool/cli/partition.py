@@ -1,4 +1,4 @@
-"""`offsets-tool partition`: where a group lives. Needs no evidence."""
+"""`offsets-tool partition`: the partition of __consumer_offsets that a group lives in. Needs no evidence."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ TABLE = PrintedTable.of(
 )
 @format_option
 def partition_command(groups: tuple[str, ...], partitions: int, format_: str | None, **options: Any) -> None:
-    """Says in which partition of __consumer_offsets a group lives: abs(hashCode) % partitions."""
+    """Show in which partition of __consumer_offsets a group lives: abs(hashCode) % partitions."""
     chosen = format_ or default_format()
     table = TABLE.chosen(chosen, options)
     values = (

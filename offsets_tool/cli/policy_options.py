@@ -1,4 +1,4 @@
-"""Options that say by which rules offsets expire: a release, retentions, how often a broker checks; and what their texts mean."""
+"""Options for the broker's settings that expiry depends on: release, retention, check interval; and how their texts are read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,26 +14,26 @@ from offsets_tool.wire.json import Release
 
 
 def policy_options(command: F) -> F:
-    """--kafka-version --retention --check-interval"""
+    """Add the options --kafka-version --retention --check-interval to a command."""
     for option in reversed(
         (
             click.option(
                 "--kafka-version",
                 metavar="X.Y[.Z]",
-                help="By whose rules; default: what the log proves, which a note says.",
+                help="The release whose rules of expiry apply. Default: what the log proves; a note says which.",
             ),
             click.option(
                 "--retention",
                 "retentions",
                 multiple=True,
                 metavar="SPAN",
-                help="offsets.retention.minutes as 7d, 36h, 90m. Repeat it to compare: what is gone is explained by the first. "
-                "Default: what values up to 2.0 say, else what removals speak for, else a day before 2.0 and a week since.",
+                help="offsets.retention.minutes as 7d, 36h, 90m. Repeat it to compare retentions; removals are explained by the "
+                "first. Default: what values up to 2.0 say, else what removals suggest, else a day before 2.0 and a week since.",
             ),
             click.option(
                 "--check-interval",
                 metavar="SPAN",
-                help="offsets.retention.check.interval.ms. Default: 10m, or less where removals speak for it.",
+                help="offsets.retention.check.interval.ms, as 10m or 90s. Default: 10m, or less where removals suggest it.",
             ),
         )
     ):
@@ -42,7 +42,7 @@ def policy_options(command: F) -> F:
 
 
 def parse_policy(options: Mapping[str, Any]) -> PolicyGiven:
-    """Return what the texts of `policy_options` mean; UsageError for an unknown release and for what is no span of time."""
+    """Return the policy that the values of `policy_options` give; UsageError for an unknown release or an unreadable span."""
     interval = options["check_interval"]
     return PolicyGiven(
         release=_parse_family(options["kafka_version"]),
@@ -54,5 +54,5 @@ def parse_policy(options: Mapping[str, Any]) -> PolicyGiven:
 
 
 def _parse_family(text: str | None) -> Release | None:
-    """Rules change with releases, not with patches: 3.9 for what is given as 3.9.1."""
+    """Return major and minor of a release, (3, 9) for "3.9.1": rules of expiry do not change with patches."""
     return tuple(map(int, name_of(parse_release(text)).split("."))) if text else None

@@ -1,7 +1,7 @@
-"""What a person sees: tables on a terminal, JSON lines or CSV in a pipe, notes and progress on stderr.
+"""Write rows as tables on a terminal, as JSON lines or CSV in a pipe; write notes and progress to stderr.
 
 A closed pipe (`| head`) ends the program quietly. Text goes out as UTF-8 whatever the locale.
-How names are written is cli.texts.
+How names are written is decided in cli.texts.
 """
 
 import csv
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 TABLE_ROWS = 10_000
-"""A table is laid out in memory: longer results are shown in tables of this many rows."""
+"""The rows of one table at most: a table is laid out in memory, and longer results become several tables."""
 
 
 def default_format(path: str | None = None) -> str:
-    """A table for a person, JSON lines for a program; `path` is that of --output."""
+    """Return "table" where stdout is a terminal and --output gives no `path`, otherwise "jsonl"."""
     return "table" if path is None and sys.stdout is not None and sys.stdout.isatty() else "jsonl"
 
 
 @contextmanager
 def output(path: str | None, evidence: Iterable[str] = ()) -> Iterator[BinaryIO]:
-    """stdout, or the file of --output; a reader that has gone away ends the program without a word.
+    """Open stdout, or the file at `path`, for writing; a closed pipe ends the program without a message.
 
-    UsageError where that file is one of the evidence: writing would destroy what is to be read.
+    UsageError where that file is one of the `evidence`, which writing would destroy; SetupError where it cannot be written.
     """
     if path:
         if any(_is_same_file(path, source) for source in evidence):
@@ -55,7 +55,7 @@ def output(path: str | None, evidence: Iterable[str] = ()) -> Iterator[BinaryIO]
 
 @contextmanager
 def _writing(name: str) -> Iterator[None]:
-    """What goes wrong with the output itself: a closed pipe is an end, a full disk one sentence."""
+    """Turn errors of writing into an end of the program: SystemExit with 0 for a closed pipe, SetupError for a full disk."""
     try:
         yield
     except BrokenPipeError:
@@ -87,8 +87,10 @@ def _is_same_file(path: str, source: str) -> bool:
 def write_rows(
     out: BinaryIO, rows: Iterable[Any], format_: str, table: PrintedTable, *, texts: ShowText = shown
 ) -> None:
-    """Rows as `jsonl` (all fields), or as `table` or `csv` (the table's columns). `texts`: how the rows' texts are shown; `str`
-    for those of a lake, which are so already."""
+    """Write rows as `jsonl` (all fields), or as `table` or `csv` (the table's columns).
+
+    `texts` makes text of the rows visible; give `str` for rows of a lake, whose texts are visible already.
+    """
     if format_ == "jsonl":
         _write_jsonl(out, rows, texts)
     elif format_ == "csv":
@@ -104,13 +106,13 @@ def _write_jsonl(out: BinaryIO, rows: Iterable[Row], texts: ShowText) -> None:
 
 
 def write_caption(out: BinaryIO, format_: str, texts: Iterable[str]) -> None:
-    """Write above a table what its moments were taken for: who looks at the table alone is to see it too."""
+    """Write lines above a table that say how its moments were understood; nothing for other formats."""
     if format_ == "table":
         out.writelines(f"{text}\n".encode() for text in texts)
 
 
 def write_cells(out: BinaryIO, rows: Iterable[Iterable[Any]]) -> None:
-    """CSV with nothing but these cells, which are written as they are: for a program that reads names byte for byte."""
+    """Write CSV without a heading and with unchanged cells, for a program that reads names byte for byte."""
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     csv.writer(_LineFeeds(text), lineterminator="\r\n").writerows(rows)
     text.flush()
@@ -118,7 +120,10 @@ def write_cells(out: BinaryIO, rows: Iterable[Iterable[Any]]) -> None:
 
 
 class _LineFeeds:
-    """Ends lines with \\n. The writer quotes what its own line ends are made of: a name with \\r would else begin a new line."""
+    """A text file that ends lines with \\n where csv ends them with \\r\\n.
+
+    csv quotes a cell only for the characters of its own line end: with \\n alone, a name with \\r would begin a new line.
+    """
 
     def __init__(self, text: io.TextIOWrapper) -> None:
         self._text = text
@@ -138,7 +143,7 @@ def _write_tables(out: BinaryIO, rows: Iterable[Any], table: PrintedTable, texts
         )
         lines = [page.heading.join(bold), *page.lines, ""]
         out.write("\n".join(lines).encode())
-        # What one page has no room for does not come back in the next.
+        # A column that one page has no room for stays away from all later pages.
         narrowed = narrowed._replace(columns=tuple(c for c in narrowed.columns if c.title in page.shown))
     if len(narrowed.columns) < len(table.columns):
         out.flush()
@@ -151,27 +156,29 @@ def _say_left_out(titles: list[str]) -> None:
 
 
 def _cell(value: Any, texts: ShowText = shown) -> str:
-    """One line of text that shows what is there: nothing and an empty text told apart."""
+    """Return a value as one line of visible text; a missing value and an empty text differ."""
     return ABSENT if value is None else in_cell(cell_text(value, texts))
 
 
 def note(text: str) -> None:
-    """A sentence for the person at the terminal: one line, whatever is in the names that it has."""
+    """Write a sentence to stderr as one visible line, whatever characters the names in it have."""
     print(visible(text), file=sys.stderr)
 
 
 class ProgressBar:
-    """Bytes read of bytes to read, on stderr, where that is a terminal; silent otherwise."""
+    """A progress bar on stderr, in bytes read of bytes to read; invisible where stderr is no terminal."""
 
     def __init__(self, total: int, *, shown: bool) -> None:
-        """`shown` False: the terminal is where the rows go."""
+        """`total` is in bytes; `shown` is False where rows go to the same terminal."""
         self._progress = _bar(total) if shown and sys.stderr.isatty() else None
 
     def advance(self, size: int) -> None:
+        """Move the bar on by so many bytes."""
         if self._progress is not None:
             self._progress.advance(self._progress.task_ids[0], size)
 
     def close(self) -> None:
+        """Take the bar off the terminal."""
         if self._progress is not None:
             self._progress.stop()
 

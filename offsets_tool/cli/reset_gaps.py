@@ -1,6 +1,6 @@
-"""What a reset file would silently lack: refused without --partial where whole partitions of the log are left out, else said.
+"""Find what a reset file would lack: whole partitions of the log, which --partial must allow, or single offsets, which get notes.
 
-Who resets groups from a file takes what is not in it for what needs no reset. Knows nothing of how the file is written.
+A person who resets groups from a file believes that groups not in it need no reset. Does not write the file.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from offsets_tool.rows import Row
 
 
 def refuse_partial(moment: Snapshot, wanted: Wanted, evidence: Evidence) -> None:
-    """UsageError where the file would lack what a whole partition of the log holds, or may hold, of what is wanted."""
+    """Raise UsageError where the reset file would lack what a whole partition of the log holds, or may hold, of what is wanted."""
     lacking = [
         *_counted_as_empty(moment, wanted),
         *_not_here(moment),
@@ -45,7 +45,7 @@ def _end_of(p: PartitionSnapshot, ends: Mapping[int, int]) -> int:
 
 
 def _holds(p: PartitionSnapshot, wanted: Wanted) -> bool:
-    """Whether anything behind the moment, which is all of it, is about offsets that are wanted."""
+    """Return whether a partition that counts as empty has records on offsets that are wanted."""
     return any(
         isinstance(subject, OffsetOf)
         and wanted.has_group(subject.group)
@@ -64,7 +64,7 @@ def _not_here(moment: Snapshot) -> Iterator[str]:
 
 
 def _not_reached(moment: Snapshot) -> Iterator[str]:
-    """Partitions whose log begins, not at 0, behind the moment."""
+    """Yield a phrase on partitions whose segments begin only after the moment, though not at offset 0."""
     late = [
         number_text(p.log_partition)
         for p in moment
@@ -75,7 +75,7 @@ def _not_reached(moment: Snapshot) -> Iterator[str]:
 
 
 def _lost(evidence: Evidence) -> Iterator[str]:
-    """Files of which nothing could be read."""
+    """Yield a phrase on files of which nothing could be read."""
     lost = [entry for entry in evidence.ledgers if entry.unreadable and not entry.records]
     if lost:
         numbers = sorted({number_text(entry.log_partition) for entry in lost})
@@ -83,11 +83,11 @@ def _lost(evidence: Evidence) -> Iterator[str]:
 
 
 def left_out(rows: list[Row], moment: Snapshot, wanted: Wanted, evidence: Evidence) -> Iterator[str]:
-    """What is not in the file though it may be expected there."""
+    """Yield a note for each kind of offsets that are not in the reset file though a reader may expect them there."""
     yield from _elsewhere(moment, wanted)
     unknown = sum(not row["is_proven"] for row in rows)
     if unknown:
-        yield f"{unknown} offset(s) that compaction made unknown at this moment are not in the file; a later --as-of knows them"
+        yield f"{unknown} offset(s) that compaction made unknown at this moment are not in the file; try a later --as-of"
     pending = sum(len(row["pending"]) for row in rows)
     if pending:
         yield f"{pending} commit(s) of transactions that are open at this moment are not in the file"
@@ -102,7 +102,10 @@ def left_out(rows: list[Row], moment: Snapshot, wanted: Wanted, evidence: Eviden
 
 
 def _elsewhere(moment: Snapshot, wanted: Wanted) -> Iterator[str]:
-    """Where groups are asked for one by one, each that is missing is spoken of by itself."""
+    """Yield a note on partitions of the log that are not in the evidence, unless groups were asked for by name.
+
+    Each named group that is missing has a note of its own.
+    """
     if not wanted.is_open:
         return
     here = [p.log_partition for p in moment if p.log_partition is not None]

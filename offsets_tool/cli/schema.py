@@ -1,4 +1,4 @@
-"""`offsets-tool schema`: what each record type declares. Needs no evidence."""
+"""`offsets-tool schema`: the record types, and the fields of each in all its versions. Needs no evidence."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -38,7 +38,7 @@ _FIELDS = PrintedTable.of(
 @click.argument("record_type", required=False, metavar="[TYPE]")
 @format_option
 def schema_command(record_type: str | None, format_: str | None, **options: Any) -> None:
-    """Lists the record types, or the fields of one (by number or name) or of a client's blob (by name), in all versions."""
+    """List the record types, or the fields of one (by number or name) or of a client's blob (by name), in all versions."""
     rows = _all_types() if record_type is None else _fields(record_type)
     chosen = format_ or default_format()
     table = (_TYPES if record_type is None else _FIELDS).chosen(chosen, options)
@@ -59,7 +59,7 @@ def _all_types() -> Iterator[dict[str, Any]]:
 
 
 def _messages() -> dict[str, type]:
-    """The blobs' declarations, by name."""
+    """Return the declarations of clients' blobs, which stand inside of records, by name."""
     found = vars(embedded).values()
     return {
         cls.__name__: cls for cls in found if isinstance(cls, type) and cls.__module__ == embedded.__name__

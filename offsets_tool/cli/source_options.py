@@ -1,6 +1,6 @@
-"""Options that name sources and say how to read them, and what their texts mean: sizes as people write them, archives' columns.
+"""Options that name sources and say how to read them, and the meaning of their texts: sizes as people write them, columns.
 
-Light: `offsets-spark --help` imports it.
+Imports little, because `offsets-spark --help` needs it too.
 """
 
 import re
@@ -15,21 +15,21 @@ from offsets_tool.log.batches.limits import MAX_BATCH_BYTES, Limits
 _POWERS: Final = {"": 0, "k": 10, "m": 20, "g": 30}
 _TEXT: Final = re.compile(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", re.ASCII | re.IGNORECASE)
 _MOST: Final = 2**31 - 1
-"""No batch is longer: its own size is an int."""
+"""The longest batch that there can be: its size field is an int."""
 
 
 def log_partition_option(command: F) -> F:
-    """--log-partition"""
+    """Add the option --log-partition to a command."""
     return click.option(
         "--log-partition",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Only this partition of __consumer_offsets; also the number of files whose directory does not say it.",
+        help="Only this partition of __consumer_offsets; also the partition of files whose directory name does not say it.",
     )(command)
 
 
 def columns_option(command: F) -> F:
-    """--columns"""
+    """Add the option --columns to a command."""
     return click.option(
         "--columns",
         metavar="NAME=COLUMN,...",
@@ -38,17 +38,17 @@ def columns_option(command: F) -> F:
 
 
 def max_batch_bytes_option(command: F) -> F:
-    """--max-batch-bytes"""
+    """Add the option --max-batch-bytes to a command."""
     return click.option(
         "--max-batch-bytes",
         metavar="SIZE",
-        help="Read batches that inflate to so much, however small they are themselves. Default:"
-        f" {MAX_BATCH_BYTES >> 20}m, and less for small ones; what is beyond stays unread, and is named.",
+        help="Read batches that decompress to at most this size, however small they are. Default:"
+        f" {MAX_BATCH_BYTES >> 20}m, and less for small batches; larger ones stay unread and are named.",
     )(command)
 
 
 def source_options(command: F) -> F:
-    """LOG... --bootstrap-server --command-config --log-partition --columns --max-batch-bytes"""
+    """Add LOG... --bootstrap-server --command-config --log-partition --columns --max-batch-bytes to a command."""
     for option in reversed(
         (
             click.argument("logs", nargs=-1, metavar="LOG...", type=click.Path()),
@@ -73,7 +73,7 @@ def source_options(command: F) -> F:
 
 
 def parse_columns(text: str | None) -> dict[str, str]:
-    """Return `offset=kafka_offset,key=k` as a mapping; UsageError for what is no such list."""
+    """Return a text such as `offset=kafka_offset,key=k` as a mapping; UsageError for another form."""
     pairs = [pair.partition("=") for pair in (text or "").split(",") if pair]
     if any(not (name and equals and column) for name, equals, column in pairs):
         raise UsageError(f"--columns: {text!r} is not NAME=COLUMN,...; write offset=kafka_offset,key=k")
@@ -81,7 +81,7 @@ def parse_columns(text: str | None) -> dict[str, str]:
 
 
 def parse_size(text: str, option: str) -> int:
-    """Return a number of bytes; UsageError for what is no size, zero, or more than a batch can have."""
+    """Return a size such as `64m` or `100MB` in bytes; UsageError for another form, for zero, and above the longest batch."""
     found = _TEXT.fullmatch(text.strip())
     size = int(found[1]) << _POWERS[found[2].lower()] if found else 0
     if not 0 < size <= _MOST:
@@ -90,5 +90,5 @@ def parse_size(text: str, option: str) -> int:
 
 
 def parse_limits(text: str | None) -> Limits:
-    """Return the limits that --max-batch-bytes asks for; Kafka's own without it."""
+    """Return the limits of reading that --max-batch-bytes asks for; the defaults for None. UsageError for what is no size."""
     return Limits() if text is None else Limits(parse_size(text, "--max-batch-bytes"), asked=True)

@@ -1,6 +1,6 @@
-"""What a command's table has: each column declared once, with its heading, its kind, its importance, and where its value is from.
+"""The declaration of a command's table: each column with its heading, its kind, its importance, and where its value comes from.
 
-Knows no widths and no terminal: cli.layout draws. Importance is a number: 1 stays longest where a terminal is narrow.
+Knows no widths and no terminal: cli.layout draws. Importance 1 is the highest: that column stays where a terminal is narrow.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,26 +12,26 @@ from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.wire.text import visible
 
 CellValue = Callable[[Any], Any]
-"""From a row to what its cell is to show: None for what is not there."""
+"""From a row to the value of its cell; None for a missing value."""
 
 
 class CellKind(StrEnum):
-    """What a column's cells are; only names and texts are ever shortened."""
+    """The kind of a column's cells, which decides how they are aligned and shortened."""
 
     NUMBER = "number"
     TIME = "time"
     WORD = "word"
-    """Of a closed vocabulary: states, methods, places in the log."""
+    """Words that this program chooses: states, methods, places in the log. Never shortened."""
     NAME = "name"
-    """Whatever people and clients choose, of any length: groups, topics, members, metadata, files. Shortened in the middle."""
+    """Names that people and clients choose, of any length: groups, topics, members, metadata, files. Shortened in the middle."""
     TEXT = "text"
-    """Sentences and fields, `state=Stable members=2`: shortened at the end, for the end of one field is no value of another."""
+    """Sentences, and fields such as `state=Stable members=2`. Shortened at the end, so that no two fields run together."""
     UNKNOWN = "unknown"
-    """The values decide: for answers to questions that are not ours."""
+    """Decided by the values themselves: for columns of a user's SQL."""
 
 
 class Column(NamedTuple):
-    """One column: `field` is what JSON lines call it."""
+    """A column of a table; `field` is its name in JSON lines, and `value` finds its value in a row."""
 
     title: str
     kind: CellKind
@@ -41,67 +41,71 @@ class Column(NamedTuple):
 
     @classmethod
     def number(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
-        """Numbers. `value` is a field's name or how to find it in a row; by default the field is called as the column."""
+        """Declare a column of numbers. `value` is a field's name or a function of a row; by default the title in lower case."""
         return _column(title, CellKind.NUMBER, importance, value)
 
     @classmethod
     def time(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
-        """Times, all of one form; `value` as of `number`."""
+        """Declare a column of times in one form. `value` is a field's name or a function of a row; by default the title."""
         return _column(title, CellKind.TIME, importance, value)
 
     @classmethod
     def word(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
-        """Words that this program chose; `value` as of `number`."""
+        """Declare a column of words that this program chooses. `value` is a field's name or a function of a row."""
         return _column(title, CellKind.WORD, importance, value)
 
     @classmethod
     def name(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
-        """Names and other text that others chose; `value` as of `number`."""
+        """Declare a column of names that people and clients choose. `value` is a field's name or a function of a row."""
         return _column(title, CellKind.NAME, importance, value)
 
     @classmethod
     def text(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
-        """Sentences, and fields with their names; `value` as of `number`."""
+        """Declare a column of sentences, or of fields with their names. `value` is a field's name or a function of a row."""
         return _column(title, CellKind.TEXT, importance, value)
 
     @property
     def names(self) -> tuple[str, str]:
-        """What --show knows it by."""
+        """The names by which --show finds the column: its title and its field, spelled for comparison."""
         return _spelled(self.title), _spelled(self.field)
 
 
 class PrintedTable(NamedTuple):
-    """Columns in the order in which they are shown; `is_whole` shows all of them, unshortened, on any terminal."""
+    """The columns of a table in their order; `is_whole` shows all of them, unshortened, on any terminal."""
 
     columns: tuple[Column, ...]
     is_whole: bool = False
 
     @classmethod
     def of(cls, *columns: Column) -> "PrintedTable":
-        """A table of these columns."""
+        """Declare a table of these columns."""
         return cls(columns)
 
     @classmethod
     def of_names(cls, names: Iterable[str], *, is_whole: bool = False) -> "PrintedTable":
-        """A table of fields that nobody has declared, the first the most important."""
+        """Make a table of fields that are known only by name, the first the most important."""
         columns = (_column(visible(name), CellKind.UNKNOWN, rank, name) for rank, name in enumerate(names, 1))
         return cls(tuple(columns), is_whole)
 
     @property
     def titles(self) -> tuple[str, ...]:
+        """The columns' headings, in their order."""
         return tuple(column.title for column in self.columns)
 
     def cells(self, row: Any) -> list[Any]:
-        """The values of a row, one a column."""
+        """Return the values of a row, one for each column."""
         return [column.value(row) for column in self.columns]
 
     def with_first(self, title: str) -> "PrintedTable":
-        """The same columns, with one of them more important than all others."""
+        """Return a table of these columns where the one with this title is more important than all others."""
         columns = (c._replace(importance=0) if c.title == title else c for c in self.columns)
         return self._replace(columns=tuple(columns))
 
     def chosen(self, format_: str, options: Mapping[str, Any]) -> "PrintedTable":
-        """What --show and --wide make of it. UsageError for a column that is not there, and for JSON lines, which have none."""
+        """Return the table as the options --show and --wide ask for it.
+
+        UsageError for a column that it does not have, and for --show with JSON lines, which have fields and no columns.
+        """
         names = [name.strip() for text in options["show"] for name in text.split(",")]
         if names and format_ == "jsonl":
             raise UsageError(
@@ -132,5 +136,8 @@ def _getter(field: str) -> CellValue:
 
 
 def _spelled(name: str) -> str:
-    """As it is compared: whatever the case, `_` for `-`, and without the `#` of counts, which shells take for a comment."""
+    """Return a column's name in the form in which names are compared: any case, `_` or `-`, and with or without `#`.
+
+    Shells take the `#` of counts for a comment.
+    """
     return name.casefold().replace("_", "-").lstrip("#")

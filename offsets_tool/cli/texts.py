@@ -1,7 +1,7 @@
-r"""How texts are written in JSON lines, tables and CSV: any bytes that names have come out as one line of valid text.
+r"""Write texts in JSON lines, tables and CSV: a name of any bytes becomes one line of valid text.
 
-Names are held as they were decoded, and shown by wire.text: the same in every format, so that `--group` finds what is read there.
-Beside that, JSON escapes what a terminal might obey, tables and CSV what nobody would see, and no cell of CSV begins a formula.
+wire.text makes names visible, in one way for every format, so that `--group` finds a name as it was printed.
+Beyond that, JSON escapes what a terminal might obey, tables and CSV escape what nobody would see, and no cell of CSV is a formula.
 """
 
 import json
@@ -12,20 +12,23 @@ from typing import Any, Final
 from offsets_tool.wire.text import is_clean, shown, visible
 
 ShowText = Callable[[str], str]
-"""How a text of a row is shown: `shown` for texts as they were decoded, `str` for those that are shown already."""
+"""From a text of a row to visible text: `shown` for texts as they were decoded, `str` for texts that are visible already."""
 
 _UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _FORMULA: Final = re.compile(r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
-"""Those of full width are taken for them, too."""
+"""The beginning of what spreadsheets take for a formula; they accept the signs in full width too."""
 
 
 def quoted(name: str) -> str:
-    """A name in a sentence."""
+    """Return a name in quotes, for a sentence."""
     return f"'{shown(name)}'"
 
 
 def json_line(row: Mapping[str, Any], texts: ShowText = shown) -> bytes:
-    """One JSON object and a newline; non-ASCII text is as it is, but for what turns lines around or steers a terminal."""
+    """Return a row as one JSON object and a newline.
+
+    Non-ASCII text stays, except for characters that steer a terminal or change the direction of a line.
+    """
     return _json(row, texts).encode() + b"\n"
 
 
@@ -41,7 +44,7 @@ def _by_code(found: re.Match[str]) -> str:
 
 
 def _shown(value: Any, texts: ShowText) -> Any:
-    """JSON values with all their texts shown."""
+    """Return a JSON value with all its texts made visible."""
     if isinstance(value, str):
         return texts(value)
     if isinstance(value, Mapping):
@@ -50,7 +53,7 @@ def _shown(value: Any, texts: ShowText) -> Any:
 
 
 def cell_text(value: Any, texts: ShowText = shown) -> str:
-    """A cell of a table: one line."""
+    """Return a value as one line, for a cell of a table; empty for None."""
     if value is None:
         return ""
     if isinstance(value, (dict, list)):
@@ -59,7 +62,7 @@ def cell_text(value: Any, texts: ShowText = shown) -> str:
 
 
 def csv_text(value: Any, texts: ShowText = shown) -> Any:
-    """A cell of CSV: numbers as they are; a text that a spreadsheet would take for a formula has a quote before it."""
+    """Return a value for a cell of CSV: numbers unchanged, a quote before a text that a spreadsheet would take for a formula."""
     if value is None or isinstance(value, (int, float)):
         return value
     text = cell_text(value, texts)

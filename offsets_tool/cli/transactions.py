@@ -1,4 +1,4 @@
-"""`offsets-tool transactions`: what is open, what it blocks, and how all others ended."""
+"""`offsets-tool transactions`: the open transactions, what they block, and how all others ended."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -52,12 +52,12 @@ Examples:
 def transactions_command(
     *, format_: str | None, output_path: str | None, strict: bool, **options: Any
 ) -> None:
-    """Shows the transactions of LOG...: open ones first, the oldest before the others, with what they hold back.
+    """Show the transactions of LOG...: open ones first, the oldest at the top, with what they block.
 
-    `age_ms` is counted to what `age_to` says: the marker, or of an open one the time of --as-of, without that the newest
-    record of LOG... (--as-of now counts to the clock). A marker without data has a row of its own: its producer wrote nothing
-    here, or compaction has taken it. A `marker_epoch` above `producer_epoch` tells an abort by the transaction coordinator
-    itself (timed out, fenced); with transaction version 2 (4.x) every marker has it.
+    `age_ms` counts up to what `age_to` names: the marker or, for an open transaction, the time of --as-of, by default the
+    newest record of LOG... (--as-of now counts up to the clock). A marker without data has a row of its own: its producer
+    wrote nothing here, or compaction has removed it. A `marker_epoch` above `producer_epoch` shows an abort by the
+    transaction coordinator itself (timed out, fenced); with transaction version 2 (4.x) every marker has it.
     """
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
@@ -81,7 +81,10 @@ def transactions_command(
 
 
 def _ages(moment: Snapshot, wanted: Wanted) -> Iterator[str]:
-    """An old copy's newest record is older than it looks: what has been open for days may have an age of minutes."""
+    """Yield a note where the age of open transactions counts to the newest record.
+
+    In an old copy that record is old too: a transaction that has been open for days may have an age of minutes.
+    """
     newest = moment.newest_timestamp
     if moment.as_of.time is None and newest is not None and open_rows(moment, wanted):
         yield (
@@ -91,7 +94,7 @@ def _ages(moment: Snapshot, wanted: Wanted) -> Iterator[str]:
 
 
 def _seen(rows: Iterable[Row], log_partitions: set[int | None]) -> Iterator[Row]:
-    """The rows; when they are through, of which log partitions they were."""
+    """Yield the rows, and add the log partition of each to `log_partitions`."""
     for row in rows:
         log_partitions.add(row["log_partition"])
         yield row

@@ -17,7 +17,7 @@ NONE_OF = "nothing is shown: of what the other options leave, none is of --"
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("decode --type ShareGroupMetadata", "nothing is shown: none here is of --type ShareGroupMetadata"),
+        ("decode --type ShareGroupMetadata", "nothing is shown: none here matches --type ShareGroupMetadata"),
         ("decode --type 99 --type control --since 2030-01-01", f"{NONE_OF}type 99, control"),
         ("decode --type 99 --group grove-orders", f"{NONE_OF}type 99"),
         ("decode --since 0:2 --until 0:2", "--since is not before --until"),
@@ -29,7 +29,7 @@ NONE_OF = "nothing is shown: of what the other options leave, none is of --"
         ("decode --since 49:100", "partition 49 is not in this evidence"),
         ("history --kind members --until 0:0", f"{NONE_OF}kind members"),
         ("history --since 0:3 --until 0:2", "--since is not before --until"),
-        ("history --kind anomalies", "nothing is shown: none here is of --kind anomalies"),
+        ("history --kind anomalies", "nothing is shown: none here matches --kind anomalies"),
     ],
 )
 def test_records_that_are_not_there(asked: str, said: str) -> None:
