@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from typing import IO, Final, NamedTuple
 
 from offsets_tool.errors import DecodeError, SourceError
-from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_codec import pack_removals, unpack_removals
-from offsets_tool.expiry.removal_log import LossHistory, LossMemory
+from offsets_tool.expiry.removal_log import RemovalLog, RemovalLogState
 from offsets_tool.expiry.rows import RemovalRow
-from offsets_tool.history.history import History, HistoryMemory
+from offsets_tool.history.history import History, HistoryState
 from offsets_tool.history.json_codec import (
     Packed,
     pack_change,
@@ -44,12 +44,12 @@ _TOPICS: Final = RemovalRow._fields.index("topics")
 _REMEDY: Final = "replay the log from its start without it, and save it again"
 
 
-class Told(NamedTuple):
+class Observers(NamedTuple):
     """What was told of the same records."""
 
     history: History
-    losses: LossHistory
-    signs: LogSigns
+    removals: RemovalLog
+    log_facts: LogFacts
 
 
 class Checkpoint(NamedTuple):
@@ -57,17 +57,17 @@ class Checkpoint(NamedTuple):
 
     coordinator: Coordinator
     position: int
-    told: Told | None = None
+    observers: Observers | None = None
     """If it was saved too."""
 
 
-def save(coordinator: Coordinator, position: int, told: Told | None = None) -> bytes:
+def save(coordinator: Coordinator, position: int, observers: Observers | None = None) -> bytes:
     """The coordinator and where it goes on."""
     head = {
         "format": _FORMAT,
         "version": VERSION,
         "position": position,
-        "signs": told and told.signs.pack(),
+        "signs": observers and observers.log_facts.pack(),
     }
     body = {
         "log_partition": coordinator.log_partition,
@@ -76,8 +76,8 @@ def save(coordinator: Coordinator, position: int, told: Told | None = None) -> b
         "proved_at": coordinator.proved_at,
         "differed_at": coordinator.differed_at,
         **pack_state(coordinator.state),
-        "history": told and _packed_history(told.history.memory()),
-        "losses": told and _packed_losses(told.losses.memory(), coordinator.state),
+        "history": observers and _packed_history(observers.history.memory()),
+        "losses": observers and _packed_removal_log(observers.removals.memory(), coordinator.state),
     }
     text = "\n".join(json.dumps(part, separators=(",", ":")) for part in (head, body))
     return gzip.compress(text.encode("ascii"), _LEVEL, mtime=0)
@@ -91,16 +91,16 @@ def restore(data: bytes, source: str = "checkpoint", name_of: NameOf = uuid_text
         body = json.loads(lines.read())
     with _understanding(source):
         coordinator = _coordinator(body)
-        told = _told(head, body, coordinator, name_of) if head["signs"] is not None else None
-        return Checkpoint(coordinator, int(head["position"]), told)
+        observers = _observers(head, body, coordinator, name_of) if head["signs"] is not None else None
+        return Checkpoint(coordinator, int(head["position"]), observers)
 
 
-def read_signs(data: IO[bytes], source: str) -> LogSigns | None:
+def read_log_facts(data: IO[bytes], source: str) -> LogFacts | None:
     """What was told besides, of the checkpoint's first line alone. SourceError as `restore`, as far as it is seen."""
     with _reading(source), gzip.GzipFile(fileobj=data) as lines:
         head = _head(lines.readline(), source)
     with _understanding(source):
-        return None if head["signs"] is None else LogSigns.unpack(head["signs"])
+        return None if head["signs"] is None else LogFacts.unpack(head["signs"])
 
 
 @contextmanager
@@ -127,19 +127,19 @@ def _head(line: bytes, source: str) -> dict[str, Packed]:
     if not isinstance(head, dict) or head.get("format") != _FORMAT:
         raise SourceError(source, f"JSON, but not a checkpoint; {_REMEDY}")
     if head.get("version") != VERSION:
-        told = f"a checkpoint of version {head.get('version')}; this release knows {VERSION}"
-        raise SourceError(source, f"{told}: {_REMEDY}")
+        version = f"a checkpoint of version {head.get('version')}; this release knows {VERSION}"
+        raise SourceError(source, f"{version}: {_REMEDY}")
     return head
 
 
-def _told(
+def _observers(
     head: dict[str, Packed], body: dict[str, Packed], coordinator: Coordinator, name_of: NameOf
-) -> Told:
+) -> Observers:
     now = coordinator.state
-    return Told(
-        History(name_of, _memory(body["history"], now)),
-        LossHistory(coordinator.log_partition, _losses(body["losses"], now)),
-        LogSigns.unpack(head["signs"]),
+    return Observers(
+        History(name_of, _history_state(body["history"], now)),
+        RemovalLog(coordinator.log_partition, _removal_log_state(body["losses"], now)),
+        LogFacts.unpack(head["signs"]),
     )
 
 
@@ -150,7 +150,7 @@ def _coordinator(body: dict[str, Packed]) -> Coordinator:
     return made
 
 
-def _packed_history(memory: HistoryMemory) -> Packed:
+def _packed_history(memory: HistoryState) -> Packed:
     return {
         "open": [[pack_subject(subject), pack_row(row)] for subject, row in memory.open.items()],
         "batch": [pack_change(change) for change in memory.batch],
@@ -161,14 +161,14 @@ def _packed_history(memory: HistoryMemory) -> Packed:
     }
 
 
-def _is_ahead(memory: HistoryMemory) -> bool:
+def _is_ahead(memory: HistoryState) -> bool:
     """Whether the coordinator knows of groups or members what History has not taken in yet."""
     return any(isinstance(change.subject, GroupOf | MemberOf) for change in memory.batch)
 
 
-def _memory(body: Packed, now: State) -> HistoryMemory:
+def _history_state(body: Packed, now: State) -> HistoryState:
     owners = State(groups=dict(now.groups), members={of: dict(there) for of, there in now.members.items()})
-    return HistoryMemory(
+    return HistoryState(
         open={unpack_subject(subject): unpack_row(row) for subject, row in body["open"]},
         batch=[unpack_change(row) for row in body["batch"]],
         made={unpack_subject(subject): unpack_row(row) for subject, row in body["made"]},
@@ -178,10 +178,10 @@ def _memory(body: Packed, now: State) -> HistoryMemory:
     )
 
 
-def _packed_losses(memory: LossMemory, now: State) -> Packed:
+def _packed_removal_log(memory: RemovalLogState, now: State) -> Packed:
     return {**pack_removals(memory.removals, now), "complete": memory.complete}
 
 
-def _losses(body: Packed, now: State) -> LossMemory:
+def _removal_log_state(body: Packed, now: State) -> RemovalLogState:
     complete = [RemovalRow(*row)._replace(topics=tuple(row[_TOPICS])) for row in body["complete"]]
-    return LossMemory(unpack_removals(body, now), complete)
+    return RemovalLogState(unpack_removals(body, now), complete)

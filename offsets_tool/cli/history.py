@@ -192,9 +192,9 @@ def _happenings_of(
     for event, changes in replayed:
         history.observe_record(event.record.log_offset)
         for change in changes:
-            if turns := history.turns(change):
+            if turns := history.row_changes(change):
                 yield from tell(turns)
-    yield from tell(history.flush_turns())
+    yield from tell(history.flush_row_changes())
 
 
 def _json_row(happening: Happening) -> Row:

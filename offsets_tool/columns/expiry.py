@@ -15,16 +15,16 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.checkpoint import restore
 from offsets_tool.errors import SourceError
-from offsets_tool.expiry.causes import Known
-from offsets_tool.expiry.forecast import forecast_rows, gone_rows, see_left
+from offsets_tool.expiry.causes import PolicyConfidence
+from offsets_tool.expiry.forecast import forecast_rows, gone_rows, observe_left
 from offsets_tool.expiry.policy_search import Ages
-from offsets_tool.expiry.removal_causes import explain_ended, explained_topic
-from offsets_tool.expiry.removal_codec import unpack_losses
-from offsets_tool.expiry.removal_tracker import Removals
-from offsets_tool.expiry.removals import Alive, Ended
+from offsets_tool.expiry.removal_causes import explain_dropped, explained_topic
+from offsets_tool.expiry.removal_codec import unpack_removal_facts
+from offsets_tool.expiry.removal_tracker import RemovalTracker
+from offsets_tool.expiry.removals import DroppedCommit, LongestLifetime
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
-from offsets_tool.expiry.topic_removals import Ending, Weighed, age, weighed
+from offsets_tool.expiry.topic_removals import LogEnd, TopicRemoval, age, weighed
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.text import shown, shown_row
@@ -37,7 +37,7 @@ class ExpiryAsked(NamedTuple):
     record, epoch milliseconds."""
 
     policies: tuple[Policy, ...]
-    known: Known
+    known: PolicyConfidence
     newest: int | None
 
 
@@ -45,39 +45,39 @@ class PartitionExpiry(NamedTuple):
     """Rows of ExpiryRow of what is there, some at a time, and since when its topics have been."""
 
     live: Iterator[pa.RecordBatch]
-    alive: list[Alive]
+    alive: list[LongestLifetime]
 
 
 def checkpoint_expiry(checkpoint: bytes, source: str, asked: ExpiryAsked) -> PartitionExpiry:
     """Of one partition, as its replay left it. SourceError for a checkpoint that does not read; `source` is what to call it."""
     partition, left = _left(checkpoint, source)
     rows = (row for policy in asked.policies for row in forecast_rows(partition, policy, asked.newest))
-    return PartitionExpiry(_batches(rows), list(left.lives.alive()))
+    return PartitionExpiry(_batches(rows), list(left.lifetimes.alive()))
 
 
 def checkpoint_ages(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Ages:
     """How old is what is left in one partition; errors as `checkpoint_expiry`."""
     partition, left = _left(checkpoint, source)
     ages = Ages()
-    see_left(ages, partition, left.memory().changed, asked.newest, asked.policies[0])
+    observe_left(ages, partition, left.memory().changed, asked.newest, asked.policies[0])
     return ages
 
 
-def _left(checkpoint: bytes, source: str) -> tuple[PartitionSnapshot, Removals]:
+def _left(checkpoint: bytes, source: str) -> tuple[PartitionSnapshot, RemovalTracker]:
     coordinator, _, told = restore(checkpoint, source)
     if told is None:
         raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
     partition = PartitionSnapshot(coordinator.log_partition, AsOf(), None, 0)
     partition.coordinator = coordinator
-    return partition, told.losses.removals
+    return partition, told.removals.tracker
 
 
-def loss_ages(facts: Iterable[str], ending: Ending, asked: ExpiryAsked) -> Ages:
+def loss_ages(facts: Iterable[str], ending: LogEnd, asked: ExpiryAsked) -> Ages:
     """Of facts of RemovalRow of one partition, how old it was what went."""
     ages = Ages()
     for text in facts:
-        for loss in unpack_losses(text):
-            if not isinstance(loss, Ended):
+        for loss in unpack_removal_facts(text):
+            if not isinstance(loss, DroppedCommit):
                 age(ages, loss, ending, asked.policies[0])
     return ages
 
@@ -89,11 +89,11 @@ class OfTopic(NamedTuple):
     packed: bytes
 
 
-def weigh_losses(facts: Iterable[str], ending: Ending, asked: ExpiryAsked) -> Iterator[OfTopic]:
+def weigh_losses(facts: Iterable[str], ending: LogEnd, asked: ExpiryAsked) -> Iterator[OfTopic]:
     """Of facts of RemovalRow of one partition, what each took of each topic."""
     for text in facts:
-        for loss in unpack_losses(text):
-            if isinstance(loss, Ended):
+        for loss in unpack_removal_facts(text):
+            if isinstance(loss, DroppedCommit):
                 yield _of_topic(loss.pending.topic, loss)
                 continue
             retention_known = asked.known.retention
@@ -101,9 +101,9 @@ def weigh_losses(facts: Iterable[str], ending: Ending, asked: ExpiryAsked) -> It
                 yield _of_topic(part.topic, part)
 
 
-def living(alive: Iterable[Alive]) -> Iterator[OfTopic]:
+def living(alive: Iterable[LongestLifetime]) -> Iterator[OfTopic]:
     """What was told of all partitions of a cluster, the longest life of each topic."""
-    first: dict[tuple[object, ...], Alive] = {}
+    first: dict[tuple[object, ...], LongestLifetime] = {}
     for each in alive:
         first[each[:2]] = min(each, first.get(each[:2], each), key=lambda one: one.began_at)
     return (_of_topic(each.topic, each) for each in first.values())
@@ -111,22 +111,24 @@ def living(alive: Iterable[Alive]) -> Iterator[OfTopic]:
 
 def explain_losses(packed: Iterable[bytes], asked: ExpiryAsked) -> Iterator[pa.RecordBatch]:
     """Rows of ExpiryRow of what is gone, given all OfTopic of a cluster that share a `topic`."""
-    by_topic: dict[str, list[Weighed | Ended | Alive]] = {}
+    by_topic: dict[str, list[TopicRemoval | DroppedCommit | LongestLifetime]] = {}
     for each in packed:
         topic, found = pickle.loads(each)
         by_topic.setdefault(topic, []).append(found)
     return _batches(row for some in by_topic.values() for row in _explained(some, asked))
 
 
-def _explained(some: Sequence[Weighed | Ended | Alive], asked: ExpiryAsked) -> Iterator[Row]:
+def _explained(
+    some: Sequence[TopicRemoval | DroppedCommit | LongestLifetime], asked: ExpiryAsked
+) -> Iterator[Row]:
     policy = asked.policies[0]
-    alive = [each for each in some if isinstance(each, Alive)]
-    lost = [each for each in some if isinstance(each, Weighed)]
-    yield from gone_rows((explain_ended(each) for each in some if isinstance(each, Ended)), policy)
+    alive = [each for each in some if isinstance(each, LongestLifetime)]
+    lost = [each for each in some if isinstance(each, TopicRemoval)]
+    yield from gone_rows((explain_dropped(each) for each in some if isinstance(each, DroppedCommit)), policy)
     yield from gone_rows(explained_topic(lost, alive, asked.newest, policy, asked.known), policy)
 
 
-def _of_topic(topic: str, found: Weighed | Ended | Alive) -> OfTopic:
+def _of_topic(topic: str, found: TopicRemoval | DroppedCommit | LongestLifetime) -> OfTopic:
     return OfTopic(shown(topic), pickle.dumps((topic, found)))
 
 

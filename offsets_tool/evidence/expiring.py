@@ -12,15 +12,15 @@ from offsets_tool.evidence.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.times import duration_text
 from offsets_tool.expiry.forecast import (
-    Losses,
+    PartitionRemovals,
     ages,
     ages_left,
-    all_losses,
+    all_removals,
     explained,
     gone_rows,
     live_rows,
 )
-from offsets_tool.expiry.policy import Basis, Signs, by_removals
+from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.rows import Row
 from offsets_tool.wire.json import Release
@@ -40,8 +40,8 @@ def expiry_rows(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> l
 
     Notes what of the policy is supposed, and what the log cannot tell.
     """
-    moment, told = replay.run(), Signs()
-    lost = all_losses(replay.once_more(), told)
+    moment, told = replay.run(), ClusterFacts()
+    lost = all_removals(replay.once_more(), told)
     bases = [
         _searched(told.basis(given.release, each, given.check_interval_ms), lost, moment, given)
         for each in given.retentions or (None,)
@@ -56,7 +56,7 @@ def expiry_rows(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> l
     return rows + gone_rows(found, first.policy, wanted)
 
 
-def _searched(basis: Basis, lost: list[Losses], moment: Snapshot, given: PolicyGiven) -> Basis:
+def _searched(basis: Basis, lost: list[PartitionRemovals], moment: Snapshot, given: PolicyGiven) -> Basis:
     """Return the basis with what removals speak for, where that was not given."""
 
     def left() -> Ages:

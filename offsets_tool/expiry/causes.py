@@ -61,7 +61,7 @@ class Deletion(NamedTuple):
     evidence: tuple[str, ...]
 
 
-class Known(NamedTuple):
+class PolicyConfidence(NamedTuple):
     """What an explanation may take for granted: whether release and retention are the broker's, or only supposed."""
 
     release: bool = True

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Cause
 from offsets_tool.expiry.plausibility import Fit
-from offsets_tool.expiry.topic_removals import Weighed
-from offsets_tool.expiry.topic_timeline import SPREAD_MS, TopicLosses
+from offsets_tool.expiry.topic_removals import TopicRemoval
+from offsets_tool.expiry.topic_timeline import SPREAD_MS, TopicTimeline
 from offsets_tool.replay.changes import Group, GroupKind
 from offsets_tool.replay.member_records import CONSUMER_PROTOCOL
 from offsets_tool.wire.json import Release
@@ -31,7 +31,7 @@ _AT_ONCE_MS: Final = 1_000
 
 
 class _Told(NamedTuple):
-    """Losses that the topic's deletion may be, by time; `alone` counts those before each that little else explains."""
+    """PartitionRemovals that the topic's deletion may be, by time; `alone` counts those before each that little else explains."""
 
     times: list[int]
     groups: list[str]
@@ -53,11 +53,11 @@ class Possible(NamedTuple):
 class Requests:
     """By the release's code, and by what happened to the topic in all groups."""
 
-    def __init__(self, release: Release | None, topic: TopicLosses) -> None:
+    def __init__(self, release: Release | None, topic: TopicTimeline) -> None:
         """`release` None: of any."""
         self._release, self._topic = release, topic
 
-    def possible(self, loss: Weighed) -> Possible:
+    def possible(self, loss: TopicRemoval) -> Possible:
         """What can have taken what was lost of the topic."""
         may_be_topic = self._may_be_topic(loss)
         possible = (
@@ -70,7 +70,7 @@ class Requests:
         )
         return Possible([cause for cause, may_be in possible if may_be], together, at_once)
 
-    def _lost_together(self, loss: Weighed, spread: int) -> bool:
+    def _lost_together(self, loss: TopicRemoval, spread: int) -> bool:
         if loss.at is None:
             return False
         told = self._told
@@ -93,13 +93,13 @@ class Requests:
     def _has(self, since: Release) -> bool:
         return self._release is None or self._release >= since
 
-    def _may_be_group(self, loss: Weighed) -> bool:
+    def _may_be_group(self, loss: TopicRemoval) -> bool:
         """DeleteGroups takes all that a group has, with its record if there is one: always, by the new coordinator."""
         if not self._has(DELETE_GROUPS_FROM) or loss.left:
             return False
         return loss.group_gone_at is not None or not (loss.is_new or _has_record(loss.group))
 
-    def _may_be_offsets(self, loss: Weighed) -> bool:
+    def _may_be_offsets(self, loss: TopicRemoval) -> bool:
         """OffsetDelete: of a group without members, or of a topic that its consumers do not read."""
         if not self._has(OFFSET_DELETE_FROM) or (loss.is_new and loss.group_gone_at is not None):
             return False
@@ -110,7 +110,7 @@ class Requests:
         )
         return of_consumers and not loss.is_read
 
-    def _may_be_topic(self, loss: Weighed) -> bool:
+    def _may_be_topic(self, loss: TopicRemoval) -> bool:
         """A topic's deletion leaves no group an offset of it; the new coordinator leaves the groups alone."""
         if not self._has(TOPIC_DELETION_FROM) or loss.is_left:
             return False

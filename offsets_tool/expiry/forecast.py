@@ -12,15 +12,15 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, ReplayedPartitions
 from offsets_tool.as_of.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.events import Event
-from offsets_tool.expiry.causes import Deletion, Known
-from offsets_tool.expiry.log_facts import LogSigns
-from offsets_tool.expiry.policy import Signs
+from offsets_tool.expiry.causes import Deletion, PolicyConfidence
+from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.expiry.policy import ClusterFacts
 from offsets_tool.expiry.policy_search import Ages
-from offsets_tool.expiry.removal_causes import explain_ended, explained_topic
-from offsets_tool.expiry.removal_tracker import Removals
-from offsets_tool.expiry.removals import Alive, Ended, Removal
+from offsets_tool.expiry.removal_causes import explain_dropped, explained_topic
+from offsets_tool.expiry.removal_tracker import RemovalTracker
+from offsets_tool.expiry.removals import DroppedCommit, LongestLifetime, Removal
 from offsets_tool.expiry.rules import Expiry, Policy, expiry_of, is_subscribed
-from offsets_tool.expiry.topic_removals import Ending, Weighed, age, ending_of, weighed
+from offsets_tool.expiry.topic_removals import LogEnd, TopicRemoval, age, log_end_of, weighed
 from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import Row
@@ -49,44 +49,46 @@ def forecast(
             yield offset, commit, expiry_of(commit, group, reads[at.topic], offset in pending, policy)
 
 
-class Losses(NamedTuple):
+class PartitionRemovals(NamedTuple):
     """What went in one partition of the log, and what is left."""
 
     partition: PartitionSnapshot
     changed: Mapping[str, int]
     removals: list[Removal]
-    ended: list[Ended]
-    alive: list[Alive]
-    ending: Ending
+    ended: list[DroppedCommit]
+    alive: list[LongestLifetime]
+    ending: LogEnd
 
 
-def losses(partition: PartitionSnapshot, happened: Iterable[Happened], *, is_new: bool) -> Losses:
+def losses(partition: PartitionSnapshot, happened: Iterable[Happened], *, is_new: bool) -> PartitionRemovals:
     """Of one partition, given its events and changes. `is_new`: whether the new coordinator wrote the end of its log."""
-    folded = Removals(partition.log_partition)
-    removals, ended = list[Removal](), list[Ended]()
+    folded = RemovalTracker(partition.log_partition)
+    removals, ended = list[Removal](), list[DroppedCommit]()
     for each in _folded(folded, happened):
-        if isinstance(each, Ended):
+        if isinstance(each, DroppedCommit):
             ended.append(each)
         else:
             removals.append(each)
-    ending = ending_of(
+    ending = log_end_of(
         is_new=is_new, proven_from=partition.coverage.proven_from, begins=partition.begins, end=partition.end
     )
-    return Losses(partition, folded.memory().changed, removals, ended, list(folded.lives.alive()), ending)
+    return PartitionRemovals(
+        partition, folded.memory().changed, removals, ended, list(folded.lifetimes.alive()), ending
+    )
 
 
-def all_losses(replayed: ReplayedPartitions, signs: Signs) -> list[Losses]:
+def all_removals(replayed: ReplayedPartitions, signs: ClusterFacts) -> list[PartitionRemovals]:
     """Of all partitions, given their changes once more; their events are also what `signs` go by."""
     found = []
     for partition, happened in replayed:
-        log = LogSigns()
+        log = LogFacts()
         is_new = partition.coordinator.rules is Rules.NEW
         found.append(losses(partition, _seen(happened, log), is_new=is_new))
         signs.add(log)
     return found
 
 
-def ages(found: Iterable[Losses], policy: Policy) -> Ages:
+def ages(found: Iterable[PartitionRemovals], policy: Policy) -> Ages:
     """How old it was what went, by the release of the policy."""
     made = Ages()
     for each in found:
@@ -95,15 +97,15 @@ def ages(found: Iterable[Losses], policy: Policy) -> Ages:
     return made
 
 
-def ages_left(found: Iterable[Losses], newest: int | None, policy: Policy) -> Ages:
+def ages_left(found: Iterable[PartitionRemovals], newest: int | None, policy: Policy) -> Ages:
     """How old is what is left; `newest` as `explained` has it."""
     made = Ages()
     for each in found:
-        see_left(made, each.partition, each.changed, newest, policy)
+        observe_left(made, each.partition, each.changed, newest, policy)
     return made
 
 
-def see_left(
+def observe_left(
     made: Ages, partition: PartitionSnapshot, changed: Mapping[str, int], newest: int | None, policy: Policy
 ) -> None:
     """Adds the ages of what is left in one partition; `changed` says when each group last was."""
@@ -112,28 +114,30 @@ def see_left(
         written = (
             (expiry, max(commit.commit_timestamp, changed.get(at.group, 0))) for at, commit, expiry in left
         )
-        made.see_left(written, newest)
+        made.observe_left(written, newest)
 
 
-def _seen(happened: Iterable[Happened], signs: LogSigns) -> Iterator[Happened]:
+def _seen(happened: Iterable[Happened], signs: LogFacts) -> Iterator[Happened]:
     for event, changes in happened:
-        signs.see(event)
+        signs.observe(event)
         yield event, changes
 
 
-def explained(found: Sequence[Losses], newest: int | None, policy: Policy, known: Known) -> list[Deletion]:
+def explained(
+    found: Sequence[PartitionRemovals], newest: int | None, policy: Policy, known: PolicyConfidence
+) -> list[Deletion]:
     """Why every offset went that is gone, given the losses of all partitions of a cluster; by log partition and log offset.
 
     `newest`: the time of the cluster's newest record, epoch milliseconds.
     """
-    lost, alive = defaultdict[str, list[Weighed]](list), defaultdict[str, list[Alive]](list)
+    lost, alive = defaultdict[str, list[TopicRemoval]](list), defaultdict[str, list[LongestLifetime]](list)
     for each in found:
         for removal in each.removals:
             for loss in weighed(removal, each.ending, policy, retention_known=known.retention):
                 lost[loss.topic].append(loss)
         for living in each.alive:
             alive[living.topic].append(living)
-    told = [explain_ended(ended) for each in found for ended in each.ended]
+    told = [explain_dropped(ended) for each in found for ended in each.ended]
     for topic, some in lost.items():
         told += explained_topic(some, alive.get(topic, ()), newest, policy, known)
     return sorted(
@@ -141,7 +145,7 @@ def explained(found: Sequence[Losses], newest: int | None, policy: Policy, known
     )
 
 
-def _folded(folded: Removals, happened: Iterable[Happened]) -> Iterator[Removal | Ended]:
+def _folded(folded: RemovalTracker, happened: Iterable[Happened]) -> Iterator[Removal | DroppedCommit]:
     """What all changes come to."""
     for event, changes in happened:
         yield from folded.take_event(event, changes)

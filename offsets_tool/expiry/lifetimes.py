@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from offsets_tool.expiry.removals import Alive, may_be_one
+from offsets_tool.expiry.removals import LongestLifetime, may_be_one
 from offsets_tool.replay.changes import CommittedOffset, OffsetOf, TopicPartition
 
 
-class Lived(NamedTuple):
+class Lifetime(NamedTuple):
     """A commit that is there.
 
     `began_at`: since when there has been one without a break, of the topic with this id if that is known; `committed_at`: when this
@@ -26,20 +26,20 @@ class Lived(NamedTuple):
     """Whether only a coordinator that loaded this log has it, and not the one that wrote it."""
 
 
-ByGroup = dict[str, dict[TopicPartition, Lived]]
+ByGroup = dict[str, dict[TopicPartition, Lifetime]]
 
 
-class OffsetLives:
+class Lifetimes:
     """Of one log partition."""
 
     def __init__(self, lives: ByGroup | None = None) -> None:
         self.by_group: ByGroup = lives or {}
 
-    def get(self, offset: OffsetOf) -> Lived | None:
+    def get(self, offset: OffsetOf) -> Lifetime | None:
         """What is there."""
         return self.by_group.get(offset.group, {}).get(TopicPartition(offset.topic, offset.partition))
 
-    def put(self, offset: OffsetOf, lived: Lived) -> None:
+    def put(self, offset: OffsetOf, lived: Lifetime) -> None:
         """In the place of what was there."""
         self.by_group.setdefault(offset.group, {})[TopicPartition(offset.topic, offset.partition)] = lived
 
@@ -50,9 +50,9 @@ class OffsetLives:
         began_at, topic_id = at, commit.topic_id
         if known is not None and not known.doubtful and may_be_one(known.topic_id, topic_id):
             began_at, topic_id = known.began_at, topic_id or known.topic_id
-        self.put(offset, Lived(commit, began_at, at, topic_id, doubtful))
+        self.put(offset, Lifetime(commit, began_at, at, topic_id, doubtful))
 
-    def end(self, offset: OffsetOf) -> Lived | None:
+    def end(self, offset: OffsetOf) -> Lifetime | None:
         """It is gone; what there was."""
         there = self.by_group.get(offset.group, {})
         lived = there.pop(TopicPartition(offset.topic, offset.partition), None)
@@ -60,11 +60,11 @@ class OffsetLives:
             self.by_group.pop(offset.group, None)
         return lived
 
-    def of_group(self, group: str) -> Mapping[TopicPartition, Lived]:
+    def of_group(self, group: str) -> Mapping[TopicPartition, Lifetime]:
         """All that a group has."""
         return self.by_group.get(group, {})
 
-    def alive(self) -> Iterator[Alive]:
+    def alive(self) -> Iterator[LongestLifetime]:
         """Of every topic that has offsets, the longest life."""
         first: dict[tuple[str, UUID | None], int] = {}
         for there in self.by_group.values():
@@ -72,7 +72,7 @@ class OffsetLives:
                 if lived.began_at is not None and not lived.doubtful:
                     topic = at.topic, lived.topic_id
                     first[topic] = min(lived.began_at, first.get(topic, lived.began_at))
-        yield from (Alive(*topic, began_at) for topic, began_at in first.items())
+        yield from (LongestLifetime(*topic, began_at) for topic, began_at in first.items())
 
 
 def time_of(timestamp: int, commit_timestamp: int) -> int | None:

@@ -18,7 +18,7 @@ _LONG: Final = 1 << 64
 
 
 @dataclass(slots=True)
-class LogSigns:
+class LogFacts:
     """`seen`: types of keys that read with versions of values that do (None without). `lasting`: how many commits had each time
     from commit to expiry, as Java's long has it: the broker added the one to the other so. `newest`: time of the newest record,
     epoch milliseconds. `is_new`: whether a record proves the new coordinator, by whichever rules it was replayed."""
@@ -31,7 +31,7 @@ class LogSigns:
     """From here on every record is there."""
     _next_offset: int = 0
 
-    def see(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """One event."""
         self._reach(timestamp_of(event))
         if event.type_id is None or event.key is None:
@@ -42,7 +42,7 @@ class LogSigns:
         if event.type_id in COMMITS and value is not None and value.data.expire_timestamp != _NONE:
             self.lasting[_as_long(value.data.expire_timestamp - value.data.commit_timestamp)] += 1
 
-    def see_many(
+    def observe_many(
         self,
         seen: Iterable[tuple[int, int | None]],
         lasting: Mapping[int, int],
@@ -56,7 +56,7 @@ class LogSigns:
         self.is_new = self.is_new or is_new
         self._reach(newest)
 
-    def see_offsets(self, first: int, last: int, behind_gap: int | None) -> None:
+    def observe_offsets(self, first: int, last: int, behind_gap: int | None) -> None:
         """Records from one offset to another were there; the last of those that come behind a missing one, if any do."""
         if first != self._next_offset:
             self.proven_from = first
@@ -75,7 +75,7 @@ class LogSigns:
         return [seen, lasting, self.newest, self.is_new, self.proven_from, self._next_offset]
 
     @classmethod
-    def unpack(cls, packed: Any) -> "LogSigns":
+    def unpack(cls, packed: Any) -> "LogFacts":
         """What `pack` gave."""
         seen, lasting, *others = packed
         known = {(type_id, version) for type_id, version in seen}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
-from offsets_tool.expiry.removals import Gone, Removal
+from offsets_tool.expiry.removals import Removal, RemovedOffset
 from offsets_tool.expiry.rules import MINUTE_MS, Expiry, Policy, Rule, expiry_of
 from offsets_tool.replay.changes import CommittedOffset
 
@@ -31,7 +31,7 @@ class Fit(StrEnum):
     NONE = "none"
 
 
-Expiries = Sequence[tuple[Gone, Expiry | None]]
+Expiries = Sequence[tuple[RemovedOffset, Expiry | None]]
 """What went, with when it was to, if anything tells it."""
 
 
@@ -40,7 +40,7 @@ def expiries_of(removal: Removal, policy: Policy, *, is_new: bool) -> Expiries:
     return [(gone, _expiry(removal, gone, policy, is_new=is_new)) for gone in removal.gone]
 
 
-def _expiry(removal: Removal, gone: Gone, policy: Policy, *, is_new: bool) -> Expiry | None:
+def _expiry(removal: Removal, gone: RemovedOffset, policy: Policy, *, is_new: bool) -> Expiry | None:
     if gone.producer_id is not None:
         return None
     commit = gone.commit or _UNSEEN
@@ -77,7 +77,7 @@ def fit_of(removal: Removal, found: Expiries, policy: Policy, *, is_new: bool, r
     )
 
 
-def may_expire(gone: Gone, expiry: Expiry | None) -> bool:
+def may_expire(gone: RemovedOffset, expiry: Expiry | None) -> bool:
     """Whether a check can have taken it: not what is pending, nor what its group's state keeps."""
     return gone.producer_id is None and (expiry is None or expiry.at is not None)
 
@@ -88,7 +88,7 @@ def _all_over(left: Iterable[Expiry], expiries: Iterable[Expiry], at: int) -> bo
     return not left_over and all(each.at is not None and each.at <= at for each in expiries)
 
 
-def _due(removal: Removal, gone: Gone, expiry: Expiry | None) -> int:
+def _due(removal: Removal, gone: RemovedOffset, expiry: Expiry | None) -> int:
     """From when on a check would have taken it: what kept it until then may have been the group's state."""
     assert expiry is not None and expiry.at is not None
     return max(expiry.at, removal.changed_at or 0, gone.committed_at or 0)

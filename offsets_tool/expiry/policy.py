@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from offsets_tool.expiry.causes import Known
-from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.causes import PolicyConfidence
+from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.policy_search import Ages, Settings, search
 from offsets_tool.expiry.rules import (
     CHECK_INTERVAL_MS,
@@ -41,7 +41,7 @@ class Basis(NamedTuple):
     release_by: str | None
     retention_by: str | None
     interval_by: str | None = None
-    known: Known = Known()
+    known: PolicyConfidence = PolicyConfidence()
 
 
 class _Sign(NamedTuple):
@@ -71,7 +71,7 @@ _CLASSIC_SIGNS: Final = (
 """The first that holds: type, versions of its values, what they tell."""
 
 
-class Signs:
+class ClusterFacts:
     """Told what each log partition of a cluster says, by which release and retention offsets expire."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Signs:
         self._new = False
         self._lasting: Counter[int] = Counter()
 
-    def add(self, log: LogSigns) -> None:
+    def add(self, log: LogFacts) -> None:
         """Of one partition, in any order."""
         self._seen |= log.seen
         self._new = self._new or log.is_new
@@ -93,7 +93,7 @@ class Signs:
         rules = release or (sign.release if sign else ())
         found, words = self._retention(rules) if retention_ms is None else (retention_ms, None)
         interval = CHECK_INTERVAL_MS if check_interval_ms is None else check_interval_ms
-        known = Known(release is not None, words is None or self._is_plain(words, found))
+        known = PolicyConfidence(release is not None, words is None or self._is_plain(words, found))
         return Basis(Policy(rules, found, interval), sign.words if sign else None, words, None, known)
 
     def _retention(self, release: Release) -> tuple[int, str]:

@@ -45,7 +45,7 @@ class Ages:
     fitting: dict[Minutes, Fitting] = field(default_factory=dict)
     oldest: list[Age] = field(default_factory=list)
 
-    def see_removal(self, removal: Removal, found: Expiries, policy: Policy, *, is_new: bool) -> None:
+    def observe_removal(self, removal: Removal, found: Expiries, policy: Policy, *, is_new: bool) -> None:
         """`found`: when each offset was to expire, by any retention."""
         at = removal.at
         if at is None or not is_time(at):
@@ -61,7 +61,7 @@ class Ages:
             fits = _minutes([at - base for base in kept], at - max(bases))
             self._fit(fits, Fitting(1, at, at))
 
-    def see_left(self, left: Iterable[tuple[Expiry, int]], now: int) -> None:
+    def observe_left(self, left: Iterable[tuple[Expiry, int]], now: int) -> None:
         """Offsets that are there now, each with when it or its group was last written."""
         for expiry, written_at in left:
             base = _base(expiry)

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from offsets_tool.expiry.causes import Cause, Confidence, Deletion, Known
+from offsets_tool.expiry.causes import Cause, Confidence, Deletion, PolicyConfidence
 from offsets_tool.expiry.delete_requests import Possible, Requests
 from offsets_tool.expiry.plausibility import Fit
-from offsets_tool.expiry.removals import Alive, Ended, Gone
+from offsets_tool.expiry.removals import DroppedCommit, LongestLifetime, RemovedOffset
 from offsets_tool.expiry.rules import KIP_211, Expiry, Policy, Rule
-from offsets_tool.expiry.topic_removals import Weighed
-from offsets_tool.expiry.topic_timeline import TopicLosses
+from offsets_tool.expiry.topic_removals import TopicRemoval
+from offsets_tool.expiry.topic_timeline import TopicTimeline
 from offsets_tool.replay.changes import ChangeKind
 
-_ALL_KNOWN: Final = Known()
+_ALL_KNOWN: Final = PolicyConfidence()
 _OTHERS: Final = 3
 """How many other groups' losses are named as evidence."""
 _EXPIRED_BY: Final = {
@@ -30,11 +30,11 @@ _EXPIRED_BY: Final = {
 class Explanations:
     """Explains what groups lost of a topic."""
 
-    def __init__(self, policy: Policy, topic: TopicLosses, known: Known = _ALL_KNOWN) -> None:
+    def __init__(self, policy: Policy, topic: TopicTimeline, known: PolicyConfidence = _ALL_KNOWN) -> None:
         self._policy, self._topic, self._known = policy, topic, known
         self._requests = Requests(policy.release, topic)
 
-    def explain(self, loss: Weighed) -> Iterator[Deletion]:
+    def explain(self, loss: TopicRemoval) -> Iterator[Deletion]:
         """Every offset of it."""
         requests = self._requests.possible(loss)
         for gone, expiry in loss.gone:
@@ -44,7 +44,12 @@ class Explanations:
             yield self._deletion(loss, gone, expiry, causes, confidence)
 
     def _deletion(
-        self, loss: Weighed, gone: Gone, expiry: Expiry | None, causes: list[Cause], confidence: Confidence
+        self,
+        loss: TopicRemoval,
+        gone: RemovedOffset,
+        expiry: Expiry | None,
+        causes: list[Cause],
+        confidence: Confidence,
     ) -> Deletion:
         return Deletion(
             loss.log_partition,
@@ -64,7 +69,7 @@ class Explanations:
         )
 
     def _judged(
-        self, loss: Weighed, expiry: Expiry | None, requests: Possible
+        self, loss: TopicRemoval, expiry: Expiry | None, requests: Possible
     ) -> tuple[list[Cause], Confidence]:
         """Possible causes, the most usual first."""
         expired = self._expired(expiry, loss.fit)
@@ -99,7 +104,7 @@ class Explanations:
         )
         return [cause, Cause.RETENTION] if in_doubt else [cause]
 
-    def _request(self, loss: Weighed, requests: Possible) -> tuple[list[Cause], Confidence]:
+    def _request(self, loss: TopicRemoval, requests: Possible) -> tuple[list[Cause], Confidence]:
         """Which of several requests it was, where none expired."""
         if not (requests.causes or self._known.release):
             # A broker may be newer than what it writes: inter.broker.protocol.version, held back.
@@ -118,7 +123,7 @@ class Explanations:
             return _first(Cause.TOPIC_DELETED, causes), Confidence.AMBIGUOUS
         return causes, Confidence.AMBIGUOUS
 
-    def _evidence(self, loss: Weighed, gone: Gone, cause: Cause) -> tuple[str, ...]:
+    def _evidence(self, loss: TopicRemoval, gone: RemovedOffset, cause: Cause) -> tuple[str, ...]:
         known = [each.log_offset for each in (gone.commit, loss.group) if each is not None]
         offsets = [*known, gone.log_offset, loss.group_gone_at]
         places = [_place(loss.log_partition, offset) for offset in offsets if offset is not None]
@@ -129,14 +134,18 @@ class Explanations:
 
 
 def explained_topic(
-    losses: Sequence[Weighed], alive: Iterable[Alive], until: int | None, policy: Policy, known: Known
+    losses: Sequence[TopicRemoval],
+    alive: Iterable[LongestLifetime],
+    until: int | None,
+    policy: Policy,
+    known: PolicyConfidence,
 ) -> Iterator[Deletion]:
-    """Why all went that any group lost of a topic; `until` as TopicLosses has it."""
-    explanations = Explanations(policy, TopicLosses(losses, alive, until), known)
+    """Why all went that any group lost of a topic; `until` as TopicTimeline has it."""
+    explanations = Explanations(policy, TopicTimeline(losses, alive, until), known)
     return (gone for loss in losses for gone in explanations.explain(loss))
 
 
-def explain_ended(ended: Ended) -> Deletion:
+def explain_dropped(ended: DroppedCommit) -> Deletion:
     """A pending commit that its transaction's marker dropped: the marker says it."""
     pending, commit = ended.pending, ended.commit
     return Deletion(

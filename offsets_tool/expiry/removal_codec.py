@@ -1,4 +1,4 @@
-"""Losses, and all that Removals know, as JSON and back: for rows of `removals` and for checkpoints.
+"""PartitionRemovals, and all that RemovalTracker know, as JSON and back: for rows of `removals` and for checkpoints.
 
 What does not read raises KeyError, TypeError or ValueError, as packing has it.
 """
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
-from offsets_tool.expiry.lifetimes import ByGroup, Lived, OffsetLives
-from offsets_tool.expiry.removal_tracker import ChangePlace, Open, RemovalMemory
-from offsets_tool.expiry.removals import Ended, Gone, Kept, Removal
+from offsets_tool.expiry.lifetimes import ByGroup, Lifetime, Lifetimes
+from offsets_tool.expiry.removal_tracker import ChangePlace, Open, TrackerState
+from offsets_tool.expiry.removals import DroppedCommit, KeptOffset, Removal, RemovedOffset
 from offsets_tool.history.json_codec import (
     Packed,
     pack_commit,
@@ -26,14 +26,14 @@ from offsets_tool.replay.state import State
 _REMOVAL: Final = "removal"
 
 
-def pack_losses(losses: Iterable[Removal | Ended]) -> str:
+def pack_removal_facts(losses: Iterable[Removal | DroppedCommit]) -> str:
     """As JSON in ASCII."""
     packed = [_packed_removal(loss) if isinstance(loss, Removal) else _packed_ended(loss) for loss in losses]
     return json.dumps(packed, separators=(",", ":"))
 
 
-def unpack_losses(text: str) -> list[Removal | Ended]:
-    """What `pack_losses` was given."""
+def unpack_removal_facts(text: str) -> list[Removal | DroppedCommit]:
+    """What `pack_removal_facts` was given."""
     return [_removal(facts) if kind == _REMOVAL else _ended(kind, facts) for kind, *facts in json.loads(text)]
 
 
@@ -59,36 +59,38 @@ def _removal(facts: Packed) -> Removal:
         group_gone_at,
         left,
         frozenset(topics),
-        tuple(Kept(*each) for each in kept),
+        tuple(KeptOffset(*each) for each in kept),
         changed_at,
     )
 
 
-def _packed_gone(gone: Gone) -> Packed:
+def _packed_gone(gone: RemovedOffset) -> Packed:
     topic, partition, commit, *facts = gone
     return [topic, partition, commit and pack_commit(commit), *facts]
 
 
-def _gone(packed: Packed) -> Gone:
+def _gone(packed: Packed) -> RemovedOffset:
     topic, partition, commit, *facts = packed
-    return Gone(topic, partition, commit and unpack_commit(*commit), *facts)
+    return RemovedOffset(topic, partition, commit and unpack_commit(*commit), *facts)
 
 
-def _packed_ended(ended: Ended) -> Packed:
+def _packed_ended(ended: DroppedCommit) -> Packed:
     place = (ended.log_partition, ended.log_offset, ended.at)
     return [ended.kind, *place, ended.pending, pack_commit(ended.commit)]
 
 
-def _ended(kind: str, facts: Packed) -> Ended:
+def _ended(kind: str, facts: Packed) -> DroppedCommit:
     log_partition, log_offset, at, pending, commit = facts
-    return Ended(log_partition, log_offset, at, ChangeKind(kind), PendingOf(*pending), unpack_commit(*commit))
+    return DroppedCommit(
+        log_partition, log_offset, at, ChangeKind(kind), PendingOf(*pending), unpack_commit(*commit)
+    )
 
 
-def pack_removals(memory: RemovalMemory, now: State) -> Packed:
+def pack_removals(memory: TrackerState, now: State) -> Packed:
     """`now` is the state of the coordinator, which has the commits and the groups."""
     return {
         "lives": {
-            group: [_packed_life(memory.lives.by_group[group][at]) for at in offsets]
+            group: [_packed_life(memory.lifetimes.by_group[group][at]) for at in offsets]
             for group, offsets in now.offsets.items()
         },
         "changed": memory.changed,
@@ -97,7 +99,7 @@ def pack_removals(memory: RemovalMemory, now: State) -> Packed:
     }
 
 
-def unpack_removals(body: Packed, now: State) -> RemovalMemory:
+def unpack_removals(body: Packed, now: State) -> TrackerState:
     """What `pack_removals` was given, with a state equal to that."""
     lives: ByGroup = {
         group: {
@@ -112,10 +114,10 @@ def unpack_removals(body: Packed, now: State) -> RemovalMemory:
         pending={producer: dict(commits) for producer, commits in now.pending.items()},
     )
     opened = dict(map(_open, body["open"]))
-    return RemovalMemory(state, OffsetLives(lives), body["changed"], opened, ChangePlace(*body["place"]))
+    return TrackerState(state, Lifetimes(lives), body["changed"], opened, ChangePlace(*body["place"]))
 
 
-def _packed_life(lived: Lived) -> Packed:
+def _packed_life(lived: Lifetime) -> Packed:
     """Most commits say the id that their life has."""
     times = [lived.began_at, lived.committed_at]
     if lived.topic_id == lived.commit.topic_id and not lived.doubtful:
@@ -123,12 +125,12 @@ def _packed_life(lived: Lived) -> Packed:
     return [*times, lived.topic_id.hex if lived.topic_id else None, lived.doubtful]
 
 
-def _life(commit: Packed, facts: Packed) -> Lived:
+def _life(commit: Packed, facts: Packed) -> Lifetime:
     began_at, committed_at, *more = facts
     if not more:
-        return Lived(commit, began_at, committed_at, commit.topic_id)
+        return Lifetime(commit, began_at, committed_at, commit.topic_id)
     topic_id, doubtful = more
-    return Lived(commit, began_at, committed_at, UUID(topic_id) if topic_id else None, doubtful)
+    return Lifetime(commit, began_at, committed_at, UUID(topic_id) if topic_id else None, doubtful)
 
 
 def _packed_open(group: str, opened: Open) -> Packed:

@@ -1,50 +1,50 @@
 """What a partition's groups lost, as rows that are told once they are complete: beside histories, and settled with them.
 
-Pure over events and their Changes, from the first record of the partition on, or from a saved LossHistory.
+Pure over events and their Changes, from the first record of the partition on, or from a saved RemovalLog.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.removal_tracker import RemovalMemory, Removals
-from offsets_tool.expiry.removals import Ended, Removal
-from offsets_tool.expiry.rows import RemovalRow, ended_row, removal_row
+from offsets_tool.expiry.removal_tracker import RemovalTracker, TrackerState
+from offsets_tool.expiry.removals import DroppedCommit, Removal
+from offsets_tool.expiry.rows import RemovalRow, dropped_row, removal_row
 from offsets_tool.replay.changes import Change
 
 
-class LossMemory(NamedTuple):
-    """All that a LossHistory knows, to go on from (checkpoint)."""
+class RemovalLogState(NamedTuple):
+    """All that a RemovalLog knows, to go on from (checkpoint)."""
 
-    removals: RemovalMemory
+    removals: TrackerState
     complete: list[RemovalRow]
     """Which were not settled."""
 
 
-class LossHistory:
+class RemovalLog:
     """Of one log partition."""
 
-    def __init__(self, log_partition: int | None, memory: LossMemory | None = None) -> None:
+    def __init__(self, log_partition: int | None, memory: RemovalLogState | None = None) -> None:
         """With `memory`, goes on from there."""
-        self.removals = Removals(log_partition, memory and memory.removals)
+        self.tracker = RemovalTracker(log_partition, memory and memory.removals)
         self._complete = memory.complete if memory else []
 
-    def memory(self) -> LossMemory:
+    def memory(self) -> RemovalLogState:
         """What it knows at this moment."""
-        return LossMemory(self.removals.memory(), self._complete)
+        return RemovalLogState(self.tracker.memory(), self._complete)
 
     def fold(self, event: Event, changes: Sequence[Change]) -> None:
-        """An event and what it did. Of groups that `may_close` names, `removals.lives` has to have all offsets."""
-        self._add(self.removals.take_event(event, changes))
+        """An event and what it did. Of groups that `may_close` names, `removals.lifetimes` has to have all offsets."""
+        self._add(self.tracker.take_event(event, changes))
 
     def may_close(self, event: Event) -> Iterable[str]:
         """The groups of which something may be complete when this event comes."""
         batch = event.record.batch
-        return self.removals.may_close(event.record.log_offset if batch is None else batch.base_offset)
+        return self.tracker.may_close(event.record.log_offset if batch is None else batch.base_offset)
 
     def close(self) -> None:
         """What comes next belongs to nothing that is open."""
-        self._add(self.removals.close())
+        self._add(self.tracker.close())
 
     def settled(self, before: int) -> list[RemovalRow]:
         """The rows that ended below this offset of the log and were not told yet."""
@@ -52,21 +52,21 @@ class LossHistory:
         self._complete = [row for row in self._complete if _end(row) >= before]
         return told
 
-    def held(self) -> Iterator[RemovalRow]:
+    def unsettled(self) -> Iterator[RemovalRow]:
         """The rows that are not told yet, complete or not."""
         yield from self._complete
-        for removal in self.removals.open_removals():
+        for removal in self.tracker.open_removals():
             yield removal_row(removal, is_open=True)
 
-    def _add(self, losses: Iterable[Removal | Ended]) -> None:
+    def _add(self, losses: Iterable[Removal | DroppedCommit]) -> None:
         """Of one event, at most."""
-        by_marker: dict[tuple[str, str], list[Ended]] = {}
+        by_marker: dict[tuple[str, str], list[DroppedCommit]] = {}
         for loss in losses:
             if isinstance(loss, Removal):
                 self._complete.append(removal_row(loss, is_open=False))
             else:
                 by_marker.setdefault((loss.pending.group, loss.kind), []).append(loss)
-        self._complete += map(ended_row, by_marker.values())
+        self._complete += map(dropped_row, by_marker.values())
 
 
 def _end(row: RemovalRow) -> int:

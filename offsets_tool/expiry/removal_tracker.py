@@ -10,15 +10,15 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.lifetimes import Lived, OffsetLives
+from offsets_tool.expiry.lifetimes import Lifetime, Lifetimes
 from offsets_tool.expiry.removals import (
-    Ended,
-    Gone,
-    Kept,
+    DroppedCommit,
+    KeptOffset,
     Removal,
-    bare_tombstone,
-    is_bare,
+    RemovedOffset,
+    is_noop,
     may_be_one,
+    noop_tombstone,
 )
 from offsets_tool.expiry.rules import is_subscribed
 from offsets_tool.replay.changes import (
@@ -52,7 +52,7 @@ class Open:
     members: Mapping[str, Member]
     changed_at: int | None
     written_new: bool | None
-    gone: list[Gone] = field(default_factory=list)
+    gone: list[RemovedOffset] = field(default_factory=list)
     group_gone_at: int | None = None
     _reads: dict[str, bool | None] = field(default_factory=dict)
 
@@ -71,12 +71,12 @@ class ChangePlace(NamedTuple):
     timestamp: int
 
 
-class RemovalMemory(NamedTuple):
-    """All that Removals know, to go on from (checkpoint)."""
+class TrackerState(NamedTuple):
+    """All that RemovalTracker know, to go on from (checkpoint)."""
 
     state: State
     """But for offsets and transactions."""
-    lives: OffsetLives
+    lifetimes: Lifetimes
     changed: dict[str, int]
     """When each group last changed, epoch milliseconds."""
     open: dict[str, Open]
@@ -84,56 +84,56 @@ class RemovalMemory(NamedTuple):
     place: ChangePlace
 
 
-class Removals:
+class RemovalTracker:
     """Folds one log partition."""
 
-    def __init__(self, log_partition: int | None, memory: RemovalMemory | None = None) -> None:
+    def __init__(self, log_partition: int | None, memory: TrackerState | None = None) -> None:
         """With `memory`, goes on from there."""
-        known = memory or RemovalMemory(State(), OffsetLives(), {}, {}, ChangePlace(-1, -1, -1))
+        known = memory or TrackerState(State(), Lifetimes(), {}, {}, ChangePlace(-1, -1, -1))
         self._log_partition = log_partition
         self._written_new: bool | None = None
         self._state = known.state
-        self.lives = known.lives
+        self.lifetimes = known.lifetimes
         self._doubted: tuple[OffsetOf, int] | None = None
         self._changed = known.changed
         self._open = known.open
         self._place = known.place
 
-    def memory(self) -> RemovalMemory:
+    def memory(self) -> TrackerState:
         """What it knows at this moment; what it goes on to learn is not in there, if it is saved at once."""
-        return RemovalMemory(self._state, self.lives, self._changed, self._open, self._place)
+        return TrackerState(self._state, self.lifetimes, self._changed, self._open, self._place)
 
     def may_close(self, batch_offset: int | None) -> Iterable[str]:
         """The groups of which something may be complete when a record of this batch comes, or one that took nothing."""
         return () if batch_offset == self._place.batch_offset else self._open
 
-    def take(self, change: Change, *, written_new: bool | None) -> list[Removal | Ended]:
+    def take(self, change: Change, *, written_new: bool | None) -> list[Removal | DroppedCommit]:
         """What is complete now that this change came. `written_new`: whether the new coordinator wrote it, if it is a tombstone."""
         self._written_new = written_new
         if change.kind in VISIBILITY:
             return []
-        done: list[Removal | Ended] = self.close() if self._open and not self._belongs(change) else []
+        done: list[Removal | DroppedCommit] = self.close() if self._open and not self._belongs(change) else []
         if change.kind is ChangeKind.ANOMALY:
             # About what the same record is going to put there.
             if isinstance(change.subject, OffsetOf):
                 self._doubted = (change.subject, change.log_offset)
             return done
         ended = self._see(change)
-        if not isinstance(change.subject, OffsetOf) and not is_bare(change):
+        if not isinstance(change.subject, OffsetOf) and not is_noop(change):
             self._state.put(change.subject, change.after)
         if self._open:
             self._place = ChangePlace(change.batch_offset, change.log_offset, change.timestamp)
         return done if ended is None else [*done, ended]
 
-    def take_event(self, event: Event, changes: Sequence[Change]) -> Iterator[Removal | Ended]:
+    def take_event(self, event: Event, changes: Sequence[Change]) -> Iterator[Removal | DroppedCommit]:
         """The same of an event and all that it did, or that its tombstone did not."""
         by_new = wrote_new(event)
-        for change in (*changes, *bare_tombstone(event, changes)):
+        for change in (*changes, *noop_tombstone(event, changes)):
             yield from self.take(change, written_new=by_new)
 
-    def close(self) -> list[Removal | Ended]:
+    def close(self) -> list[Removal | DroppedCommit]:
         """What is open, where nothing that follows belongs to it."""
-        done: list[Removal | Ended] = [*self.open_removals()]
+        done: list[Removal | DroppedCommit] = [*self.open_removals()]
         for group in self._open:
             self._forget(group)
         self._open.clear()
@@ -150,7 +150,7 @@ class Removals:
         alone = batch == last and change.batch_offset == change.log_offset == last + 1
         return alone and change.kind is ChangeKind.DELETED and abs(change.timestamp - at) <= RUN_MS
 
-    def _see(self, change: Change) -> Ended | None:
+    def _see(self, change: Change) -> DroppedCommit | None:
         match change.subject:
             case OffsetOf() as offset:
                 self._see_offset(change, offset)
@@ -166,12 +166,12 @@ class Removals:
         before, after = change.before, change.after
         if isinstance(after, CommittedOffset):
             doubtful = self._doubted == (offset, change.log_offset)
-            self.lives.commit(offset, after, change.timestamp, doubtful=doubtful)
-        elif is_bare(change) and self.lives.get(offset) is not None:
+            self.lifetimes.commit(offset, after, change.timestamp, doubtful=doubtful)
+        elif is_noop(change) and self.lifetimes.get(offset) is not None:
             # In a transaction, the classic coordinator heeds it for pending commits alone.
             return
         elif change.kind is ChangeKind.DELETED and (before is None or isinstance(before, CommittedOffset)):
-            lived = self.lives.end(offset)
+            lived = self.lifetimes.end(offset)
             times = (lived.began_at, lived.committed_at) if lived else (None, None)
             self._gone(change, offset, before, times, None)
 
@@ -186,9 +186,11 @@ class Removals:
         opened = self._opened(change, offset.group)
         reads, has_pending = opened.reads(offset.topic), self._has_pending(offset)
         where = (offset.topic, offset.partition)
-        opened.gone.append(Gone(*where, commit, change.log_offset, reads, has_pending, *times, producer_id))
+        opened.gone.append(
+            RemovedOffset(*where, commit, change.log_offset, reads, has_pending, *times, producer_id)
+        )
 
-    def _see_pending(self, change: Change, pending: PendingOf) -> Ended | None:
+    def _see_pending(self, change: Change, pending: PendingOf) -> DroppedCommit | None:
         before = change.before
         if change.after is not None or not isinstance(before, PendingCommit):
             return None
@@ -200,12 +202,12 @@ class Removals:
         if change.kind is ChangeKind.COMMITTED:
             return None
         at = _time(change.timestamp)
-        return Ended(self._log_partition, change.log_offset, at, change.kind, pending, before.commit)
+        return DroppedCommit(self._log_partition, change.log_offset, at, change.kind, pending, before.commit)
 
     def _see_group(self, change: Change, group: str) -> None:
         opened = self._open.get(group)
         if opened is None or change.after is not None:
-            if not is_bare(change):
+            if not is_noop(change):
                 self._mark(change, group)
                 if change.after is None:
                     self._forget(group, change)
@@ -221,7 +223,7 @@ class Removals:
     def _forget(self, group: str, deleted: Change | None = None) -> None:
         """Nothing is remembered of a group of which nothing is left."""
         is_there = deleted is None and group in self._state.groups
-        if not is_there and not self.lives.of_group(group):
+        if not is_there and not self.lifetimes.of_group(group):
             self._changed.pop(group, None)
 
     def _opened(self, change: Change, group: str) -> Open:
@@ -239,7 +241,7 @@ class Removals:
         return any(offset in commits for commits in self._state.pending.values())
 
     def _removal(self, group: str, opened: Open) -> Removal:
-        left = {at: lived for at, lived in self.lives.of_group(group).items() if not lived.doubtful}
+        left = {at: lived for at, lived in self.lifetimes.of_group(group).items() if not lived.doubtful}
         return Removal(
             self._log_partition,
             opened.at,
@@ -254,11 +256,13 @@ class Removals:
             opened.changed_at,
         )
 
-    def _kept(self, group: str, opened: Open, left: Mapping[TopicPartition, Lived]) -> tuple[Kept, ...]:
+    def _kept(
+        self, group: str, opened: Open, left: Mapping[TopicPartition, Lifetime]
+    ) -> tuple[KeptOffset, ...]:
         """Expiry goes by a commit's age, and by how long after it the client wanted it to last."""
-        oldest: dict[tuple[bool | None, bool, int | None], Kept] = {}
+        oldest: dict[tuple[bool | None, bool, int | None], KeptOffset] = {}
         for at, (commit, *_) in left.items():
-            kept = Kept(
+            kept = KeptOffset(
                 opened.reads(at.topic),
                 self._has_pending(OffsetOf(group, *at)),
                 commit.commit_timestamp,
@@ -276,7 +280,7 @@ def _without_values(group: Group) -> Group:
     )
 
 
-def _left_topics(gone: Iterable[Gone], left: Mapping[TopicPartition, Lived]) -> frozenset[str]:
+def _left_topics(gone: Iterable[RemovedOffset], left: Mapping[TopicPartition, Lifetime]) -> frozenset[str]:
     """Of the topics that something went of, those that are left; one that was made again under the name has another id."""
     went: dict[str, set[UUID | None]] = {}
     for each in gone:

@@ -24,7 +24,7 @@ _GROUPS: Final = types_of(Role.GROUP, family=(Family.CLASSIC, Family.CONSUMER, F
 """The record types that delete groups which commit offsets."""
 
 
-def bare_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
+def noop_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
     """A tombstone of an offset or a group that changed nothing of what it is for."""
     if event.key is None or event.value is not None or event.kept_raw is not None:
         return
@@ -47,12 +47,12 @@ def _subject(event: Event) -> OffsetOf | GroupOf | None:
     return GroupOf(event.group) if event.type_id in _GROUPS and event.group is not None else None
 
 
-def is_bare(change: Change) -> bool:
+def is_noop(change: Change) -> bool:
     """Whether a Change is of nothing to nothing."""
     return change.before is None and change.after is None
 
 
-class Gone(NamedTuple):
+class RemovedOffset(NamedTuple):
     """An offset that ended. `producer_id` says that it was pending; `commit` None: compaction took it, and left the tombstone.
 
     `reads`: whether a member read its topic (None: the coordinator could not tell). `has_pending`: whether a transaction was open
@@ -71,7 +71,7 @@ class Gone(NamedTuple):
     producer_id: int | None = None
 
 
-class Kept(NamedTuple):
+class KeptOffset(NamedTuple):
     """The oldest of those offsets that a removal left which no rule of expiry tells apart by anything but their age."""
 
     reads: bool | None
@@ -90,14 +90,14 @@ class Removal(NamedTuple):
     """As it was, without the values of its records."""
     written_new: bool | None
     """Whether the new coordinator wrote it; None where its records do not say."""
-    gone: tuple[Gone, ...]
+    gone: tuple[RemovedOffset, ...]
     group_gone_at: int | None
     """Log offset of the group's own tombstone in it."""
     left: int
     """Offsets that the group still had after it."""
     left_topics: frozenset[str]
     """Of what went, the topics (by id, where commits have one) that the group still had an offset of."""
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptOffset, ...]
     changed_at: int | None
 
     @property
@@ -111,7 +111,7 @@ class Removal(NamedTuple):
         return max(self.gone[-1].log_offset, -1 if self.group_gone_at is None else self.group_gone_at)
 
 
-class Ended(NamedTuple):
+class DroppedCommit(NamedTuple):
     """A pending commit that its marker dropped: `kind` is `aborted` or `superseded`. `at` as in Removal."""
 
     log_partition: int | None
@@ -122,7 +122,7 @@ class Ended(NamedTuple):
     commit: CommittedOffset
 
 
-class Alive(NamedTuple):
+class LongestLifetime(NamedTuple):
     """Of a topic, at the end: since when (epoch milliseconds) some group has had an offset there without a break."""
 
     topic: str

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
 
-from offsets_tool.expiry.removal_codec import pack_losses
-from offsets_tool.expiry.removals import Ended, Removal
+from offsets_tool.expiry.removal_codec import pack_removal_facts
+from offsets_tool.expiry.removals import DroppedCommit, Removal
 from offsets_tool.history.rows import Group
 from offsets_tool.table_rows import LogPartition
 from offsets_tool.wire.schema import Int32, Int64, String
@@ -154,13 +154,15 @@ def removal_row(removal: Removal, *, is_open: bool) -> RemovalRow:
         removal.left,
         removal.group_gone_at,
         removal.written_new,
-        pack_losses([removal]),
+        pack_removal_facts([removal]),
     )
 
 
-def ended_row(ended: Sequence[Ended]) -> RemovalRow:
+def dropped_row(ended: Sequence[DroppedCommit]) -> RemovalRow:
     """Of pending commits of one group that one marker dropped alike."""
     first = ended[0]
     kind, topics = RemovalKind(first.kind.value).value, {each.pending.topic for each in ended}
     place = (first.pending.group, first.log_partition, first.log_offset, first.log_offset, first.at, first.at)
-    return RemovalRow(*place, kind, tuple(sorted(topics)), len(ended), None, None, None, pack_losses(ended))
+    return RemovalRow(
+        *place, kind, tuple(sorted(topics)), len(ended), None, None, None, pack_removal_facts(ended)
+    )

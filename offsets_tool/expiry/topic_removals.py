@@ -13,7 +13,7 @@ from offsets_tool.expiry.rules import Policy
 from offsets_tool.replay.changes import Group
 
 
-class Weighed(NamedTuple):
+class TopicRemoval(NamedTuple):
     """What a removal took of one topic; what is not said here is as Removal has it."""
 
     topic: str
@@ -37,7 +37,7 @@ class Weighed(NamedTuple):
     gone: Expiries
 
 
-class Ending(NamedTuple):
+class LogEnd(NamedTuple):
     """What the end of its log tells of a partition's removals: who wrote those that do not say it, and from where on every record
     is there."""
 
@@ -45,24 +45,26 @@ class Ending(NamedTuple):
     proven_from: int
 
 
-def ending_of(*, is_new: bool, proven_from: int, begins: int, end: int) -> Ending:
+def log_end_of(*, is_new: bool, proven_from: int, begins: int, end: int) -> LogEnd:
     """Of a log with all records from `proven_from` up to `end`, as far as they are there; nothing is proven where segments are
     missing at its beginning: the first that is there `begins` behind offset 0."""
-    return Ending(is_new, proven_from if begins == 0 else end + 1)
+    return LogEnd(is_new, proven_from if begins == 0 else end + 1)
 
 
-def wrote(removal: Removal, ending: Ending) -> bool:
+def wrote(removal: Removal, ending: LogEnd) -> bool:
     """Whether the new coordinator wrote it."""
     return ending.is_new if removal.written_new is None else removal.written_new
 
 
-def age(ages: Ages, removal: Removal, ending: Ending, policy: Policy) -> None:
+def age(ages: Ages, removal: Removal, ending: LogEnd, policy: Policy) -> None:
     """Adds how old it was what the removal took; of the policy, only the release counts."""
     is_new = wrote(removal, ending)
-    ages.see_removal(removal, expiries_of(removal, policy, is_new=is_new), policy, is_new=is_new)
+    ages.observe_removal(removal, expiries_of(removal, policy, is_new=is_new), policy, is_new=is_new)
 
 
-def weighed(removal: Removal, ending: Ending, policy: Policy, *, retention_known: bool) -> Iterator[Weighed]:
+def weighed(
+    removal: Removal, ending: LogEnd, policy: Policy, *, retention_known: bool
+) -> Iterator[TopicRemoval]:
     """Of each topic that it took something of; `retention_known`: whether the policy's is the broker's own."""
     is_new = wrote(removal, ending)
     found = expiries_of(removal, policy, is_new=is_new)
@@ -71,7 +73,7 @@ def weighed(removal: Removal, ending: Ending, policy: Policy, *, retention_known
     for number, gone in enumerate(removal.gone):
         by_topic.setdefault(gone.topic, []).append(number)
     for topic, numbers in by_topic.items():
-        yield Weighed(
+        yield TopicRemoval(
             topic,
             removal.log_partition,
             removal.first_offset,

@@ -1,6 +1,6 @@
 """What groups lost of a topic, and when, over all log partitions: when it cannot have been deleted, and who lost it with whom.
 
-Kept are what was taken and the lives that ended with it, and of what lives the longest life: little, however long the log is.
+KeptOffset are what was taken and the lives that ended with it, and of what lives the longest life: little, however long the log is.
 """
 
 from bisect import bisect_left
@@ -10,20 +10,22 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.expiry.plausibility import CHECKED_MS
-from offsets_tool.expiry.removals import Alive, Gone, may_be_one
-from offsets_tool.expiry.topic_removals import Weighed
+from offsets_tool.expiry.removals import LongestLifetime, RemovedOffset, may_be_one
+from offsets_tool.expiry.topic_removals import TopicRemoval
 
 SPREAD_MS: Final = 10_000
 """Within what time the coordinators of all log partitions hear that a topic is gone."""
 
 
-class TopicLosses:
+class TopicTimeline:
     """What happened to one topic in all groups and log partitions.
 
     `until` is the time up to which all log partitions are here: what is alive was alive then. Epoch milliseconds.
     """
 
-    def __init__(self, losses: Iterable[Weighed], alive: Iterable[Alive], until: int | None) -> None:
+    def __init__(
+        self, losses: Iterable[TopicRemoval], alive: Iterable[LongestLifetime], until: int | None
+    ) -> None:
         self.losses = sorted((each for each in losses if each.at is not None), key=_place)
         """All that took offsets of the topic at a known time, in the order of times."""
         lives: dict[UUID | None, list[tuple[int, int]]] = {}
@@ -36,7 +38,7 @@ class TopicLosses:
                     lives.setdefault(_id_of(gone), []).append((gone.began_at, _when(loss)))
         self._lives = {topic_id: _lives(spans) for topic_id, spans in lives.items()}
 
-    def outlived(self, loss: Weighed) -> bool:
+    def outlived(self, loss: TopicRemoval) -> bool:
         """Whether some group had an offset of the topic before this, and still had it after it."""
         at = loss.at
         if at is None:
@@ -48,7 +50,7 @@ class TopicLosses:
             if any(may_be_one(topic_id, each) for each in ids)
         )
 
-    def others(self, loss: Weighed) -> Iterator[Weighed]:
+    def others(self, loss: TopicRemoval) -> Iterator[TopicRemoval]:
         """What other groups lost of it at about the same time."""
         if loss.at is None:
             return
@@ -75,15 +77,15 @@ def _lives(spans: list[tuple[int, int]]) -> _Lives:
     return _Lives([began for began, _ in spans], list(accumulate((ended for _, ended in spans), max)))
 
 
-def _when(loss: Weighed) -> int:
+def _when(loss: TopicRemoval) -> int:
     assert loss.at is not None
     return loss.at
 
 
-def _place(loss: Weighed) -> tuple[int, int, int]:
+def _place(loss: TopicRemoval) -> tuple[int, int, int]:
     """By time; of one time, in the order of the logs."""
     return _when(loss), -1 if loss.log_partition is None else loss.log_partition, loss.first_offset
 
 
-def _id_of(gone: Gone) -> UUID | None:
+def _id_of(gone: RemovedOffset) -> UUID | None:
     return gone.commit.topic_id if gone.commit else None

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from offsets_tool.history.change_labels import GOES_ON, group_what, is_new, member_what, offset_what
-from offsets_tool.history.history import Turn
+from offsets_tool.history.history import RowChange
 from offsets_tool.history.rows import GroupHistoryRow, LastingRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.replay.changes import OffsetOf, PendingOf, Subject
 
@@ -60,12 +60,12 @@ class Happening(NamedTuple):
 class _Story(NamedTuple):
     """Turns of one subject by one record as one; `before` also where the batch had taken it away earlier, to bring it back."""
 
-    turn: Turn
+    turn: RowChange
     before: LastingRow | None
     after: LastingRow | None
 
 
-def tell(turns: Iterable[Turn]) -> Iterator[Happening]:
+def tell(turns: Iterable[RowChange]) -> Iterator[Happening]:
     """The happenings of one batch, in the order of the log."""
     stories = list(_stories(turns))
     moves = _came_and_went(stories)
@@ -75,7 +75,7 @@ def tell(turns: Iterable[Turn]) -> Iterator[Happening]:
             yield happening
 
 
-def _stories(turns: Iterable[Turn]) -> Iterator[_Story]:
+def _stories(turns: Iterable[RowChange]) -> Iterator[_Story]:
     told: dict[tuple[Subject, int], _Story] = {}
     resting: dict[Subject, LastingRow] = {}
     for number, turn in enumerate(turns):
@@ -132,12 +132,12 @@ def _happening(story: _Story, moves: _Moves) -> Happening | None:
     return happening
 
 
-def _placed(turn: Turn, kind: HappeningKind, group: str | None, what: str) -> Happening:
+def _placed(turn: RowChange, kind: HappeningKind, group: str | None, what: str) -> Happening:
     change = turn.change
     return Happening(change.timestamp, change.log_partition, change.log_offset, kind, group, what)
 
 
-def _anomaly(turn: Turn) -> Happening:
+def _anomaly(turn: RowChange) -> Happening:
     assert turn.anomaly is not None
     told = _placed(turn, HappeningKind.ANOMALIES, turn.anomaly.group, "anomaly")
     subject = turn.change.subject

@@ -43,7 +43,7 @@ from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.longs import difference
 
 
-class Turn(NamedTuple):
+class RowChange(NamedTuple):
     """A Change as rows: the one that it ended, with its end, and the one that it began; or the anomaly."""
 
     change: Change
@@ -52,7 +52,7 @@ class Turn(NamedTuple):
     anomaly: AnomalyRow | None = None
 
 
-class HistoryMemory(NamedTuple):
+class HistoryState(NamedTuple):
     """All that a History knows, to go on from (checkpoint)."""
 
     open: dict[Subject, LastingRow]
@@ -77,9 +77,9 @@ class History:
     [(5, 0, None), (649, 1, None), (601, 2, None), (6, 3, None)]
     """
 
-    def __init__(self, name_of: NameOf = uuid_text, memory: HistoryMemory | None = None) -> None:
+    def __init__(self, name_of: NameOf = uuid_text, memory: HistoryState | None = None) -> None:
         """`name_of` gives the names of topic ids: TopicNames.name. With `memory`, goes on from there."""
-        known = memory or HistoryMemory({}, [], {}, 0, None, State())
+        known = memory or HistoryState({}, [], {}, 0, None, State())
         self._name_of = name_of
         self._owners = Owners(name_of, known.owners)
         self._open = known.open
@@ -116,10 +116,10 @@ class History:
         """A plain commit that holds, after whoever took the row before it."""
         self._open[offset] = self._row(change, offset, commit, owner, delta)
 
-    def memory(self) -> HistoryMemory:
+    def memory(self) -> HistoryState:
         """What it knows at this moment; what it goes on to learn is not in there, if it is saved at once."""
         owners = self._owners.state
-        return HistoryMemory(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)
+        return HistoryState(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)
 
     @property
     def settled(self) -> int:
@@ -138,35 +138,35 @@ class History:
 
     def fold(self, change: Change) -> tuple[HistoryRow, ...]:
         """The rows that ended with the batch before this change's."""
-        return _ended(self.turns(change))
+        return _ended(self.row_changes(change))
 
     def flush(self) -> tuple[HistoryRow, ...]:
         """The rows that ended with the last batch, when no change follows."""
-        return _ended(self.flush_turns())
+        return _ended(self.flush_row_changes())
 
     def open_rows(self) -> Iterator[LastingRow]:
         """The rows that still hold, after `flush`."""
         return iter(self._open.values())
 
-    def turns(self, change: Change) -> tuple[Turn, ...]:
+    def row_changes(self, change: Change) -> tuple[RowChange, ...]:
         """As `fold`: what each change of the batch before ended and began."""
-        done: tuple[Turn, ...] = ()
+        done: tuple[RowChange, ...] = ()
         if self._batch and not _is_one_write(self._batch[-1], change):
-            done = self.flush_turns()
+            done = self.flush_row_changes()
         self._batch.append(change)
         return done
 
-    def flush_turns(self) -> tuple[Turn, ...]:
+    def flush_row_changes(self) -> tuple[RowChange, ...]:
         """As `flush`."""
         batch, self._batch = self._batch, []
         outcome = BatchOutcome(batch)
-        turns = (self._turn(change, outcome) for change in batch)
-        return tuple(turn for turn in turns if turn is not None)
+        made = (self._row_change(change, outcome) for change in batch)
+        return tuple(each for each in made if each is not None)
 
-    def _turn(self, change: Change, outcome: BatchOutcome) -> Turn | None:
+    def _row_change(self, change: Change, outcome: BatchOutcome) -> RowChange | None:
         """Return what a change ended and began; None where an offset stays as effective as it was."""
         if change.kind is ChangeKind.ANOMALY:
-            return Turn(change, anomaly=anomaly_row(change))
+            return RowChange(change, anomaly=anomaly_row(change))
         self._owners.follow(change)
         known = self._open.get(change.subject)
         if change.kind in VISIBILITY and outcome.is_idle(change, known):
@@ -178,7 +178,7 @@ class History:
         after = self._begin(change, before, outcome)
         if after is not None:
             self._open[change.subject] = after
-        return Turn(change, before, after)
+        return RowChange(change, before, after)
 
     def _begin(self, change: Change, before: LastingRow | None, outcome: BatchOutcome) -> LastingRow | None:
         match change.subject, change.after:
@@ -294,7 +294,7 @@ def _end(row: LastingRow, change: Change, outcome: BatchOutcome) -> LastingRow:
     return row._replace(to_log_offset=change.log_offset, to_timestamp=change.timestamp, end_cause=ended)
 
 
-def _ended(turns: tuple[Turn, ...]) -> tuple[HistoryRow, ...]:
+def _ended(turns: tuple[RowChange, ...]) -> tuple[HistoryRow, ...]:
     """Rows that held for a while, and anomalies. What one record both began and ended never held."""
     rows: list[HistoryRow] = []
     for turn in turns:

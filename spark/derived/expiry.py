@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 from offsets_tool.columns.expiry import ExpiryAsked
 from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.evidence.expiring import PolicyGiven, basis_note
-from offsets_tool.expiry.log_facts import LogSigns
-from offsets_tool.expiry.policy import Basis, Signs, by_removals
+from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
-from offsets_tool.expiry.topic_removals import Ending, ending_of
+from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
 from offsets_tool.replay.rules import Rules
 from spark.derived.derive import Derived, Made, asked_before, derive, replayed
 from spark.derived.expiry_ages import ages_gone, ages_left
@@ -81,8 +81,8 @@ class _Expiry:
         live = write_live(session, job, checkpoints)
         return [*live.made, *write_gone(session, job, live.alive)]
 
-    def _told(self, cluster: str, signs: Mapping[LogPartition, LogSigns]) -> "_Told":
-        request, told = self._request, Signs()
+    def _told(self, cluster: str, signs: Mapping[LogPartition, LogFacts]) -> "_Told":
+        request, told = self._request, ClusterFacts()
         here = [each for place, each in signs.items() if place[0] == cluster]
         for each in here:
             told.add(each)
@@ -125,7 +125,7 @@ def _asked(told: _Told) -> ExpiryAsked:
     return ExpiryAsked(tuple(basis.policy for basis in told.bases), told.bases[0].known, told.newest)
 
 
-def _signs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogSigns]:
+def _signs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogFacts]:
     try:
         return {place: signs_of(root, row) for place, row in replays.items()}
     except SourceError as error:
@@ -133,12 +133,12 @@ def _signs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartit
 
 
 def _endings(
-    root: Path, replays: Mapping[LogPartition, Replay], signs: Mapping[LogPartition, LogSigns]
-) -> dict[LogPartition, Ending]:
+    root: Path, replays: Mapping[LogPartition, Replay], signs: Mapping[LogPartition, LogFacts]
+) -> dict[LogPartition, LogEnd]:
     """How each partition's log ends, and from where on it is whole."""
     begins = _begins(root, max((row["ingest_run"] for row in replays.values()), default=0))
     return {
-        place: ending_of(
+        place: log_end_of(
             is_new=row["rules"] == Rules.NEW,
             proven_from=signs[place].proven_from,
             begins=begins.get(place, 0),

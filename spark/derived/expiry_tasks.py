@@ -19,8 +19,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.expiry import ExpiryAsked, checkpoint_expiry, explain_losses, living, weigh_losses
 from offsets_tool.errors import OffsetsToolError, SourceError
-from offsets_tool.expiry.removals import Alive
-from offsets_tool.expiry.topic_removals import Ending
+from offsets_tool.expiry.removals import LongestLifetime
+from offsets_tool.expiry.topic_removals import LogEnd
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import shown
@@ -43,14 +43,14 @@ class ExpiryJob(NamedTuple):
     lake: str
     run: int
     asked: Mapping[str, ExpiryAsked]
-    endings: Mapping[LogPartition, Ending]
+    endings: Mapping[LogPartition, LogEnd]
 
 
 class Live(NamedTuple):
     """Files with rows of what is there, and by cluster since when topics have been."""
 
     made: list[Made]
-    alive: Mapping[str, Sequence[Alive]]
+    alive: Mapping[str, Sequence[LongestLifetime]]
 
 
 class _LiveTold(NamedTuple):
@@ -69,7 +69,7 @@ def write_live(session: SparkSession, job: ExpiryJob, checkpoints: Checkpoints) 
     told = sorted((_LiveTold(*row) for row in found.collect()), key=lambda each: each.unit)
     if error := next((each.error for each in told if each.error), None):
         raise OffsetsToolError(error)
-    alive: dict[str, list[Alive]] = {cluster: [] for cluster in job.asked}
+    alive: dict[str, list[LongestLifetime]] = {cluster: [] for cluster in job.asked}
     made = list[Made]()
     for each in told:
         cluster = checkpoints[each.unit][0][0]
@@ -136,7 +136,9 @@ class _Loss(NamedTuple):
     packed: Bytes
 
 
-def write_gone(session: SparkSession, job: ExpiryJob, alive: Mapping[str, Sequence[Alive]]) -> list[Made]:
+def write_gone(
+    session: SparkSession, job: ExpiryJob, alive: Mapping[str, Sequence[LongestLifetime]]
+) -> list[Made]:
     """Each topic in one task, with all that any group lost of it."""
     schema = from_arrow_schema(arrow_schema(_Loss))
     lives = [_Loss(cluster, *each) for cluster, some in alive.items() for each in living(some)]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from offsets_tool.checkpoint import read_signs
+from offsets_tool.checkpoint import read_log_facts
 from offsets_tool.errors import SourceError
-from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.log_facts import LogFacts
 from spark.replay.plan import LakeRow, LogPartition
 
 CHECKPOINTS: Final = "_checkpoints"
@@ -38,12 +38,12 @@ def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
     return name
 
 
-def signs_of(root: Path, row: LakeRow) -> LogSigns:
+def signs_of(root: Path, row: LakeRow) -> LogFacts:
     """What a partition's log says of its cluster. SourceError for a checkpoint that is lost, damaged or of another release."""
     path = checkpoint_path(root, row["checkpoint"])
     try:
         with path.open("rb") as data:
-            signs = read_signs(data, path.as_posix())
+            signs = read_log_facts(data, path.as_posix())
     except OSError as error:
         raise SourceError(path.as_posix(), f"cannot be read ({error.strerror})") from error
     assert signs is not None

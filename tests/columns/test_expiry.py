@@ -21,12 +21,12 @@ from offsets_tool.columns.expiry import (
 from offsets_tool.columns.replay.history import HistoryReplay, HistoryRows, Start
 from offsets_tool.errors import SourceError
 from offsets_tool.events import decode
-from offsets_tool.expiry.causes import Known
-from offsets_tool.expiry.forecast import all_losses, explained, gone_rows, live_rows
-from offsets_tool.expiry.policy import Signs
+from offsets_tool.expiry.causes import PolicyConfidence
+from offsets_tool.expiry.forecast import all_removals, explained, gone_rows, live_rows
+from offsets_tool.expiry.policy import ClusterFacts
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
-from offsets_tool.expiry.topic_removals import Ending
+from offsets_tool.expiry.topic_removals import LogEnd
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
@@ -42,9 +42,9 @@ from tests.replay.random_logs import READERS, RandomLog, segment
 Records = dict[int, list[LogRecord]]
 DAY = 86_400_000
 ASKED = [
-    ((Policy((3, 6), 60_000, 2_000), Policy((3, 6), 7 * DAY)), Known()),
-    ((Policy((4, 3), 1_000, 1_000),), Known(False, False)),
-    ((Policy((1, 1), DAY),), Known(True, False)),
+    ((Policy((3, 6), 60_000, 2_000), Policy((3, 6), 7 * DAY)), PolicyConfidence()),
+    ((Policy((4, 3), 1_000, 1_000),), PolicyConfidence(False, False)),
+    ((Policy((1, 1), DAY),), PolicyConfidence(True, False)),
 ]
 BY_CORPUS = {
     name: list(some) for name, some in groupby(partitions(), key=lambda partition: partition.parts[-3])
@@ -56,7 +56,7 @@ class Left(NamedTuple):
 
     facts: list[str]
     checkpoint: bytes
-    ending: Ending
+    ending: LogEnd
 
 
 def left_by(number: int, records: Sequence[LogRecord], rules: Rules | None) -> Left:
@@ -68,10 +68,10 @@ def left_by(number: int, records: Sequence[LogRecord], rules: Rules | None) -> L
         left = replay.leave()
         facts, checkpoint = [*facts, *ended.removals.column("facts").to_pylist()], left.checkpoint
     assert checkpoint is not None
-    told = restore(checkpoint).told
+    told = restore(checkpoint).observers
     assert told is not None
     facts += left.rows.removals.column("facts").to_pylist()
-    return Left(facts, checkpoint, Ending(left.rules is Rules.NEW, told.signs.proven_from))
+    return Left(facts, checkpoint, LogEnd(left.rules is Rules.NEW, told.log_facts.proven_from))
 
 
 def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
@@ -97,7 +97,7 @@ def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
 
 def one_at_a_time(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
     events: Logs = {number: list(map(decode, records)) for number, records in logs.items()}
-    lost = all_losses(once_more(moment, events), Signs())
+    lost = all_removals(once_more(moment, events), ClusterFacts())
     told = explained(lost, asked.newest, asked.policies[0], asked.known)
     rows = [row for policy in asked.policies for row in live_rows(moment, policy, asked.newest)]
     rows += gone_rows(told, asked.policies[0])

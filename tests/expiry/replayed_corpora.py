@@ -8,10 +8,10 @@ from typing import Any
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.events import Event, decode
-from offsets_tool.expiry.causes import Cause, Confidence, Deletion, Known
-from offsets_tool.expiry.forecast import all_losses
+from offsets_tool.expiry.causes import Cause, Confidence, Deletion, PolicyConfidence
+from offsets_tool.expiry.forecast import all_removals
 from offsets_tool.expiry.forecast import explained as why
-from offsets_tool.expiry.policy import Signs
+from offsets_tool.expiry.policy import ClusterFacts
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
@@ -70,11 +70,11 @@ def _happened(
         yield event, coordinator.replay(event)
 
 
-def explained(logs: Logs, policy: Policy, known: Known | None = None) -> list[Deletion]:
+def explained(logs: Logs, policy: Policy, known: PolicyConfidence | None = None) -> list[Deletion]:
     """Why everything went that is gone at the end."""
     moment = moment_of(logs)
-    lost = all_losses(once_more(moment, logs), Signs())
-    return why(lost, moment.newest_timestamp, policy, known or Known())
+    lost = all_removals(once_more(moment, logs), ClusterFacts())
+    return why(lost, moment.newest_timestamp, policy, known or PolicyConfidence())
 
 
 @cache
@@ -84,7 +84,7 @@ def explained_corpus(
     """A fixture under the broker's own policy, or a default in place of what is not known."""
     truth = truth_of(corpus)
     policy = policy_of(truth) if retention_known else Policy(truth.release, 7 * 86_400_000)
-    return tuple(explained(events_of(corpus.name), policy, Known(release_known, retention_known)))
+    return tuple(explained(events_of(corpus.name), policy, PolicyConfidence(release_known, retention_known)))
 
 
 def at(after: int, *told: Told, sequence: int = -1) -> list[tuple[int, Told, int]]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.events import Event, decode
-from offsets_tool.expiry.causes import Cause, Confidence, Deletion, Known
+from offsets_tool.expiry.causes import Cause, Confidence, Deletion, PolicyConfidence
 from offsets_tool.expiry.forecast import forecast
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.replay.changes import Change, ChangeKind, OffsetOf, PendingOf
@@ -28,10 +28,12 @@ POLICIES = st.builds(
     st.sampled_from((1, 60_000, 7 * DAY)),
     st.sampled_from((1, 600_000)),
 )
-KNOWN = st.builds(Known, st.booleans(), st.booleans())
+KNOWN = st.builds(PolicyConfidence, st.booleans(), st.booleans())
 
 
-def check_explanations(log: list[Event], policy: Policy, known: Known, rules: Rules | None = None) -> None:
+def check_explanations(
+    log: list[Event], policy: Policy, known: PolicyConfidence, rules: Rules | None = None
+) -> None:
     """All that goes is explained, once, and an explanation agrees with itself."""
     found = explained({0: log}, policy, known)
     coordinator = moment_of({0: log})
@@ -97,14 +99,14 @@ def _place(change: Change) -> Place | None:
 
 @given(logs(), POLICIES, KNOWN)
 def test_every_end_in_a_hostile_log_is_explained_once(
-    log: list[LogRecord], policy: Policy, known: Known
+    log: list[LogRecord], policy: Policy, known: PolicyConfidence
 ) -> None:
     check_explanations([decode(record) for record in log], policy, known)
 
 
 @given(st.integers(0, 999), st.sampled_from(sorted(READERS)), POLICIES, KNOWN, st.booleans())
 def test_every_end_in_a_random_log_is_explained_once(
-    seed: int, version: str, policy: Policy, known: Known, is_cleaned: bool
+    seed: int, version: str, policy: Policy, known: PolicyConfidence, is_cleaned: bool
 ) -> None:
     check_explanations(random_log(seed, version, is_cleaned), policy, known)
 

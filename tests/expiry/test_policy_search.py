@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from offsets_tool.cli import main
 from offsets_tool.events import Event, Value
 from offsets_tool.expiry.causes import Cause, Confidence, Deletion
-from offsets_tool.expiry.forecast import ages, ages_left, all_losses, explained
-from offsets_tool.expiry.policy import Basis, Signs, by_removals
+from offsets_tool.expiry.forecast import ages, ages_left, all_removals, explained
+from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Age, Ages, Fitting, Settings, search
 from tests.expiry.corpus_truth import corpora
 from tests.expiry.replayed_corpora import DAY, Logs, moment_of, once_more, truth_of
@@ -30,8 +30,8 @@ Row = dict[str, Any]
 
 def unnamed(logs: Logs) -> tuple[Basis, list[Deletion]]:
     """What the command line supposes of a log, and its explanations."""
-    moment, signs = moment_of(logs), Signs()
-    lost = all_losses(once_more(moment, logs), signs)
+    moment, signs = moment_of(logs), ClusterFacts()
+    lost = all_removals(once_more(moment, logs), signs)
     basis = signs.basis(None, None, None)
     newest = moment.newest_timestamp
     found = by_removals(

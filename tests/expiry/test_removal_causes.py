@@ -9,9 +9,9 @@ import pytest
 from offsets_tool.as_of.as_of import AsOf, timestamp_of
 from offsets_tool.expiry.causes import Cause, Confidence, Deletion
 from offsets_tool.expiry.forecast import forecast
-from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.plausibility import SLACK_MS
-from offsets_tool.expiry.policy import Signs
+from offsets_tool.expiry.policy import ClusterFacts
 from offsets_tool.expiry.rules import Rule
 from offsets_tool.replay.changes import OffsetOf
 from tests.expiry.corpus_truth import corpora
@@ -199,12 +199,12 @@ def test_up_to_2_0_values_say_the_retention() -> None:
     assert (given.release_by, given.retention_by) == (None, None)
 
 
-def _signs(corpus: Path) -> Signs:
-    signs = Signs()
+def _signs(corpus: Path) -> ClusterFacts:
+    signs = ClusterFacts()
     for events in events_of(corpus.name).values():
-        log = LogSigns()
+        log = LogFacts()
         for event in events:
-            log.see(event)
+            log.observe(event)
         signs.add(log)
     return signs
 

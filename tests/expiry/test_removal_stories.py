@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.causes import Cause, Confidence, Known
+from offsets_tool.expiry.causes import Cause, Confidence, PolicyConfidence
 from offsets_tool.expiry.rules import Policy
 from tests.expiry.replayed_corpora import (
     DAY,
@@ -34,7 +34,7 @@ def judge(tmp_path: Path) -> Any:
     """Explains one partition's log."""
 
     def judged(
-        *steps: list[tuple[int, Told, int]], policy: Policy = WEEK, known: Known | None = None
+        *steps: list[tuple[int, Told, int]], policy: Policy = WEEK, known: PolicyConfidence | None = None
     ) -> list[Verdict]:
         return verdicts(explained({0: log_of(tmp_path, *steps)}, policy, known))
 
@@ -67,7 +67,9 @@ def test_a_group_that_keeps_offsets_was_not_deleted(judge: Any) -> None:
 def test_before_2_4_nobody_deletes_offsets(judge: Any) -> None:
     log = at(0, commit("g"), commit("h")), at(HOUR, tombstone("g", "t", 0)), LATER
     assert judge(*log, policy=Policy((2, 3), 7 * DAY)) == [(GROUP, CERTAIN, ())]
-    assert judge(*log, policy=Policy((2, 3), 7 * DAY), known=Known(release=False)) == [(GROUP, LIKELY, ())]
+    assert judge(*log, policy=Policy((2, 3), 7 * DAY), known=PolicyConfidence(release=False)) == [
+        (GROUP, LIKELY, ())
+    ]
 
 
 def test_nothing_that_is_known_writes_it(judge: Any) -> None:
@@ -182,7 +184,7 @@ def test_a_supposed_release_makes_nothing_certain(judge: Any) -> None:
     log = start, at(DAY + 9_000, tombstone("g", "t", 0)), LATER
     old = Policy((1, 1), DAY)
     assert judge(*log, policy=old) == [(Cause.RETENTION, CERTAIN, ())]
-    assert judge(*log, policy=old, known=Known(release=False)) == [(Cause.RETENTION, LIKELY, ())]
+    assert judge(*log, policy=old, known=PolicyConfidence(release=False)) == [(Cause.RETENTION, LIKELY, ())]
 
 
 def test_what_is_pending_stays_until_it_no_longer_is(judge: Any) -> None:
@@ -212,7 +214,7 @@ def test_a_retention_that_is_only_supposed(judge: Any) -> None:
     """Younger than it, but older than all that stayed: another retention would have taken just this."""
     start = at(0, commit("g"), commit("g", partition=1, after=HOUR))
     log = start, at(2 * HOUR, tombstone("g", "t", 0)), LATER
-    supposed = Known(retention=False)
+    supposed = PolicyConfidence(retention=False)
     assert judge(*log, known=supposed) == [(OFFSETS, AMBIGUOUS, (Cause.RETENTION,))]
     younger = at(2 * HOUR, tombstone("g", "t", 1))
     assert judge(start, younger, LATER, known=supposed) == [(OFFSETS, CERTAIN, ())]

@@ -22,8 +22,8 @@ def told(folder: Path, *events: Telling, rules: Rules = Rules.NEW) -> list[Happe
 
 def happenings(changes: Any) -> list[Happening]:
     history = History()
-    found = [each for change in changes for each in tell(history.turns(change))]
-    return [*found, *tell(history.flush_turns())]
+    found = [each for change in changes for each in tell(history.row_changes(change))]
+    return [*found, *tell(history.flush_row_changes())]
 
 
 def of_kind(found: list[Happening], kind: HappeningKind, *fields: str) -> list[tuple[Any, ...]]:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from offsets_tool.checkpoint import Told, restore, save
+from offsets_tool.checkpoint import Observers, restore, save
 from offsets_tool.events import Event, Key, decode, encode_key
-from offsets_tool.expiry.log_facts import LogSigns
-from offsets_tool.expiry.removal_log import LossHistory
+from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import HistoryRow
 from offsets_tool.records import RECORD_TYPES
@@ -213,30 +213,30 @@ def check_left(events: Sequence[Event], rules: Rules | None, stride: int = 1) ->
     for number, event in enumerate(events):
         if number % stride == 0:
             checkpoint = restore(save(coordinator, event.record.log_offset, told))
-            assert checkpoint.told is not None
-            assert checkpoint.told.history.settled == told.history.settled
-            assert checkpoint.told.signs == told.signs
-            coordinator, told = checkpoint.coordinator, checkpoint.told
+            assert checkpoint.observers is not None
+            assert checkpoint.observers.history.settled == told.history.settled
+            assert checkpoint.observers.log_facts == told.log_facts
+            coordinator, told = checkpoint.coordinator, checkpoint.observers
         rows += tell(told, event, coordinator.replay(event))
     whole = nothing_told()
     expected = [row for event, changes in replay_all(events, rules) for row in tell(whole, event, changes)]
     assert [*rows, *told.history.flush()] == [*expected, *whole.history.flush()]
     assert list(told.history.open_rows()) == list(whole.history.open_rows())
-    assert list(told.losses.held()) == list(whole.losses.held())
-    assert list(told.losses.removals.lives.alive()) == list(whole.losses.removals.lives.alive())
-    assert told.signs == whole.signs
+    assert list(told.removals.unsettled()) == list(whole.removals.unsettled())
+    assert list(told.removals.tracker.lifetimes.alive()) == list(whole.removals.tracker.lifetimes.alive())
+    assert told.log_facts == whole.log_facts
 
 
-def nothing_told() -> Told:
-    return Told(History(), LossHistory(0), LogSigns())
+def nothing_told() -> Observers:
+    return Observers(History(), RemovalLog(0), LogFacts())
 
 
-def tell(told: Told, event: Event, changes: tuple[Change, ...]) -> list[HistoryRow]:
+def tell(told: Observers, event: Event, changes: tuple[Change, ...]) -> list[HistoryRow]:
     at = event.record.log_offset
     told.history.observe_record(at)
-    told.signs.see_offsets(at, at, None)
-    told.signs.see(event)
-    told.losses.fold(event, changes)
+    told.log_facts.observe_offsets(at, at, None)
+    told.log_facts.observe(event)
+    told.removals.fold(event, changes)
     return [row for change in changes for row in told.history.fold(change)]
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.events import Event, decode
-from offsets_tool.expiry.removal_log import LossHistory
+from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
@@ -107,7 +107,7 @@ def _rows(path: Path) -> Iterator[Any]:
     for partition in moment:
         found = partition.coordinator
         coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
-        history, losses = History(names.name), LossHistory(partition.log_partition)
+        history, losses = History(names.name), RemovalLog(partition.log_partition)
         for event in logs[partition.log_partition]:
             history.observe_record(event.record.log_offset)
             changes = coordinator.replay(event)
@@ -116,7 +116,7 @@ def _rows(path: Path) -> Iterator[Any]:
                 yield from history.fold(change)
         yield from history.flush()
         yield from history.open_rows()
-        yield from losses.held()
+        yield from losses.unsettled()
 
 
 @cache

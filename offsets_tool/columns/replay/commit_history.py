@@ -1,6 +1,6 @@
 """The history of plain commits by column: what a run of them ends and begins, until somebody looks at one of their offsets.
 
-What holds is kept as facts; `settle` makes of it what History, State and OffsetLives have. Owners are asked once for each committed
+What holds is kept as facts; `settle` makes of it what History, State and Lifetimes have. Owners are asked once for each committed
 offset and change of its group. Refuses to know any record but plain commits of groups that are there.
 """
 
@@ -17,7 +17,7 @@ from offsets_tool.columns.replay.commit_facts import FACTS, Surroundings, ended_
 from offsets_tool.columns.replay.commit_lifetimes import CommitLives
 from offsets_tool.columns.replay.held_commits import uuid_of
 from offsets_tool.columns.replay.row_subjects import RowSubjects
-from offsets_tool.expiry.lifetimes import OffsetLives
+from offsets_tool.expiry.lifetimes import Lifetimes
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import Owner
 from offsets_tool.history.rows import OffsetEnd, OffsetHistoryRow
@@ -38,7 +38,7 @@ class CommitHistory:
         subjects: RowSubjects,
         state: State,
         history: History,
-        lives: OffsetLives,
+        lives: Lifetimes,
     ) -> None:
         self._log_partition = log_partition
         self._subjects = subjects
@@ -88,7 +88,7 @@ class CommitHistory:
             self._owned[self._subjects.of_group[number]] = False
 
     def settle(self) -> None:
-        """Gives State, History and OffsetLives everything that is held."""
+        """Gives State, History and Lifetimes everything that is held."""
         self._settle(np.flatnonzero(self._waiting))
 
     def settle_some(self, group: str, offsets: Iterable[OffsetOf]) -> None:

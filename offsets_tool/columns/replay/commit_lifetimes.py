@@ -1,4 +1,4 @@
-"""Since when each held commit's group has had an offset there without a break: kept by column, as OffsetLives keeps it.
+"""Since when each held commit's group has had an offset there without a break: kept by column, as Lifetimes keeps it.
 
 Only a subject's first commit, and one of a topic with another id, are looked at by themselves.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.held_commits import uuid_of
 from offsets_tool.columns.replay.row_subjects import RowSubjects
-from offsets_tool.expiry.lifetimes import Lived, OffsetLives, time_of
+from offsets_tool.expiry.lifetimes import Lifetime, Lifetimes, time_of
 from offsets_tool.expiry.removals import may_be_one
 from offsets_tool.replay.changes import CommittedOffset, OffsetOf
 from offsets_tool.wire.json import uuid_text
@@ -23,7 +23,7 @@ _FIRST_ROOM: Final = 1 << 10
 class CommitLives:
     """Of one partition; by the numbers of subjects."""
 
-    def __init__(self, subjects: RowSubjects, lives: OffsetLives) -> None:
+    def __init__(self, subjects: RowSubjects, lives: Lifetimes) -> None:
         self._subjects = subjects
         self._lives = lives
         self._began: Array = np.zeros(_FIRST_ROOM, np.int64)
@@ -50,9 +50,9 @@ class CommitLives:
             self._see_other(run[place : place + 1])
 
     def give(self, number: int, offset: OffsetOf, commit: CommittedOffset, timestamp: int) -> None:
-        """A held commit to OffsetLives."""
+        """A held commit to Lifetimes."""
         began, topic_id = int(self._began[number]), self._ids[number]
-        lived = Lived(
+        lived = Lifetime(
             commit,
             None if began == _UNKNOWN else began,
             time_of(timestamp, commit.commit_timestamp),

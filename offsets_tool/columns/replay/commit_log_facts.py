@@ -1,4 +1,4 @@
-"""What plain commits say of their cluster, counted by column: as LogSigns counts events."""
+"""What plain commits say of their cluster, counted by column: as LogFacts counts events."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.plain_commits import numbers
-from offsets_tool.expiry.log_facts import LogSigns
+from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_TIMESTAMP
 
@@ -16,19 +16,19 @@ _BITS: Final = 16
 """Of a version."""
 
 
-def see_commits(signs: LogSigns, rows: pa.RecordBatch, places: Array, facts: Array) -> None:
+def see_commits(signs: LogFacts, rows: pa.RecordBatch, places: Array, facts: Array) -> None:
     """The commits at these places of rows, with their facts (commit_facts.FACTS)."""
     if not len(places):
         return
     types, versions = (numbers(rows.column(name), _NONE)[places] for name in ("record_type", "value_version"))
     seen = np.flatnonzero(np.bincount(types.astype(np.int64) << _BITS | versions)).tolist()
     is_own = facts["expire_timestamp"] != _NONE
-    # Wraps as Java's long does, and so does LogSigns.
+    # Wraps as Java's long does, and so does LogFacts.
     lasting = _counts(facts["expire_timestamp"][is_own] - facts["commit_timestamp"][is_own])
     at = np.where(facts["timestamp"] != NO_TIMESTAMP, facts["timestamp"], facts["commit_timestamp"])
     found = {(each >> _BITS, each & ~(-1 << _BITS)) for each in seen}
     is_new = any(version == TOPIC_ID_VERSION for _, version in found)
-    signs.see_many(found, lasting, int(at.max()), is_new=is_new)
+    signs.observe_many(found, lasting, int(at.max()), is_new=is_new)
 
 
 def _counts(times: Array) -> dict[int, int]:

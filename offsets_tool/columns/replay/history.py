@@ -11,15 +11,15 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.checkpoint import Told, restore, save
+from offsets_tool.checkpoint import Observers, restore, save
 from offsets_tool.columns.replay.commit_facts import facts_of
 from offsets_tool.columns.replay.commit_history import CommitHistory
 from offsets_tool.columns.replay.commit_log_facts import see_commits
 from offsets_tool.columns.replay.history_order import HistoryOrder, Waiting, looked_at
 from offsets_tool.columns.replay.row_subjects import RowSubjects
 from offsets_tool.events import Event
-from offsets_tool.expiry.log_facts import LogSigns
-from offsets_tool.expiry.removal_log import LossHistory
+from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import (
@@ -99,13 +99,13 @@ class HistoryReplay:
         self._position = 0
         self._coordinator = Coordinator(start.log_partition, start.rules)
         self._history = History(self._names.name)
-        self._losses, self._signs = LossHistory(start.log_partition), LogSigns()
+        self._losses, self._signs = RemovalLog(start.log_partition), LogFacts()
         if start.checkpoint is not None:
             self._go_on(start.checkpoint, start)
         coordinator, history = self._coordinator, self._history
         self._subjects = RowSubjects()
         self._order = HistoryOrder(coordinator, self._subjects)
-        lives = self._losses.removals.lives
+        lives = self._losses.tracker.lifetimes
         self._commits = CommitHistory(start.log_partition, self._subjects, coordinator.state, history, lives)
 
     def _go_on(self, checkpoint: bytes, start: Start) -> None:
@@ -142,7 +142,7 @@ class HistoryReplay:
         behind = np.flatnonzero(np.diff(offsets) != 1)
         after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
         behind_last = int(offsets[behind[-1] + 1]) if len(behind) else None
-        self._signs.see_offsets(int(offsets[0]), int(offsets[-1]), behind_last)
+        self._signs.observe_offsets(int(offsets[0]), int(offsets[-1]), behind_last)
         self._history.observe_run(int(offsets[0]), self._position, after_gap)
 
     def _group(self, event: Event) -> int | None:
@@ -152,7 +152,7 @@ class HistoryReplay:
         """Commits between two events: what was written before them is whole."""
         if np.searchsorted(commits, place) > np.searchsorted(commits, last):
             told.rows += self._history.flush()
-            self._settle_groups(self._losses.removals.may_close(None))
+            self._settle_groups(self._losses.tracker.may_close(None))
             self._losses.close()
 
     def _tell(self, told: "_Rows", event: Event, commits: Any) -> None:
@@ -164,7 +164,7 @@ class HistoryReplay:
             else:
                 self._commits.settle_some(group, offsets)
         self._settle_groups(self._losses.may_close(event))
-        self._signs.see(event)
+        self._signs.observe(event)
         changes = self._coordinator.replay(event)
         self._losses.fold(event, changes)
         for change in changes:
@@ -181,9 +181,9 @@ class HistoryReplay:
         """To be called once, at the end."""
         self._commits.settle()
         coordinator, settled = self._coordinator, self._history.settled
-        told = Told(self._history, self._losses, self._signs)
+        told = Observers(self._history, self._losses, self._signs)
         checkpoint = save(coordinator, self._position, told)
-        held = [*self._history.flush(), *self._history.open_rows(), *self._losses.held()]
+        held = [*self._history.flush(), *self._history.open_rows(), *self._losses.unsettled()]
         return Left(
             rows=_columns(held, []),
             settled=settled,

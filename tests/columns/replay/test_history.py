@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from bench.batches import write_batches
 from bench.mixes import MIXES
-from offsets_tool.checkpoint import read_signs
+from offsets_tool.checkpoint import read_log_facts
 from offsets_tool.columns.decode import decode_batches, log_batches
 from offsets_tool.columns.replay.history import ROWS, HistoryReplay, HistoryRows, Left, Start, replay_batches
 from offsets_tool.columns.replay.history_events import COLUMNS
 from offsets_tool.columns.replay.state import with_raw
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
-from offsets_tool.expiry.log_facts import LogSigns
-from offsets_tool.expiry.removal_log import LossHistory
+from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import HistoryRow
@@ -75,13 +75,13 @@ def told(found: Sequence[HistoryRows]) -> list[list[dict[str, Any]]]:
 def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) -> list[list[dict[str, Any]]]:
     """One at a time."""
     coordinator, history = Coordinator(partition, rules), History()
-    rows, losses = list[HistoryRow | RemovalRow](), LossHistory(partition)
+    rows, losses = list[HistoryRow | RemovalRow](), RemovalLog(partition)
     for event in map(decode, records):
         history.observe_record(event.record.log_offset)
         changes = coordinator.replay(event)
         losses.fold(event, changes)
         rows += [row for change in changes for row in history.fold(change)]
-    rows += [*history.flush(), *history.open_rows(), *losses.held()]
+    rows += [*history.flush(), *history.open_rows(), *losses.unsettled()]
     plain = [
         record_batch(kind, [shown_row(row) for row in rows if type(row) is kind]).to_pylist() for kind in ROWS
     ]
@@ -100,23 +100,23 @@ def in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None, partition: 
     return [*found, left.rows]
 
 
-def signs_of(records: Iterable[LogRecord]) -> LogSigns:
+def signs_of(records: Iterable[LogRecord]) -> LogFacts:
     """One at a time."""
-    signs = LogSigns()
+    signs = LogFacts()
     for event in map(decode, records):
-        signs.see_offsets(event.record.log_offset, event.record.log_offset, None)
-        signs.see(event)
+        signs.observe_offsets(event.record.log_offset, event.record.log_offset, None)
+        signs.observe(event)
     return signs
 
 
-def signs_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -> LogSigns | None:
+def signs_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -> LogFacts | None:
     """As a later reader has them of the last checkpoint alone."""
     checkpoint = None
     for rows in batches:
         replay = HistoryReplay(Start(0, {}, rules, checkpoint))
         replay.replay(rows)
         checkpoint = replay.leave().checkpoint
-    return read_signs(io.BytesIO(checkpoint or b""), "checkpoint")
+    return read_log_facts(io.BytesIO(checkpoint or b""), "checkpoint")
 
 
 def settles(ended: HistoryRows, left: Left) -> bool:
