@@ -1,6 +1,6 @@
-"""What is said where nothing is shown, and no name that was asked for explains it: an empty answer says nothing by itself.
+"""Notes of a command that shows nothing, where no missing name explains it: an empty answer alone says nothing.
 
-Goes by what was asked for and by the ledgers of what was read. Which names are missing is told by absent_names.
+Compares what was asked for with the ledgers of what was read. Notes on missing names come from absent_names.
 """
 
 from collections.abc import Iterable, Iterator

@@ -11,7 +11,7 @@ from tests.replay.story import commit, group_metadata
 from tests.replay.story_segments import in_order, write_log
 
 LOG = FIXTURES / "corpora/2.4.1-mix/segments"
-NONE_OF = "nothing is shown: of what the other options leave, none is of --"
+NONE_OF = "nothing is shown: of what the other options leave, none matches --"
 
 
 @pytest.mark.parametrize(
