@@ -1,8 +1,8 @@
-"""Up to where a log counts: a time, or the end offsets of named partitions. Decides event by event, in the order of their offsets.
+"""Which part of a log counts: all up to a time, or up to the end offsets of named partitions. Decides event by event.
 
-A time T means, in each partition, everything before the first record whose timestamp is later than T: records at T are in, all of
-them. What comes after that record is out, also where its own timestamp is earlier (clients' clocks, a leader that changed): such
-records are counted, and `late` says so. Knows nothing of what the records do.
+A time T means, in each partition, everything before the first record whose timestamp is later than T: all records at T are in.
+What comes after that record is out, even with an earlier timestamp (clients' clocks, a change of leader); such records are counted
+in `late`. Knows nothing of what the records do.
 """
 
 from collections.abc import Mapping
@@ -24,27 +24,33 @@ class AsOf(NamedTuple):
 
     @property
     def is_end(self) -> bool:
-        """Whether all of the log counts."""
+        """Whether the moment is the end of the log, so that every record counts."""
         return self.time is None and self.ends is None
 
     def cut(self, log_partition: int | None) -> "Cut":
-        """What it means for one partition."""
+        """Return the cut that this moment makes in one log partition."""
         if self.ends is None:
             return Cut(self.time, None)
         return Cut(None, self.ends.get(log_partition, 0) if log_partition is not None else 0)
 
 
 class Late(NamedTuple):
-    """Records behind the cut whose timestamps are not; the oldest of them is `back_ms` older than the record that made the cut."""
+    """Records behind the cut whose timestamps are not later than the moment.
+
+    The oldest of them is `back_ms` older than the record that made the cut.
+    """
 
     records: int
     back_ms: int
     until: int
-    """The end offset that has them all."""
+    """The end offset that includes them all."""
 
 
 class Cut:
-    """Where one partition ends. `end` is the first offset that does not count; None while all that was seen counts."""
+    """The end of one partition at a moment.
+
+    `end` is the first offset that does not count; None as long as every record so far counts.
+    """
 
     def __init__(self, time: int | None, end: int | None) -> None:
         self.end = end
@@ -52,10 +58,10 @@ class Cut:
         self.late: Late | None = None
         self.time = time
         self.cut_by: int | None = None
-        """Time of the record that made the cut, if a time is asked for and the log goes beyond it."""
+        """Timestamp of the record that made the cut; None if no time is asked for, or the log does not go beyond it."""
 
     def holds(self, event: Event) -> bool:
-        """Whether the event counts; events in the order of their offsets."""
+        """Return whether the event counts; give events in the order of their offsets."""
         timestamp = timestamp_of(event)
         if self._is_past(event.record.log_offset, timestamp):
             if self.time is not None and timestamp is not None and timestamp <= self.time:
@@ -80,7 +86,10 @@ class Cut:
 
 
 def timestamp_of(event: Event) -> int | None:
-    """The record's time in epoch milliseconds. Magic 0 has none: a commit's own then, else None, and its neighbours decide."""
+    """Return the record's time in epoch milliseconds; None where it has none.
+
+    Magic 0 has no timestamps: a commit's own time stands in, and records without one count as their neighbours do.
+    """
     timestamp = event.record.timestamp
     if timestamp != NO_TIMESTAMP:
         return timestamp

@@ -1,8 +1,8 @@
-"""What a log still proves at a moment: where records are gone, and of which keys the value at that moment is unknowable.
+"""What a log proves at a moment: where records are missing, and which keys have an unknown value then.
 
-Compaction takes a record when a newer one has its key, also one from after the moment. So a key whose first record lies behind the
-moment may have had a value before, wherever offsets are missing; every other key's value stands in the log, for the cleaner takes
-the oldest first. Keys that were deleted and then taken altogether leave nothing: `missing` counts offsets, not keys.
+Compaction removes a record when a newer one has its key, even one from after the moment. So where offsets are missing, a key whose
+first record lies behind the moment may have had a value before. Every other key's value is in the log, because the cleaner removes
+the oldest record first. Keys that were deleted and then removed altogether leave nothing: `missing` counts offsets, not keys.
 """
 
 from offsets_tool.events import Event
@@ -11,14 +11,17 @@ from offsets_tool.replay.changes import GroupOf, OffsetOf
 
 
 class Coverage:
-    """Of one partition; told of every event in the order of their offsets."""
+    """What one partition of the log proves at a moment; give it every event in the order of their offsets."""
 
     def __init__(self, end: int | None, *, keys: bool) -> None:
-        """`keys` False: no event will come after the moment, so that none need be remembered."""
+        """Start before the first event; `end` is the moment's end offset, if that is given.
+
+        `keys` False: no event comes after the moment, so no keys need be remembered.
+        """
         self.proven_from = 0
-        """From here on up to the moment, every record is there."""
+        """Every record from this offset up to the moment is present."""
         self.missing = 0
-        """How many offsets below the moment have no record."""
+        """Number of offsets below the moment that have no record."""
         self.first_offset: int | None = None
         self.next_offset = 0
         """The offset after the last record that counts."""
@@ -26,13 +29,13 @@ class Coverage:
         self._after = False
         self.remembers = keys
         self.keys: set[bytes | None] = set()
-        """Raw keys of all events up to now, if it remembers them."""
+        """Raw keys of all events so far, if they are remembered."""
         self.later: dict[OffsetOf | GroupOf, int] = {}
-        """Subjects of which a key first stands behind the moment, by its offset."""
+        """Subjects whose key first appears behind the moment, with the offset where it does."""
         self._own: set[str] = set()
 
     def observe(self, event: Event) -> None:
-        """An event that counts."""
+        """Take in an event that counts."""
         self._reach(event.record.log_offset)
         self.next_offset = max(self.next_offset, event.record.log_offset + 1)
         if self.remembers:
@@ -52,12 +55,12 @@ class Coverage:
             self.proven_from = proven_from
 
     def observe_group_record(self, event: Event) -> None:
-        """An event that may be a group's own."""
+        """Remember that a group has a record of its own, if the event is one."""
         if self.remembers and event.type_id not in COMMITS and event.group is not None:
             self._own.add(event.group)
 
     def observe_later(self, event: Event, end: int) -> None:
-        """An event behind the moment, which ends at `end`."""
+        """Take in an event behind the moment, whose end offset is `end`."""
         if not self._after:
             self._after = True
             self._reach(min(end, event.record.log_offset))
@@ -74,7 +77,7 @@ class Coverage:
         self.later.setdefault(subject, event.record.log_offset)
 
     def _reach(self, log_offset: int) -> None:
-        """The next record stands here."""
+        """Advance to the offset of the next record, and count what is missing before it."""
         if self.first_offset is None:
             self.first_offset = log_offset
         if log_offset > self.next_offset:
@@ -83,9 +86,9 @@ class Coverage:
 
     @property
     def unknown(self) -> dict[OffsetOf | GroupOf, int]:
-        """Subjects that may have had another value at the moment, or one at all: by the offset of the first record left of them."""
+        """Subjects that may have had another value at the moment, or one at all, by the offset of their first remaining record."""
         return self.later if self.missing else {}
 
     def proves_kind(self, group: str) -> bool:
-        """Whether a record of the group itself is left from before the moment."""
+        """Return whether a record of the group itself remains from before the moment."""
         return group in self._own

@@ -1,7 +1,7 @@
-"""What a question is about: groups by name, and topics and a partition of theirs where it is about offsets.
+"""What a command is asked about: groups by name, and topics and a partition of theirs where offsets are meant.
 
-A name may be a pattern: * is any text, ? any character, [ab] one of these. In Kafka a name may hold these characters too: a text is
-also the very name that it is, and [*] or [[] is that character alone. Texts name what is shown of names (wire.text).
+A name may be a pattern: * is any text, ? any character, [ab] one of these. Kafka allows these characters in names too: a text also
+matches the very name that it is, and [*] or [[] is that character alone. Texts match names as they are shown (wire.text).
 """
 
 import re
@@ -15,10 +15,10 @@ _OF_PATTERNS: Final = re.compile(r"[*?[]")
 
 
 class NameFilter:
-    """Names asked for by texts; without a text, nothing is left out by it (and it is false).
+    """Names asked for by texts, which may be patterns; without texts, it leaves nothing out and is false.
 
-    Remembers of each name that was looked for whether it is one of them: names repeat with every record, and in the end it can be
-    said which text was nobody's.
+    It remembers for each name whether it matched, because names repeat with every record and `missing` reports the texts that
+    matched nothing.
     """
 
     __slots__ = ("_decided", "_exact", "_patterns", "texts")
@@ -41,7 +41,7 @@ class NameFilter:
         return hash(self._exact)
 
     def __contains__(self, name: str | None) -> bool:
-        """Whether the name is one of those asked for; nothing is none."""
+        """Return whether the name is asked for; None never is."""
         decided = self._decided.get(name)
         if decided is None:
             assert name is not None
@@ -50,33 +50,33 @@ class NameFilter:
         return decided
 
     def meet(self, names: Iterable[str | None]) -> bool:
-        """Whether any of the names is asked for. All are looked at, so that `missing` has none of them."""
+        """Return whether any of the names is asked for; look at all of them, so that `missing` is right."""
         return sum(name in self for name in names) > 0
 
     @property
     def looked_for(self) -> list[str]:
-        """Every name that it was asked about."""
+        """Every name that was looked up."""
         return [name for name in self._decided if name is not None]
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The texts that mean none of these names."""
+        """The texts that matched none of the names looked up."""
         found = [name for name, is_one in self._decided.items() if is_one and name is not None]
         return tuple(text for text in self.texts if not any(self.means(text, name) for name in found))
 
     def means(self, text: str, name: str) -> bool:
-        """Whether this one of the texts means the name."""
+        """Return whether this one of the texts matches the name."""
         pattern = self._patterns.get(text)
         return name in _named(text) or (pattern is not None and bool(pattern.match(visible(shown(name)))))
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The names that a text may stand for: as JSON lines show it, and as a cell of a table does, which has some in quotes."""
+    """Return the names that a text may stand for: as JSON lines show it, and as a table's cell does, which quotes some."""
     return from_shown(text), from_shown(from_cell(text))
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text may mean other names than itself."""
+    """Return whether a text may match other names than itself."""
     return _OF_PATTERNS.search(text) is not None
 
 
@@ -85,7 +85,7 @@ ANY: Final = NameFilter()
 
 
 class Wanted(NamedTuple):
-    """Empty names and None leave nothing out."""
+    """The groups, topics and partition asked for; empty filters and None leave nothing out."""
 
     groups: NameFilter = ANY
     topics: NameFilter = ANY
@@ -97,11 +97,11 @@ class Wanted(NamedTuple):
         return not self.groups or any(map(is_pattern, self.groups.texts))
 
     def has_group(self, group: str) -> bool:
-        """Whether the group is asked for."""
+        """Return whether the group is asked for."""
         return not self.groups or group in self.groups
 
     def has_offset(self, topic: str, partition: int) -> bool:
-        """Whether offsets of this partition are asked for."""
+        """Return whether offsets of this partition are asked for."""
         if self.topics and topic not in self.topics:
             return False
         return self.partition is None or partition == self.partition

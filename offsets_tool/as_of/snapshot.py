@@ -1,7 +1,7 @@
-"""A log replayed to a moment: each partition's coordinator as it was then, what its log still proves, and the names of topics.
+"""A log replayed to a moment: each partition's coordinator, what the log still proves, and the names of topics.
 
-Given events, partition by partition in the order of their offsets; where they come from is the reader's business. Which rules hold
-is first assumed and then known: `to_replay_again` names the partitions whose events are to be given once more.
+Takes events, partition by partition in the order of their offsets, and does not know where they come from. The rules are first
+assumed and then proved: `to_replay_again` names the partitions whose events it needs once more.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,33 +17,33 @@ from offsets_tool.replay.state import State
 from offsets_tool.replay.topic_names import TopicNames
 
 Watch = Callable[[Event, tuple[Change, ...]], None]
-"""Told of every event that counts, with its changes."""
+"""What is called with every event that counts, and its changes."""
 
 
 class PartitionSnapshot:
-    """One partition of the log up to the moment."""
+    """One partition of the log up to a moment."""
 
     def __init__(self, log_partition: int | None, as_of: AsOf, rules: Rules | None, begins: int) -> None:
         self.log_partition = log_partition
         self.begins = begins
-        """Base offset of the first segment that is here: what came before is not."""
+        """Base offset of the first segment in the evidence; earlier records are not."""
         self.coordinator = Coordinator(log_partition, rules)
         self.cut = as_of.cut(log_partition)
         self.coverage = Coverage(self.cut.end, keys=not as_of.is_end)
         self.proved_classic = False
-        """Whether a record up to the moment is of the classic coordinator's writing."""
+        """Whether the classic coordinator wrote a record up to the moment."""
         self.proved_later = False
-        """Whether one from behind the moment is of the new coordinator's."""
+        """Whether the new coordinator wrote a record behind the moment."""
         self.is_damaged = False
-        """Whether the reader met misplaced records, or bytes that it could not read: they are not replayed."""
+        """Whether the reader met misplaced records or unreadable bytes, which are not replayed."""
         self.ambiguous_commits = 0
-        """How many commits, from archives, do not say whether they are of a transaction: they count at once."""
+        """Number of commits, from archives, that do not say whether they are in a transaction; they are effective at once."""
         self.first_anomaly: Change | None = None
-        """The first thing that cannot be, going by Kafka's code."""
+        """The first change that Kafka's code rules out."""
 
     @property
     def state(self) -> State:
-        """What the coordinator held."""
+        """The coordinator's state."""
         return self.coordinator.state
 
     @property
@@ -52,7 +52,7 @@ class PartitionSnapshot:
         return self.coverage.next_offset
 
     def replay(self, event: Event) -> tuple[Change, ...] | None:
-        """What an event does; None if it lies behind the moment."""
+        """Replay an event and return its changes; return None if it lies behind the moment."""
         if not self.cut.holds(event):
             assert self.cut.end is not None
             self.coverage.observe_later(event, self.cut.end)
@@ -66,7 +66,7 @@ class PartitionSnapshot:
         return changes
 
     def observe_changes(self, changes: Iterable[Change]) -> None:
-        """Keeps the first anomaly."""
+        """Keep the first anomaly among the changes."""
         if self.first_anomaly is None:
             self.first_anomaly = next((c for c in changes if c.kind is ChangeKind.ANOMALY), None)
 
@@ -79,21 +79,21 @@ def _is_ambiguous_commit(event: Event) -> bool:
 
 
 ReplayedPartitions = Iterable[tuple[PartitionSnapshot, Iterable[tuple[Event, tuple[Change, ...]]]]]
-"""Each partition with its events and what they did."""
+"""Partitions, each with its events and their changes."""
 
 
 class Snapshot:
-    """All partitions of the evidence."""
+    """All partitions of the evidence, replayed to one moment."""
 
     def __init__(self, as_of: AsOf, names: TopicNames, rules: Rules | None = None) -> None:
-        """`rules` None: by what the logs prove."""
+        """Start without partitions; `rules` None chooses by what the logs prove."""
         self.as_of = as_of
         self.names = names
         self.rules = rules
         self._partitions: dict[int | None, PartitionSnapshot] = {}
 
     def __iter__(self) -> Iterator[PartitionSnapshot]:
-        """The partitions, in the order of their numbers."""
+        """Iterate over the partitions in the order of their numbers."""
         return iter(
             sorted(
                 self._partitions.values(), key=lambda p: -1 if p.log_partition is None else p.log_partition
@@ -102,7 +102,7 @@ class Snapshot:
 
     @property
     def newest_timestamp(self) -> int | None:
-        """Of all records up to the moment, in epoch milliseconds: the moment is not before it."""
+        """Timestamp of the newest record up to the moment, in epoch milliseconds; None without one."""
         return max((at for p in self if (at := p.cut.newest_timestamp) is not None), default=None)
 
     def replay(
@@ -113,7 +113,10 @@ class Snapshot:
         begins: int = 0,
         watch: Watch | None = None,
     ) -> None:
-        """Replays one partition, all its events in the order of their offsets; a second time in place of the first."""
+        """Replay one partition from all its events, in the order of their offsets; a second call replaces the first.
+
+        `begins` is the base offset of the first segment; `watch` is called with every event that counts.
+        """
         moment = self.begin(log_partition, begins)
         learn = self.names.learn
         for event in events:
@@ -123,15 +126,15 @@ class Snapshot:
                 watch(event, changes)
 
     def begin(self, log_partition: int | None, begins: int = 0) -> PartitionSnapshot:
-        """A partition before its first event; a second time in place of the first, by the rules that were learnt to hold."""
+        """Return a partition before its first event; a second call replaces the first, by the rules of the new coordinator."""
         rules = Rules.NEW if log_partition in self._partitions else self.rules
         moment = self._partitions[log_partition] = PartitionSnapshot(log_partition, self.as_of, rules, begins)
         return moment
 
     def to_replay_again(self) -> list[int | None]:
-        """Partitions replayed by rules that do not hold, as was learned since (replay.rules.to_replay_again).
+        """Return the partitions replayed by rules that were later proved wrong (replay.rules.to_replay_again).
 
-        What was written after the moment tells as much if nothing up to the moment speaks for the classic coordinator.
+        A record behind the moment that proves the new coordinator counts if nothing up to the moment proves the classic one.
         """
         if self.rules is not None:
             return []

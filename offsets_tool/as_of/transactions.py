@@ -1,7 +1,7 @@
-"""Transactions in the log, a row each: who, from where to where, how it ended, what is still pending; and what open ones block.
+"""Transactions in the log, a row each: who, from where to where, how it ended, what is pending; and what open ones block.
 
-Whether an open transaction hangs (its coordinator has forgotten it) is not in this log: `age_ms` is what speaks for it. A marker
-whose producer left no data here has a row too: it wrote none, or compaction has taken it all.
+Whether an open transaction hangs (its coordinator has forgotten it) is not in this log; `age_ms` is the evidence for it. A marker
+whose producer left no data here has a row too: it wrote none, or compaction has removed it all.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from offsets_tool.wire.longs import difference
 
 
 class TransactionOutcome(StrEnum):
-    """How a transaction ended, up to the moment."""
+    """How a transaction has ended up to the moment."""
 
     OPEN = "open"
     COMMITTED = "committed"
@@ -27,7 +27,7 @@ class TransactionOutcome(StrEnum):
 
 
 class AgeTo(StrEnum):
-    """What an age counts to."""
+    """What the age of a transaction counts to."""
 
     MARKER = "marker"
     AS_OF = "as_of"
@@ -38,23 +38,23 @@ _OUTCOMES: Final = {"COMMIT": TransactionOutcome.COMMITTED, "ABORT": Transaction
 
 
 class Blocked(NamedTuple):
-    """A partition whose last stable offset stands: nobody who reads committed data, and no compaction, gets past it."""
+    """A partition whose last stable offset is held back by an open transaction: no committed read and no compaction passes it."""
 
     log_partition: int | None
     last_stable_offset: int
     records: int
-    """Offsets from there to the moment: none of them can have been compacted."""
+    """Number of offsets from there to the moment, none of which can have been compacted."""
     producer_id: int
 
 
 def last_stable_offset(p: PartitionSnapshot) -> int:
-    """Where the earliest open transaction begins, else the end."""
+    """Return the offset where the earliest open transaction begins; the end without one."""
     first = _first_open(p)
     return p.end if first is None else first.first_offset
 
 
 def blocked(moment: Snapshot) -> list[Blocked]:
-    """Partitions with an open transaction."""
+    """Return the partitions that have an open transaction."""
     firsts = ((p, _first_open(p)) for p in moment)
     return [
         Blocked(p.log_partition, first.first_offset, p.end - first.first_offset, first.producer_id)
@@ -68,7 +68,7 @@ def _first_open(p: PartitionSnapshot) -> Transaction | None:
 
 
 def open_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
-    """Open transactions, the oldest before the others."""
+    """Return a row for each open transaction, the oldest first; `wanted` chooses groups."""
     rows = [row for p in moment for row in _open_rows(moment, p) if _is_wanted(row, wanted)]
     return sorted(
         rows, key=lambda row: (row["first_timestamp"], row["log_partition"] or 0, row["first_offset"])
@@ -76,7 +76,10 @@ def open_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
 
 
 def ended_rows(replayed: ReplayedPartitions, wanted: Wanted | None = None) -> Iterator[Row]:
-    """Those that ended, in the order of their markers; `replayed` is what led to the moment, once more."""
+    """Yield a row for each transaction that ended, in the order of their markers.
+
+    `replayed` has the events that led to the snapshot, with their changes; `wanted` chooses groups.
+    """
     for p, happened in replayed:
         for event, changes in happened:
             if event.control is not None and event.control.type in _OUTCOMES:
@@ -124,7 +127,7 @@ def _row(
     until: int | None,
     age_to: AgeTo,
 ) -> Row:
-    """`until` is when it ended, or the moment: what its age is counted to, and `age_to` says which."""
+    """Return a transaction's row; `until` is when it ended, or the moment, and `age_to` says which of them."""
     return _NO_DATA | {
         "producer_id": transaction.producer_id,
         "producer_epoch": transaction.producer_epoch,

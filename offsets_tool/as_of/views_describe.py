@@ -1,6 +1,7 @@
-"""A group as kafka-consumer-groups describes it: offsets with who owns each partition, and the group's state.
+"""A group as kafka-consumer-groups describes it: offsets with the owner of each partition, and the group's state.
 
-Knows no end offsets: `log_end_offset` and `lag` are for others to fill. Of a group that is not there, `absence` tells.
+End offsets are not known here: `log_end_offset` and `lag` are left None for others to fill. `find_deletions` and `appears_later`
+explain why a group is not there.
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ _NOBODY: Final[Row] = dict.fromkeys(("member_id", "client_host", "client_id"))
 
 
 def described_offsets(moment: Snapshot, wanted: Wanted) -> list[Row]:
-    """Committed offsets, each with the member that owns the partition; and partitions that are owned without a commit."""
+    """Return a row for each committed offset, with the member that owns the partition, and for each owned partition without one."""
     rows = {
         OffsetOf(row["group"], row["topic"], row["partition"]): row for row in offset_rows(moment, wanted)
     }
@@ -31,7 +32,7 @@ def described_offsets(moment: Snapshot, wanted: Wanted) -> list[Row]:
 
 
 def _owners(moment: Snapshot, p: PartitionSnapshot, wanted: Wanted) -> dict[OffsetOf, Row]:
-    """Who was assigned what. A streams group's tasks are not partitions."""
+    """Return the member that each partition was assigned to; tasks of streams groups are not partitions."""
     found: dict[OffsetOf, Row] = {}
     for name, members in p.state.members.items():
         group = p.state.groups.get(name)
@@ -47,9 +48,10 @@ def _owners(moment: Snapshot, p: PartitionSnapshot, wanted: Wanted) -> dict[Offs
 
 
 def described_states(moment: Snapshot, wanted: Wanted) -> list[Row]:
-    """Groups with the assignor that they use: a classic group's protocol, or what most members of a consumer group ask for.
+    """Return the rows of groups, each with the assignor that the group uses.
 
-    None where the broker's own choice holds, which is not in the log (ConsumerGroup.preferredServerAssignor).
+    That is a classic group's protocol, or what most members of a consumer group ask for; None where the broker's own choice holds,
+    which is not in the log (ConsumerGroup.preferredServerAssignor).
     """
     asked: dict[str, Counter[str]] = {}
     for row in member_rows(moment, wanted):
@@ -80,7 +82,7 @@ def find_deletions(changes: Iterable[Change]) -> dict[str, GroupDeletion]:
 
 
 def appears_later(moment: Snapshot, group: str) -> tuple[int | None, int] | None:
-    """Where a group that is not there is first spoken of behind the moment: log partition and offset."""
+    """Return where a group first appears behind the moment: log partition and offset; None if it does not."""
     for p in moment:
         at = [log_offset for subject, log_offset in p.coverage.later.items() if subject.group == group]
         if at:

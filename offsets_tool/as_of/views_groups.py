@@ -55,7 +55,7 @@ def _epochs(group: Group | None) -> Row:
 
 
 def _details(p: PartitionSnapshot, group: Group | None) -> Row:
-    """What is beyond the common columns: the time of a classic group's state, a streams group's topology."""
+    """Return fields beyond the common columns, such as the time of a classic group's state or a streams group's topology epoch."""
     topology = group.topology.data if group and group.topology else None
     return {
         "offsets": len(p.state.offsets.get(group.group, ())) if group else None,

@@ -1,7 +1,7 @@
-"""Members at a moment, a row each: who they are, what they asked for, what they own and what they are to own.
+"""Members at a moment, a row each: who they are, what they ask for, what they own and what they are to own.
 
-Fields that a kind of group does not have are None. Partitions are "topic-partition", sorted, by the topic's name where the evidence
-proves it, else by its id; tasks of streams groups are "subtopology_partition".
+Fields that a kind of group does not have are None. Partitions are "topic-partition", sorted, by the topic's name where the
+evidence proves it, else by its id; tasks of streams groups are "subtopology_partition".
 """
 
 from collections.abc import Iterable
@@ -93,7 +93,7 @@ def partition_texts(names: TopicNames, owned: Iterable[Owned]) -> list[str]:
 
 
 def named(names: TopicNames, owned: Iterable[Owned]) -> list[tuple[str, int]]:
-    """Partitions with their topics' names for ids."""
+    """Return partitions as topic name and number, with names for topic ids; the id as text where there is no name."""
     return [(of if isinstance(of, str) else names.name(of), partition) for of, partition in owned]
 
 
@@ -111,7 +111,7 @@ def _classic_details(group: Group, member: Member) -> Row:
 
 
 def _other_protocol(group: Group, member_id: str) -> Row:
-    """What members of another protocol type (connect, sr) say, in their own JSON; None where no format is known."""
+    """Return the data of members of another protocol type (connect, sr) as JSON; None where the format is unknown."""
     value = classic_value(group)
     assert value is not None
     index = [member.member_id for member in value.members].index(member_id)
@@ -139,7 +139,7 @@ _DETAILS: Final[Row] = dict.fromkeys(
 
 
 def _details(member: Member) -> Row:
-    """Of a member that has a record of its own; `is_classic` where it speaks the classic protocol in a consumer group."""
+    """Return the fields of a member that has a record of its own; `is_classic` if it speaks the classic protocol."""
     data = member.metadata.data if isinstance(member.metadata, Value) else None
     classic = getattr(data, "classic_member_metadata", None)
     endpoint = getattr(data, "user_endpoint", None)

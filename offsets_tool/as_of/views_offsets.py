@@ -1,7 +1,7 @@
 """Committed offsets at a moment, a row each: what the coordinator would answer, and what is pending in open transactions.
 
-Offsets of groups that the coordinator no longer has are left out, as it answers nothing for them. An offset that the log no longer
-proves has a row with `is_proven` False and nothing committed; `proven_again_from` is where the log next speaks of it.
+Offsets of groups that the coordinator no longer has are left out, because it answers nothing for them. An offset that the log no
+longer proves has a row with `is_proven` False and nothing committed; `proven_again_from` is where its next record is.
 """
 
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ from offsets_tool.wire.json import uuid_text
 NO_COMMIT: Row = dict.fromkeys(
     ("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id")
 )
+"""The fields of a commit, for a partition that has none."""
 
 
 def offset_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
@@ -47,7 +48,7 @@ def _rows(p: PartitionSnapshot, wanted: Wanted) -> Iterator[Row]:
 
 
 def empty_offset_row(p: PartitionSnapshot, offset: OffsetOf) -> Row:
-    """The row of a partition that nothing is committed for."""
+    """Return the row of a partition that has no committed offset."""
     return {
         **offset._asdict(),
         **NO_COMMIT,
@@ -71,7 +72,7 @@ def _committed(p: PartitionSnapshot) -> set[OffsetOf]:
 
 
 def commit_fields(commit: CommittedOffset) -> Row:
-    """A commit but for its place in the log, under Kafka's names; the topic's id as Kafka writes ids."""
+    """Return a commit's fields under Kafka's names, without its place in the log; the topic id as Kafka writes ids."""
     return {
         "committed_offset": commit.committed_offset,
         "leader_epoch": commit.leader_epoch,
@@ -92,9 +93,9 @@ def _pending(p: PartitionSnapshot) -> dict[OffsetOf, list[Row]]:
 
 
 def pending_row(producer_id: int, waiting: PendingCommit) -> Row:
-    """Return the row of a commit that waits for its producer's marker.
+    """Return the row of a commit that is pending until its producer's marker.
 
-    `noop_tombstone_log_offset` is the place of a tombstone that the classic coordinator did not heed.
+    `noop_tombstone_log_offset` is the place of a tombstone that did not remove it, because the classic coordinator ignores it.
     """
     return {
         "producer_id": producer_id,

@@ -1,1 +1,4 @@
-"""What the coordinator of one log partition believed: events in, changes out, state at any position."""
+"""Replay of one log partition: decoded events go in, changes come out, and the coordinator's state stands at any position.
+
+Knows no files, commands or tables.
+"""

@@ -1,7 +1,7 @@
-"""What replay says: Change, what it is about, and the values that it takes from and puts in its place.
+"""The values that replay produces: a Change, the subject that it is about, and the subject's values before and after.
 
-Values are immutable and complete: whoever keeps the newest `after` of every subject has the coordinator's state. Knows nothing
-about files, commands or tables; group records are kept as they were decoded (events.Value), never interpreted here.
+Values are immutable and complete: the newest `after` of every subject is the coordinator's state. Group records are kept as they
+were decoded (events.Value) and never interpreted here. Knows nothing about files, commands or tables.
 """
 
 from enum import StrEnum
@@ -23,9 +23,10 @@ class TopicPartition(NamedTuple):
 
 
 class CommittedOffset(NamedTuple):
-    """A commit as the log has it. `log_offset` is the commit's own record, also where a marker made it count later.
+    """A commit as its record has it.
 
-    Timestamps are epoch milliseconds; -1 where the version has none. `leader_epoch` is -1 where the client did not say.
+    `log_offset` is that record's offset, also where the commit took effect later, with its transaction's marker. Timestamps are
+    epoch milliseconds, -1 where the version has none. `leader_epoch` is -1 where the client gave none.
     """
 
     committed_offset: int
@@ -40,7 +41,7 @@ class CommittedOffset(NamedTuple):
 class PendingCommit(NamedTuple):
     """A transactional commit whose transaction is open.
 
-    `deleted_at` is the log offset of a later tombstone for the same partition, which only the new coordinator heeds.
+    `deleted_at` is the log offset of a later tombstone for the same partition; only the new coordinator acts on such a tombstone.
     """
 
     commit: CommittedOffset
@@ -48,7 +49,7 @@ class PendingCommit(NamedTuple):
 
 
 class GroupKind(StrEnum):
-    """GroupType of Kafka, and `simple`: a classic group that only has offsets."""
+    """The kind of a group: Kafka's GroupType, and `simple` for a classic group that only has offsets."""
 
     SIMPLE = "simple"
     CLASSIC = "classic"
@@ -58,7 +59,7 @@ class GroupKind(StrEnum):
 
 
 class GroupState(StrEnum):
-    """GroupState of Kafka, as far as the log can prove it."""
+    """The state of a group: Kafka's GroupState, as far as a log can prove it."""
 
     EMPTY = "Empty"
     STABLE = "Stable"
@@ -68,16 +69,16 @@ class GroupState(StrEnum):
 
 
 class Group(NamedTuple):
-    """A group but for its members, whose number it has; fields that its kind does not have are None.
+    """A group without its members, of which it has the number; fields that its kind does not have are None.
 
-    `epoch` is the group epoch, `assignment_epoch` that of the target assignment; a classic group has a generation.
+    `epoch` is the group epoch and `assignment_epoch` that of the target assignment; a classic group has a generation instead.
     """
 
     group: str
     kind: GroupKind
     state: GroupState
     log_offset: int
-    """The latest record that changed one of these facts; of a classic group, its record; of a simple one, its first commit."""
+    """Offset of the latest record that changed one of these facts: a classic group's own record, a simple group's first commit."""
     members: int = 0
     generation: int | None = None
     protocol_type: str | None = None
@@ -89,37 +90,40 @@ class Group(NamedTuple):
     metadata: Value | None = None
     """Value of the group's own record: type 2, 3, 11 or 17."""
     target_metadata: Value | None = None
-    """Types 6, 12, 20."""
+    """Value of record type 6, 12 or 20."""
     topics: Value | None = None
-    """Subscribed topics: types 4, 9, 18."""
+    """Subscribed topics: value of record type 4, 9 or 18."""
     share_partitions: Value | None = None
-    """Type 15."""
+    """Value of record type 15."""
     topology: Value | None = None
-    """Type 23."""
+    """Value of record type 23."""
     expressions: tuple[tuple[str, Value], ...] = ()
-    """Resolved regular expressions (type 16), by expression."""
+    """Resolved regular expressions (record type 16), in the order of their texts."""
 
 
 class Member(NamedTuple):
-    """A member as its records have it; a classic group's has only `metadata`, its part of the group's record."""
+    """A member's records; a classic group's member has only `metadata`, its part of the group's record."""
 
     metadata: Value | MemberMetadata | None = None
-    """Types 5, 10, 19."""
+    """Value of record type 5, 10 or 19, or a classic group's member."""
     current: Value | None = None
-    """Types 8, 14, 22."""
+    """Value of record type 8, 14 or 22."""
     target: Value | None = None
-    """Types 7, 13, 21."""
+    """Value of record type 7, 13 or 21."""
     left: bool = False
-    """Whether `current` was deleted: the member is leaving, its epoch is LEFT_EPOCH."""
+    """Whether `current` was deleted: the member is leaving, and its epoch is LEFT_EPOCH."""
 
     @property
     def is_member(self) -> bool:
-        """Whether the coordinator counts it among the members: a target alone makes none."""
+        """Whether the coordinator counts it among the members; a target assignment alone does not make a member."""
         return self.metadata is not None or self.current is not None or self.left
 
 
 class Transaction(NamedTuple):
-    """A producer's data between two markers. Offsets are of the log, times record timestamps in epoch milliseconds."""
+    """A producer's open transaction: its data since the last marker.
+
+    Offsets are those of the log, times are record timestamps in epoch milliseconds.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -128,7 +132,7 @@ class Transaction(NamedTuple):
     last_offset: int
     last_timestamp: int
     groups: tuple[str, ...]
-    """Groups whose offsets it commits, in the order of their first commit."""
+    """Groups whose offsets the transaction commits, in the order of their first commit."""
     commits: int = 0
 
 
@@ -182,32 +186,38 @@ class ChangeKind(StrEnum):
     """What an event did to its subject."""
 
     SET = "set"
-    """The subject has a new value (`after`), by its own record."""
+    """The subject's own record gave it a new value (`after`)."""
     DELETED = "deleted"
-    """A tombstone took the value away."""
+    """A tombstone removed the value."""
     COMMITTED = "committed"
-    """A COMMIT marker: the pending commit counts now, or the transaction has ended."""
+    """A COMMIT marker made the pending commit effective, or ended the transaction."""
     ABORTED = "aborted"
-    """An ABORT marker dropped it."""
+    """An ABORT marker dropped the pending commit, or ended the transaction."""
     SUPERSEDED = "superseded"
-    """A COMMIT marker found a newer commit in its place and dropped the pending one."""
+    """A COMMIT marker dropped the pending commit, because a newer commit is effective."""
     HIDDEN = "hidden"
-    """Its group is gone while the offset stays: the coordinator keeps it and answers nobody with it. The value is the same."""
+    """The group was deleted and its offset was not: the coordinator keeps the offset and answers nobody with it.
+
+    `before` and `after` are equal.
+    """
     REVEALED = "revealed"
-    """Its group is there again: the offset that was kept is answered again. The value is the same."""
+    """The group exists again: the coordinator answers again with the offset that it kept.
+
+    `before` and `after` are equal.
+    """
     ANOMALY = "anomaly"
-    """What cannot be, going by Kafka's code: `note` says why. Nothing is changed by this Change itself."""
+    """Something that Kafka's code rules out; `note` says what. This Change itself changes nothing."""
 
 
 VISIBILITY: Final = (ChangeKind.HIDDEN, ChangeKind.REVEALED)
-"""Changes that leave the value as it is, and alter only whether the coordinator answers with it."""
+"""Kinds of changes that leave the value as it is, and alter only whether the coordinator answers with it."""
 
 
 class Change(NamedTuple):
-    """What an event did to one subject; `before` or `after` is None where there was or is nothing.
+    """What an event did to one subject; `before` or `after` is None where the subject had or has no value.
 
-    `batch_offset` is the base offset of the event's batch (the event's own offset without one): what Kafka writes at once, as a
-    conversion of a group, shares it.
+    `batch_offset` is the base offset of the event's batch, or the event's own offset where there is no batch. Records that Kafka
+    writes at once, such as those of a group's conversion, share it.
     """
 
     log_partition: int | None
@@ -222,6 +232,6 @@ class Change(NamedTuple):
 
 
 def classic_value(group: Group) -> GroupMetadataValue | None:
-    """The group's GroupMetadata value, if it is a classic group that has one."""
+    """Return the group's GroupMetadata value; None if the group is not a classic one with a record of its own."""
     data = group.metadata.data if group.metadata else None
     return data if isinstance(data, GroupMetadataValue) else None

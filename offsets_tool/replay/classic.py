@@ -1,6 +1,6 @@
-"""Classic groups. One record is the whole group: generation, protocol, leader, members with their assignments.
+"""Replay of classic groups, whose one record is the whole group: generation, protocol, leader, members with their assignments.
 
-Source: GroupMetadataManager (classic), GroupMetadataManager.replay(GroupMetadataKey, ...) (new).
+Source: GroupMetadataManager (classic coordinator), GroupMetadataManager.replay(GroupMetadataKey, ...) (new coordinator).
 """
 
 from typing import Any, Final
@@ -54,7 +54,7 @@ def _group(group: str, event: Event) -> Group:
 
 
 def members_of(value: GroupMetadataValue) -> dict[str, Member]:
-    """The members of a classic group, by id."""
+    """Return the members of a classic group by member id, from the value of the group's record."""
     return {member.member_id: Member(member) for member in value.members}
 
 
@@ -69,7 +69,11 @@ def _replace_members(step: Step, group: str, value: GroupMetadataValue) -> None:
 
 
 def _replay_tombstone(step: Step, group: str) -> None:
-    """The new coordinator drops a group of any kind and keeps its offsets unseen; to the classic one they make a simple group."""
+    """Delete the group; the rules differ where offsets are left.
+
+    The new coordinator deletes a group of any kind and hides the offsets that it keeps. To the classic one they make a simple
+    group.
+    """
     known = step.state.groups.get(group)
     if known is None:
         return
@@ -88,16 +92,17 @@ def _replay_tombstone(step: Step, group: str) -> None:
 
 
 def _reach(event: Event) -> Reach:
-    """Its tombstone asks whether offsets keep the group, and hides each of them with it."""
+    """Return what a record of a classic group reads; only its tombstone asks whether the group has offsets."""
     assert event.key is not None
     is_tombstone = event.value is None
     return Reach(event.key.data.group, asks_for_all=is_tombstone, may_delete=is_tombstone)
 
 
 def drop_members(step: Step, group: str) -> None:
-    """All members of a group, with its deletion."""
+    """Delete all members of a group, as its own deletion does."""
     for member_id in list(step.state.members.get(group, ())):
         step.delete(MemberOf(group, member_id))
 
 
 REPLAYS: Final = {Role.GROUP: Handling(_replay_group, _reach)}
+"""How records of classic groups are replayed, by role."""

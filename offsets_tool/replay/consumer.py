@@ -1,4 +1,7 @@
-"""KIP-848 consumer groups. Source: ConsumerGroup and GroupMetadataManager.replay of 4.x."""
+"""Replay of consumer groups (KIP-848).
+
+Source: ConsumerGroup and GroupMetadataManager.replay of 4.x.
+"""
 
 from typing import Final
 
@@ -8,7 +11,7 @@ from offsets_tool.replay.member_state import is_reconciled
 
 
 def state_of(group: Group, members: Members) -> GroupState:
-    """ConsumerGroup.maybeUpdateGroupState."""
+    """Return the state of a consumer group, as ConsumerGroup.maybeUpdateGroupState computes it from epochs and members."""
     if not group.members:
         return GroupState.EMPTY
     assignment_epoch = group.assignment_epoch or 0
@@ -21,3 +24,4 @@ def state_of(group: Group, members: Members) -> GroupState:
 
 
 REPLAYS: Final = Replays(FamilyRules(GroupKind.CONSUMER, state_of, replaces_simple=True)).by_role
+"""How records of consumer groups are replayed, by role."""

@@ -1,7 +1,7 @@
-"""The coordinator of one log partition: replay(event) -> changes, and the state that they have made.
+"""The coordinator of one log partition: `replay` takes an event, returns its changes, and updates the state.
 
-Total: any sequence of events replays. What Kafka's code would refuse becomes a Change of kind `anomaly`, and the state goes on.
-Which record does what is told by the modules below; this one only knows their table, and when the rules turn from classic to new.
+Every sequence of events replays: what Kafka's code would refuse becomes a Change of kind `anomaly`, and replay goes on. What each
+record type does is in the modules of its family; this one has their table, and decides when the rules turn from classic to new.
 Source: GroupMetadataManager (to 3.9), GroupCoordinatorShard (4.x).
 """
 
@@ -29,7 +29,7 @@ _FAMILIES: Final[Mapping[Family, Mapping[Role, Handling]]] = {
 
 
 def _handling_of(type_: RecordType) -> Handling:
-    """How to replay records of a type; TypeError, when this module is imported, for a type that nothing replays."""
+    """Return how records of a type are replayed; TypeError, when this module is imported, for a type that nothing replays."""
     found = _FAMILIES.get(type_.family, {}).get(type_.role)
     if found is None:
         raise TypeError(
@@ -39,14 +39,15 @@ def _handling_of(type_: RecordType) -> Handling:
 
 
 REPLAYS: Final[Mapping[int, Handling]] = {each.id: _handling_of(each) for each in RECORD_TYPES.values()}
-"""By record type, how it is replayed."""
+"""How records are replayed, by record type."""
 
 
 class Coordinator:
-    """What the coordinator of one partition of `__consumer_offsets` believed, event by event: `replay` them in their order.
+    """The coordinator of one partition of `__consumer_offsets`: replays events in their order and holds the state they make.
 
-    `rules` None means auto: classic until a record proves the new coordinator (`proved_at`). `differed_at` is the first place where
-    the two would have gone apart while the classic rules were only assumed: a reader that learns better replays again.
+    `rules` None chooses by the log: the classic rules hold until a record proves the new coordinator (`proved_at`). `differed_at`
+    is the first offset where the rules would have differed while the classic ones were only assumed: a reader who learns that the
+    new ones hold replays the partition again.
 
     >>> from offsets_tool import open_evidence
     >>> coordinator = Coordinator(3)
@@ -64,7 +65,7 @@ class Coordinator:
     def __init__(
         self, log_partition: int | None, rules: Rules | None = None, state: State | None = None
     ) -> None:
-        """With `state`, goes on from there: a checkpoint."""
+        """Start with an empty state, or with the `state` of a checkpoint."""
         self.log_partition = log_partition
         self.state = state or State()
         self.rules = rules or Rules.CLASSIC
@@ -73,7 +74,7 @@ class Coordinator:
         self.auto = rules is None
 
     def replay(self, event: Event) -> tuple[Change, ...]:
-        """What this event does. Events of one partition, in the order of their offsets."""
+        """Replay an event and return its changes; give the events of one partition in the order of their offsets."""
         if self.auto and self.proved_at is None and proves_new(event):
             self.rules, self.proved_at = Rules.NEW, event.record.log_offset
         step = Step(self.state, self.rules, self.log_partition, event.record)
@@ -93,11 +94,11 @@ class Coordinator:
 
     @property
     def rules_used(self) -> RulesUsed:
-        """By which rules events were replayed so far."""
+        """The rules by which events were replayed so far, and where they were proved or would have differed."""
         return RulesUsed(self.rules, self.proved_at, self.differed_at)
 
     def reach(self, event: Event) -> tuple[Reach, ...]:
-        """What replaying this event will read of groups and their offsets, at most, as things stand now."""
+        """Return what replaying this event may read of groups and their offsets, in the present state."""
         if event.control is not None:
             return tuple(offsets.reach_of_marker(self.state, event.record.producer_id))
         if event.key is None:

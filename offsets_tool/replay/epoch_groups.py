@@ -1,8 +1,7 @@
-"""What consumer, share and streams groups have in common: a group epoch, members, a target assignment with its epoch, current
-assignments, each in records of its own.
+"""Replay of what consumer, share and streams groups have in common: a group epoch, members, target and current assignments.
 
-A value makes the group, and the member, that it is about, because compaction may have taken what came before; what Kafka's replay
-checks besides becomes an anomaly. Source: GroupMetadataManager.replay(...) of 4.x.
+Each of these has records of its own. A value creates the group, and the member, that it is about, because compaction may have
+taken what came before; what Kafka's replay checks besides becomes an anomaly. Source: GroupMetadataManager.replay(...) of 4.x.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +30,11 @@ _DELETED_EPOCH: Final = -1
 
 
 class FamilyRules(NamedTuple):
-    """How a kind of group differs: how its state is told, and whether it may take the place of a group that only has offsets."""
+    """How a kind of group differs from the others.
+
+    `state_of` computes the state of a group from its epochs and members; `replaces_simple` tells whether such a group may take the
+    place of a group that only has offsets.
+    """
 
     kind: GroupKind
     state_of: Callable[[Group, Members], GroupState]
@@ -39,7 +42,7 @@ class FamilyRules(NamedTuple):
 
 
 def open_group(step: Step, family: FamilyRules, group: str) -> Group:
-    """The group, made if it is not there; another kind's group gives way."""
+    """Return the group of this kind; create it if it is not there, in the place of a group of another kind."""
     known = step.state.groups.get(group)
     if known is not None and known.kind is family.kind:
         return known
@@ -52,7 +55,7 @@ def open_group(step: Step, family: FamilyRules, group: str) -> Group:
 
 
 def _check_gives_way(step: Step, family: FamilyRules, known: Group) -> bool:
-    """Whether a group of another kind may be replaced: one that only has offsets has no record of its own."""
+    """Return whether a group of another kind may be replaced: only one without a record of its own. Report an anomaly if not."""
     if family.replaces_simple and _only_has_offsets(known):
         return True
     note = f"a record of a {family.kind} group for a {known.kind} group: Kafka refuses to load it"
@@ -67,7 +70,10 @@ def _only_has_offsets(group: Group) -> bool:
 
 
 def existing_group(step: Step, family: FamilyRules, group: str) -> Group | None:
-    """The group that a tombstone is for, if there is one; even a tombstone takes the place of a group that only has offsets."""
+    """Return the group that a tombstone is for; None if there is none.
+
+    A tombstone too takes the place of a group that only has offsets.
+    """
     known = step.state.groups.get(group)
     if known is None or known.kind is family.kind:
         return known
@@ -75,7 +81,7 @@ def existing_group(step: Step, family: FamilyRules, group: str) -> Group | None:
 
 
 def update_group(step: Step, family: FamilyRules, group: Group) -> None:
-    """Tells state and number of members anew; a change only if something but the place is another."""
+    """Compute a group's state and number of members, and set it if anything but its log offset has changed."""
     members = step.state.members.get(group.group, _NO_MEMBERS)
     count = sum(member.is_member for member in members.values())
     after = group._replace(members=count)
@@ -86,7 +92,7 @@ def update_group(step: Step, family: FamilyRules, group: Group) -> None:
 
 
 class Replays:
-    """The replay of each kind of record of one family."""
+    """How the records of one kind of group are replayed, by role."""
 
     def __init__(self, family: FamilyRules) -> None:
         self._family = family
@@ -107,7 +113,7 @@ class Replays:
         return Handling(replay, reach_of_group)
 
     def group(self, step: Step, key: Any, event: Event) -> None:
-        """The group epoch; its tombstone ends the group."""
+        """Replay the group's own record: set the group epoch, or delete the group."""
         if event.value is None:
             self._delete_group(step, key.group_id)
             return
@@ -129,7 +135,7 @@ class Replays:
         step.delete(GroupOf(group_id))
 
     def target_metadata(self, step: Step, key: Any, event: Event) -> None:
-        """The epoch of the target assignment."""
+        """Replay the record of the target assignment's epoch."""
         if event.value is not None:
             group = open_group(step, self._family, key.group_id)
             epoch = event.value.data.assignment_epoch
@@ -150,7 +156,7 @@ class Replays:
             )
 
     def member(self, step: Step, key: Any, event: Event) -> None:
-        """Who a member is; the tombstone removes it."""
+        """Replay the record of who a member is and what it asks for; a tombstone removes the member."""
         if event.value is None:
             self._delete_member(step, key)
         else:
@@ -177,7 +183,7 @@ class Replays:
         return unassigned_share or member_epoch(member) == LEFT_EPOCH
 
     def current(self, step: Step, key: Any, event: Event) -> None:
-        """What a member owns; after the tombstone it is leaving."""
+        """Replay the record of what a member owns; after a tombstone the member is leaving."""
         if event.value is not None:
             self._set_member(step, key, current=event.value, left=False)
             return
@@ -186,7 +192,7 @@ class Replays:
             self._set_member(step, key, current=None, left=True)
 
     def target(self, step: Step, key: Any, event: Event) -> None:
-        """What the assignor wants a member to own."""
+        """Replay the record of what the assignor wants a member to own."""
         if event.value is not None:
             self._set_member(step, key, target=event.value)
             return
@@ -207,7 +213,7 @@ class Replays:
         update_group(step, self._family, group)
 
     def expression(self, step: Step, key: Any, event: Event) -> None:
-        """The topics that a regular expression stands for."""
+        """Replay the record of the topics that a regular expression stands for."""
         known = existing_group(step, self._family, key.group_id)
         group = known if event.value is None else open_group(step, self._family, key.group_id)
         if group is None:
@@ -219,7 +225,7 @@ class Replays:
         update_group(step, self._family, group._replace(expressions=tuple(sorted(expressions.items()))))
 
     def part(self, field: str) -> ReplayRecord:
-        """A record about the whole group that is kept as it is in this field of Group."""
+        """Return what replays a record about the whole group that is kept as it is, in this field of Group."""
 
         def replay(step: Step, key: Any, event: Event) -> None:
             known = existing_group(step, self._family, key.group_id)
@@ -232,7 +238,7 @@ class Replays:
 
 
 def _reach_of_group_record(event: Event) -> Reach:
-    """The tombstone deletes the group, and hides each of its offsets with it."""
+    """Return what the group's own record reads: its tombstone deletes the group, whatever offsets it has."""
     is_tombstone = event.value is None
     return reach_of_group(event)._replace(asks_for_all=is_tombstone, may_delete=is_tombstone)
 

@@ -1,7 +1,7 @@
-"""What a record type's replay is: what it does, and what of the state it looks at, stated together.
+"""How a record type is replayed, and what of the state that reads: both stated together.
 
-Replay one at a time needs only the first; replay of many at a time reads the second, to know which commits must be in the state
-before. Knows no record type.
+Replay one event at a time needs only the first. Replay of many at a time needs the second too, to know which commits must be in
+the state before. Knows no record type.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ ReplayRecord = Callable[[Step, Any, Event], None]
 
 
 class Handling(NamedTuple):
-    """How records of one role are replayed, and what that reaches."""
+    """How records of one role are replayed, and what that reads of the state."""
 
     replay: ReplayRecord
     reach: Callable[[Event], Reach]

@@ -1,7 +1,7 @@
 """What a member is, asks for and owns, read from its records whatever its protocol: client, subscription, partitions or tasks.
 
-Topics stand by name or by id, as the record has them: who shows them gives names to ids. A blob that cannot be read owns nothing.
-Source: ConsumerGroupMember, ShareGroupMember, StreamsGroupMember; ConsumerProtocol for classic members.
+Topics stand by name or by id, as the record has them; naming ids is left to whoever shows them. A blob that cannot be read owns
+nothing. Source: ConsumerGroupMember, ShareGroupMember, StreamsGroupMember; ConsumerProtocol for classic members.
 """
 
 from collections.abc import Iterator
@@ -29,10 +29,11 @@ class Client(NamedTuple):
 
 
 NOBODY = Client()
+"""A client of which no record says anything."""
 
 
 def client_of(member: Member) -> Client:
-    """The client behind a member. Share groups know no instance ids."""
+    """Return the client behind a member; members of share groups have no instance id."""
     metadata = member.metadata
     if metadata is None:
         return NOBODY
@@ -43,7 +44,7 @@ def client_of(member: Member) -> Client:
 
 
 def subscription(member: Member, protocol_type: str | None) -> tuple[str, ...]:
-    """The topics that a member asks for by name; none for a streams member, whose topology says it."""
+    """Return the topics that a member asks for by name; none for a streams member, whose topology names them."""
     metadata = member.metadata
     if isinstance(metadata, MemberMetadata):
         return _subscribed(metadata.subscription) if protocol_type == CONSUMER_PROTOCOL else ()
@@ -51,20 +52,20 @@ def subscription(member: Member, protocol_type: str | None) -> tuple[str, ...]:
 
 
 def subscribed_regex(member: Member) -> str | None:
-    """The regular expression that a consumer group's member asks for."""
+    """Return the regular expression that a member of a consumer group asks for; None if it has none."""
     if isinstance(member.metadata, Value):
         return getattr(member.metadata.data, "subscribed_topic_regex", None) or None
     return None
 
 
 def owned(member: Member, protocol_type: str | None) -> Iterator[Owned]:
-    """What a member holds: also what it has still to give up, since it reads and commits it until then."""
+    """Yield what a member holds, including what it has still to give up: it reads and commits that until then."""
     yield from assigned(member, protocol_type)
     yield from to_give_up(member)
 
 
 def assigned(member: Member, protocol_type: str | None) -> Iterator[Owned]:
-    """What a member has been given, as the coordinator answers it: partitions, or active tasks."""
+    """Yield the partitions, or the active tasks, that a member has been given, as the coordinator answers them."""
     if isinstance(member.metadata, MemberMetadata):
         if protocol_type == CONSUMER_PROTOCOL:
             yield from _assigned(member.metadata.assignment)
@@ -73,19 +74,22 @@ def assigned(member: Member, protocol_type: str | None) -> Iterator[Owned]:
 
 
 def to_give_up(member: Member) -> Iterator[Owned]:
-    """What a member still holds and has been asked to give up."""
+    """Yield what a member still holds and has been asked to give up."""
     if member.current is not None:
         yield from _partitions(member.current.data, *_PENDING_REVOCATION)
 
 
 def tasks(value: Value | None, kind: str) -> Iterator[Owned]:
-    """A streams member's tasks of one kind (`active_tasks`, `standby_tasks`, `warmup_tasks`), of an assignment or a target."""
+    """Yield a streams member's tasks of one kind from an assignment or a target; none if there is no value.
+
+    `kind` is `active_tasks`, `standby_tasks` or `warmup_tasks`.
+    """
     if value is not None:
         yield from _partitions(value.data, kind)
 
 
 def target(member: Member) -> Iterator[Owned]:
-    """What the assignor wants a member to hold: partitions, or active tasks."""
+    """Yield the partitions, or the active tasks, that the assignor wants a member to hold."""
     if member.target is not None:
         yield from _partitions(member.target.data, "topic_partitions", "active_tasks")
 
@@ -103,7 +107,7 @@ def _partitions(data: Any, *names: str) -> Iterator[Owned]:
 
 @lru_cache(4096)
 def _assigned(blob: bytes) -> tuple[Owned, ...]:
-    """Generations repeat their members' blobs."""
+    """Return the partitions in a classic member's assignment; cached, since generations repeat their members' blobs."""
     message = consumer_assignment(blob)
     return (
         tuple((each.topic, p) for each in message.assigned_partitions for p in each.partitions)

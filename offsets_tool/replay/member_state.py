@@ -1,4 +1,4 @@
-"""What a member's records say of its epoch and state, in every layout that Kafka has written.
+"""A member's epoch and state, read from its records in every layout that Kafka has written.
 
 Source: MemberState of consumer, share and streams groups; CurrentAssignmentBuilder for the early-access layouts of 3.5 to 3.7.
 """
@@ -23,7 +23,7 @@ _STREAMS_STATES: Final = {1: STABLE, 2: "UNREVOKED_TASKS", 3: "UNRELEASED_TASKS"
 
 
 def member_epoch(member: Member) -> int:
-    """The epoch that the member has reached; 0 before its first assignment, LEFT_EPOCH when it is leaving."""
+    """Return the epoch that the member has reached: 0 before its first assignment, LEFT_EPOCH when it is leaving."""
     if member.current is None:
         return LEFT_EPOCH if member.left else 0
     epoch: int = member.current.data.member_epoch
@@ -31,7 +31,7 @@ def member_epoch(member: Member) -> int:
 
 
 def member_state(member: Member) -> str:
-    """Kafka's MemberState by name; UNKNOWN for a number that it does not know."""
+    """Return the name of the member's state in Kafka's MemberState; UNKNOWN for a number that Kafka does not define."""
     if member.current is None:
         return STABLE
     data = member.current.data
@@ -50,7 +50,7 @@ def _early_state(data: Any) -> str:
 
 
 def is_reconciled(member: Member, assignment_epoch: int) -> bool:
-    """Whether the member owns what the target assignment of this epoch wants (ConsumerGroupMember.isReconciledTo)."""
+    """Return whether the member owns what the target assignment of this epoch wants (ConsumerGroupMember.isReconciledTo)."""
     if _is_uninitialized(member):
         return False
     data = member.current.data if member.current else None
@@ -60,7 +60,10 @@ def is_reconciled(member: Member, assignment_epoch: int) -> bool:
 
 
 def _is_uninitialized(member: Member) -> bool:
-    """Whether it is a streams member without an assignment yet: it has no epoch (StreamsGroup.getOrCreateUninitializedMember)."""
+    """Return whether it is a streams member without an assignment yet.
+
+    Such a member has no epoch (StreamsGroup.getOrCreateUninitializedMember).
+    """
     if member.current is not None or member.left or not isinstance(member.metadata, Value):
         return False
     return isinstance(member.metadata.data, StreamsGroupMemberMetadataValue)

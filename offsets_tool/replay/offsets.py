@@ -1,8 +1,8 @@
-"""Committed offsets: records of commits, and the markers that end transactions.
+"""Replay of committed offsets: records of commits, and the markers that end transactions.
 
-A plain commit counts at once; a transactional one when its producer's COMMIT marker comes, unless a newer commit (by the commits'
-own log offsets) stands there. A tombstone takes the committed offset; where pending ones are left is where the rules differ.
-Source: GroupMetadataManager.doLoadGroupsAndOffsets (classic), OffsetMetadataManager.replay (new); KAFKA-14505.
+A plain commit is effective at once. A transactional one is when its producer's COMMIT marker comes, unless a newer commit (by the
+commits' own log offsets) is effective by then. A tombstone removes the committed offset; the rules differ where commits are
+pending. Source: GroupMetadataManager.doLoadGroupsAndOffsets (classic), OffsetMetadataManager.replay (new); KAFKA-14505.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ _UNSURE: Final = (
 
 
 def replay_transaction(step: Step, event: Event) -> None:
-    """Data in a transaction opens it, or goes on with it; whatever its records are."""
+    """Open the transaction that a record is in, or extend it; do nothing for a record outside transactions."""
     record = event.record
     if not record.is_transactional or not _has_producer(record):
         return
@@ -86,7 +86,7 @@ def _replay_commit(step: Step, key: Any, event: Event) -> None:
 
 
 def committed_offset(event: Event) -> CommittedOffset:
-    """The commit in an event that is one and has a value."""
+    """Return the commit that an event has; the event must be a commit with a value."""
     assert event.value is not None
     data = event.value.data
     topic_id = None if data.topic_id == ZERO_UUID else data.topic_id
@@ -102,7 +102,10 @@ def committed_offset(event: Event) -> CommittedOffset:
 
 
 def _is_pending(step: Step, offset: OffsetOf, record: LogRecord) -> bool:
-    """The new coordinator goes by the producer id, the classic one by the batch's transactional bit."""
+    """Return whether a commit waits for a marker.
+
+    The new coordinator goes by the producer id, the classic one by the batch's transactional bit.
+    """
     has_producer = _has_producer(record)
     if has_producer != bool(record.is_transactional):
         step.differs = True
@@ -111,7 +114,7 @@ def _is_pending(step: Step, offset: OffsetOf, record: LogRecord) -> bool:
 
 
 def _reach_of_commit(event: Event) -> Reach:
-    """A commit that waits for its transaction's end leaves what is committed alone."""
+    """Return what a commit reads: none of the committed offsets if it surely is pending."""
     assert event.key is not None
     key, record = event.key.data, event.record
     place = (TopicPartition(key.topic, key.partition),)
@@ -122,13 +125,13 @@ def _reach_of_commit(event: Event) -> Reach:
 
 
 def add_simple_group(step: Step, group: str) -> None:
-    """A group that only has offsets is there from its first commit on."""
+    """Create a simple group with its first commit, if no group of this name is there."""
     if group not in step.state.groups:
         step.set(GroupOf(group), simple_group(group, step.record.log_offset))
 
 
 def simple_group(group: str, log_offset: int) -> Group:
-    """A group without members or generation."""
+    """Return a group without members and generation, first seen at this log offset."""
     return Group(group, GroupKind.SIMPLE, GroupState.EMPTY, log_offset, generation=0)
 
 
@@ -157,9 +160,10 @@ def _mark_deleted(step: Step, pending: PendingOf) -> None:
 
 
 def _remove_unused_simple_group(step: Step, group: str) -> None:
-    """To the classic coordinator, a simple group is gone with its last offset; the new one keeps it until its own tombstone.
+    """Delete a simple group that has lost its last offset, by the classic rules.
 
-    Where an abort leaves it without any, both keep it for a while.
+    The new coordinator keeps such a group until its own tombstone. Where an abort leaves it without offsets, both keep it for a
+    while.
     """
     known = step.state.groups.get(group)
     if known is None or known.kind is not GroupKind.SIMPLE or holds_offsets(step, group):
@@ -170,12 +174,15 @@ def _remove_unused_simple_group(step: Step, group: str) -> None:
 
 
 def holds_offsets(step: Step, group: str) -> bool:
-    """Whether a group has offsets, committed or pending."""
+    """Return whether a group has offsets, committed or pending."""
     return group in step.state.offsets or any(True for _ in step.state.pending_for(group))
 
 
 def replay_marker(step: Step, marker: ControlMarker) -> None:
-    """COMMIT and ABORT; other control records mean nothing here. Pairing is by producer id alone (KIP-890 raises the epoch)."""
+    """Replay a COMMIT or ABORT marker; ignore other control records.
+
+    Marker and transaction are paired by the producer id alone, because KIP-890 raises the epoch.
+    """
     if marker.type not in ("COMMIT", "ABORT"):
         return
     producer = step.record.producer_id
@@ -202,7 +209,10 @@ def reach_of_marker(state: State, producer: int | None) -> Iterator[Reach]:
 
 
 def _commit(step: Step, producer: int, offset: OffsetOf, waiting: PendingCommit) -> None:
-    """Of two commits the later record wins; the classic loader compares batches, to the same effect: a batch has one producer."""
+    """Make a pending commit effective unless a later record is.
+
+    The classic loader compares batches instead of records, which comes to the same: a batch has one producer.
+    """
     there = step.state.offsets.get(offset.group, {}).get(TopicPartition(offset.topic, offset.partition))
     wins = there is None or there.log_offset < waiting.commit.log_offset
     step.set(PendingOf(producer, *offset), None, ChangeKind.COMMITTED if wins else ChangeKind.SUPERSEDED)
@@ -216,3 +226,4 @@ def _commit(step: Step, producer: int, offset: OffsetOf, waiting: PendingCommit)
 
 
 REPLAYS: Final = {Role.COMMIT: Handling(_replay_commit, _reach_of_commit)}
+"""How records of commits are replayed, by role."""

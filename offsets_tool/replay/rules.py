@@ -1,6 +1,6 @@
-"""Which of Kafka's two coordinators wrote a log: the classic one (to 3.9) or the new one (KIP-848: 4.x, and 3.7-3.9 where enabled).
+"""Which of Kafka's two coordinators wrote a log: the classic one (to 3.9) or the new one (KIP-848: 4.x; 3.7-3.9 where enabled).
 
-They differ in what tombstones clear and in which groups stay. Nothing else in replay decides between them.
+They differ in what tombstones remove and in which groups stay. No other module of replay decides between them.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ TOPIC_ID_VERSION: Final = next(
 )
 """Version of a commit's value that only the new coordinator writes."""
 FIRST_JOIN: Final[Mapping[str, object]] = {"protocol_type": "", "generation": 0}
-"""What a classic group's record says, by field, that only the new coordinator writes: as the group's first member joins."""
+"""Fields that only the new coordinator writes into a classic group's record so: as the group's first member joins."""
 
 
 class Rules(StrEnum):
@@ -34,8 +34,11 @@ class Rules(StrEnum):
 
 
 class RulesUsed(NamedTuple):
-    """By which rules a partition was replayed in the end, the offset that proved the new ones, and the first offset where both
-    would have done something else while the classic ones were only assumed; None where there is none."""
+    """The rules by which a partition was replayed in the end.
+
+    `proved_at` is the offset that proved the new rules. `differed_at` is the first offset where the two would have differed while
+    the classic rules were only assumed. Both are None where there is none.
+    """
 
     rules: Rules
     proved_at: int | None
@@ -43,15 +46,15 @@ class RulesUsed(NamedTuple):
 
     @property
     def is_partly_classic(self) -> bool:
-        """Whether something was done by the classic rules that the new ones do otherwise."""
+        """Whether the classic rules were applied somewhere that the new ones differ."""
         is_new_from_start = self.rules is Rules.NEW and self.proved_at is None
         return self.differed_at is not None and not is_new_from_start
 
 
 def to_replay_again(partitions: Mapping[_Place, RulesUsed], *, is_new: bool = False) -> list[_Place]:
-    """Return the partitions replayed by the classic rules where the new ones differ and, as was learned since, hold.
+    """Return the partitions that were replayed by classic rules and need the new ones, as other partitions proved since.
 
-    One cluster has one kind of coordinator at a time: what one of its `partitions` proves is so for all, as is what `is_new` says.
+    One cluster has one kind of coordinator at a time: what one of its `partitions` proves, or `is_new` says, holds for all.
     """
     if not is_new and all(used.rules is Rules.CLASSIC for used in partitions.values()):
         return []
@@ -59,10 +62,11 @@ def to_replay_again(partitions: Mapping[_Place, RulesUsed], *, is_new: bool = Fa
 
 
 def proves_new(event: Event) -> bool:
-    """Whether only the new coordinator writes such a record.
+    """Return whether only the new coordinator writes such a record.
 
-    Record types from 3 on, commits of version 4, a classic group of generation 0 without protocol type, and group metadata in a
-    batch that has a sequence: the classic coordinator writes its own records, other than clients' commits, with none (-1).
+    It alone writes record types from 3 on, commits of version 4, a classic group of generation 0 without protocol type, and group
+    metadata in a batch that has a sequence. The classic one writes its own records, other than clients' commits, without sequence
+    (-1).
     """
     if event.type_id is None or event.key is None:
         return False
@@ -75,9 +79,10 @@ def proves_new(event: Event) -> bool:
 
 
 def proves_classic(event: Event) -> bool:
-    """Whether only the classic coordinator writes such a record.
+    """Return whether only the classic coordinator writes such a record.
 
-    Group metadata, and tombstones that no client asked for, in a batch without sequence; or a message format before 2.
+    It alone writes group metadata, and tombstones that no client asked for, in a batch without sequence, and message formats
+    before 2.
     """
     batch = event.record.batch
     if event.type_id not in CLASSIC_TYPES or batch is None:
@@ -87,7 +92,7 @@ def proves_classic(event: Event) -> bool:
 
 
 def wrote_new(event: Event) -> bool | None:
-    """Whether the new coordinator wrote an offset's tombstone, by its batch's sequence; None where there is none to go by.
+    """Return whether the new coordinator wrote an offset's tombstone, by its batch's sequence; None where no sequence tells.
 
     The classic one writes its own clean-up, which all tombstones outside transactions are, without a sequence (-1).
     """

@@ -1,4 +1,7 @@
-"""KIP-932 share groups. Source: ShareGroup and GroupMetadataManager.replay of 4.x."""
+"""Replay of share groups (KIP-932).
+
+Source: ShareGroup and GroupMetadataManager.replay of 4.x.
+"""
 
 from typing import Final
 
@@ -7,8 +10,9 @@ from offsets_tool.replay.epoch_groups import FamilyRules, Members, Replays
 
 
 def state_of(group: Group, members: Members) -> GroupState:
-    """ShareGroup knows two states."""
+    """Return the state of a share group: Stable with members, Empty without."""
     return GroupState.STABLE if group.members else GroupState.EMPTY
 
 
 REPLAYS: Final = Replays(FamilyRules(GroupKind.SHARE, state_of, replaces_simple=False)).by_role
+"""How records of share groups are replayed, by role."""

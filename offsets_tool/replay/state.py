@@ -1,6 +1,6 @@
-"""What a coordinator holds at one position of its log, and how a Change alters it. Knows no rule of Kafka's.
+"""The state that a coordinator holds at one position of its log, and how a value is put into it. Knows none of Kafka's rules.
 
-Only what lives is held: a group that is gone leaves nothing behind. `subjects` is the whole state, the newest value of each.
+Only present values are held: a deleted group leaves nothing behind. `State.subjects` yields the whole state.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from offsets_tool.replay.changes import (
 
 @dataclass(slots=True)
 class State:
-    """Everything by group, but for what is by producer id."""
+    """All that a coordinator holds: offsets, groups and members by group; pending commits and transactions by producer id."""
 
     offsets: dict[str, dict[TopicPartition, CommittedOffset]] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class State:
     transactions: dict[int, Transaction] = field(default_factory=dict)
 
     def get(self, subject: Subject) -> Subjected | None:
-        """The value of a subject."""
+        """Return the value of a subject; None if it has none."""
         match subject:
             case OffsetOf(group, topic, partition):
                 return self.offsets.get(group, {}).get(TopicPartition(topic, partition))
@@ -51,7 +51,7 @@ class State:
                 return None
 
     def put(self, subject: Subject, value: Subjected | None) -> None:
-        """Gives a subject a value, or takes it away."""
+        """Give a subject a value; None removes the one that it has."""
         match subject:
             case OffsetOf(group, topic, partition):
                 _put_in(self.offsets, group, TopicPartition(topic, partition), value)
@@ -65,14 +65,14 @@ class State:
                 _put(self.transactions, producer_id, value)
 
     def answers(self, group: str) -> bool:
-        """Return whether the coordinator answers for a group: only then are the offsets that it keeps of it effective.
+        """Return whether the coordinator answers for a group: only then are the group's offsets that it keeps effective.
 
-        The new coordinator keeps the offsets of a group that is gone (OffsetMetadataManager), and answers nobody with them.
+        The new coordinator keeps the offsets of a deleted group (OffsetMetadataManager) and answers nobody with them.
         """
         return group in self.groups
 
     def subjects(self) -> Iterator[tuple[Subject, Subjected]]:
-        """Every subject that has a value."""
+        """Yield every subject that has a value, with the value."""
         for group, offsets in self.offsets.items():
             yield from ((OffsetOf(group, *at), commit) for at, commit in offsets.items())
         yield from ((GroupOf(name), row) for name, row in self.groups.items())
@@ -83,7 +83,7 @@ class State:
         yield from ((TransactionOf(producer), open_) for producer, open_ in self.transactions.items())
 
     def pending_for(self, group: str) -> Iterator[tuple[int, TopicPartition, PendingCommit]]:
-        """A group's pending commits: producer id, partition, commit."""
+        """Yield a group's pending commits: producer id, partition, commit."""
         for producer_id, commits in self.pending.items():
             for offset, waiting in commits.items():
                 if offset.group == group:
@@ -98,7 +98,7 @@ def _put(table: dict[Any, Any], key: Any, value: Subjected | None) -> None:
 
 
 def _put_in(table: dict[Any, dict[Any, Any]], outer: Any, key: Any, value: Subjected | None) -> None:
-    """The same one level down, where nothing empty is kept."""
+    """Set or remove a value in a dictionary of dictionaries; keep no empty inner dictionary."""
     if value is not None:
         table.setdefault(outer, {})[key] = value
     elif outer in table:

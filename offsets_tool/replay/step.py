@@ -1,4 +1,4 @@
-"""One event being replayed: where it stands, the state it meets, the changes it makes. Knows no record type."""
+"""The replay of one event: its record, the state that it meets, the changes that it makes. Knows no record type."""
 
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import (
@@ -16,7 +16,10 @@ from offsets_tool.rows import LogRecord
 
 
 class Step:
-    """Collects the changes of one event. `differs` says that the other rules would have done something else."""
+    """The changes of one event, collected while it is replayed.
+
+    `differs` tells that the rules of the other coordinator would have done something else.
+    """
 
     def __init__(self, state: State, rules: Rules, log_partition: int | None, record: LogRecord) -> None:
         self.state = state
@@ -38,7 +41,7 @@ class Step:
         kind: ChangeKind = ChangeKind.SET,
         note: str | None = None,
     ) -> None:
-        """Puts `after` in the subject's place and says so; nothing if nothing changes."""
+        """Give the subject the value `after` and collect the change; do nothing if it had none and gets none."""
         before = self.state.get(subject)
         if before is None and after is None:
             return
@@ -47,7 +50,7 @@ class Step:
         self._add_visibility(subject, before, after)
 
     def _add_visibility(self, subject: Subject, before: Subjected | None, after: Subjected | None) -> None:
-        """Says which offsets are effective no longer, or again, now that a group is gone or there."""
+        """Collect which offsets are hidden or revealed, as a group is deleted or created."""
         if isinstance(subject, GroupOf) and (before is None or after is None):
             kind = ChangeKind.HIDDEN if after is None else ChangeKind.REVEALED
             for at, commit in sorted(self.state.offsets.get(subject.group, {}).items()):
@@ -56,16 +59,16 @@ class Step:
             self._add(ChangeKind.HIDDEN, subject, after, after, None)
 
     def delete(self, subject: Subject) -> None:
-        """Takes the subject's value away, by a tombstone."""
+        """Remove the subject's value, by a tombstone."""
         self.set(subject, None, ChangeKind.DELETED)
 
     def anomaly(self, subject: Subject, note: str) -> None:
-        """Says what cannot be."""
+        """Collect an anomaly of the subject: `note` says what Kafka's code rules out."""
         value = self.state.get(subject)
         self._add(ChangeKind.ANOMALY, subject, value, value, note)
 
     def lost(self, event: Event) -> None:
-        """A record that could not be decoded: what it did is unknown."""
+        """Collect an anomaly for a record that could not be decoded: what it did is unknown."""
         subject = LogOf(self._log_partition) if event.group is None else GroupOf(event.group)
         self.anomaly(
             subject, f"a record that cannot be read, so that what it did is unknown: {event.problem}"

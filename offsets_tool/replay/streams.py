@@ -1,4 +1,7 @@
-"""KIP-1071 streams groups. Source: StreamsGroup and GroupMetadataManager.replay of 4.x."""
+"""Replay of streams groups (KIP-1071).
+
+Source: StreamsGroup and GroupMetadataManager.replay of 4.x.
+"""
 
 from typing import Final
 
@@ -8,11 +11,14 @@ from offsets_tool.replay.epoch_groups import FamilyRules, Members, Replays
 
 _NOT_VALIDATED: Final = -1
 _AT_FIRST: Final = 0
-"""The topology epoch that StreamsGroup takes for validated before it has a record of its own."""
+"""The topology epoch that StreamsGroup takes as validated before a record says one."""
 
 
 def state_of(group: Group, members: Members) -> GroupState:
-    """StreamsGroup.maybeUpdateGroupState: as a consumer group, but first of all it wants a topology that was validated."""
+    """Return the state of a streams group, as StreamsGroup.maybeUpdateGroupState computes it.
+
+    It is that of a consumer group, but NotReady as long as no topology was validated.
+    """
     if not group.members:
         return GroupState.EMPTY
     if not _is_ready(group):
@@ -21,7 +27,10 @@ def state_of(group: Group, members: Members) -> GroupState:
 
 
 def _is_ready(group: Group) -> bool:
-    """4.1 does not write which topology it validated: then any counts. Later releases always write a configuration beside it."""
+    """Return whether the group's topology was validated.
+
+    4.1 does not write which topology it validated, so any counts. Later releases always write a configuration with it.
+    """
     if group.topology is None:
         return False
     if group.metadata is None:
@@ -33,3 +42,4 @@ def _is_ready(group: Group) -> bool:
 
 
 REPLAYS: Final = Replays(FamilyRules(GroupKind.STREAMS, state_of, replaces_simple=True)).by_role
+"""How records of streams groups are replayed, by role."""

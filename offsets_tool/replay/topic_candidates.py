@@ -1,9 +1,9 @@
 """Names of topic ids that no record says, derived from subscriptions: which topics an id can be, and where only one is left.
 
 When a group's target assignment of its present epoch is complete, each id in it is a topic that its member subscribes to at that
-moment, and no two ids are one topic. What follows from that is certain as long as no record of the partition is lacking
-(unreadable, misplaced): compaction takes a record only with all that it replaced. Knows nothing about names that records say.
-Source: GroupMetadataManager.updateTargetAssignment, TargetAssignmentBuilder (KIP-848); share groups alike (KIP-932).
+moment, and no two ids are one topic. What follows is certain unless records of the partition are missing (unreadable, misplaced):
+compaction removes a record only with all that it replaced. Names that records say are not its business. Source:
+GroupMetadataManager.updateTargetAssignment, TargetAssignmentBuilder (KIP-848); share groups alike (KIP-932).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -22,21 +22,24 @@ _FIELD_OF_KEY: Final = {
 OBSERVED_TYPES: Final = types_of(
     Role.GROUP, Role.TARGET_METADATA, *_FIELD_OF_KEY, family=(Family.CONSUMER, Family.SHARE)
 )
-"""The record types that tell what members subscribe to and are to be assigned."""
+"""The record types that say what members subscribe to and what the target assignment gives them."""
 
 TargetTopics = frozenset[tuple[UUID, frozenset[str]]]
-"""The ids of a target assignment, each with the topics that it can be: all different."""
+"""The ids in a complete target assignment, each with the topics that it can be; no two ids are one topic."""
 
 
 @dataclass(slots=True)
 class _Group:
-    """The newest values of one group and its members, as Kafka's message classes; `epoch` None where no record says it."""
+    """The newest values of one group and its members, as Kafka's message classes; `epoch` is None where no record says it."""
 
     epoch: int | None = None
     newest: dict[Role, dict[str, Any]] = field(default_factory=lambda: {role: {} for role in _FIELD_OF_KEY})
 
     def snapshot(self) -> TargetTopics:
-        """What the assignment says of each id; nothing of ids whose members' subscriptions are not all known."""
+        """Return the topics that each id of the target assignment can be.
+
+        Ids of members whose subscriptions are not all known are left out.
+        """
         found: dict[UUID, frozenset[str]] = {}
         unsure: set[UUID] = set()
         for member_id, target in self.newest[Role.TARGET].items():
@@ -49,7 +52,7 @@ class _Group:
         return frozenset((id_, topics) for id_, topics in found.items() if topics or id_ not in unsure)
 
     def _topics(self, member_id: str) -> frozenset[str] | None:
-        """What a member subscribes to, by name and by regular expression; None where a record of it is not there."""
+        """Return the topics that a member subscribes to, by name and by regular expression; None if a record of it is missing."""
         member = self.newest[Role.MEMBER].get(member_id)
         if member is None:
             return None
@@ -63,7 +66,7 @@ class _Group:
 
 @dataclass(slots=True)
 class _Partition:
-    """One log partition: its groups, and every different target assignment that was complete at some time."""
+    """One log partition: its groups, and every distinct complete target assignment of any time."""
 
     next_offset: int = 0
     groups: dict[str, _Group] = field(default_factory=dict)
@@ -71,16 +74,16 @@ class _Partition:
 
 
 class TopicCandidates:
-    """Which topics each id can be, going by the records that were observed."""
+    """The topics that each topic id can be, learned from the records that were observed."""
 
     def __init__(self) -> None:
         self._partitions: dict[int | None, _Partition] = {}
         self._distrusted: set[int | None] = set()
 
     def observe(self, event: Event, known: Collection[UUID] = ()) -> None:
-        """Learn from an event; events of a partition in the order of their offsets, from the first one again where they go back.
+        """Learn from an event; give the events of a partition in the order of their offsets, starting over where they go back.
 
-        A target assignment of which all ids are `known` tells nothing.
+        A target assignment whose ids are all `known` is ignored.
         """
         if event.type_id not in OBSERVED_TYPES or event.key is None:
             return
@@ -104,21 +107,21 @@ class TopicCandidates:
                 partition.snapshots.add(snapshot)
 
     def distrust(self, log_partition: int | None) -> None:
-        """Derive nothing from a partition: records of it are lacking."""
+        """Derive nothing from a partition, because records of it are missing."""
         self._distrusted.add(log_partition)
 
     def snapshots(self) -> Iterator[TargetTopics]:
-        """Every different assignment of the partitions that are trusted."""
+        """Yield every distinct assignment of the trusted partitions."""
         return (snapshot for place, snapshot in self.placed_snapshots() if place not in self._distrusted)
 
     def placed_snapshots(self) -> Iterator[tuple[int | None, TargetTopics]]:
-        """Every different assignment, with its log partition."""
+        """Yield every distinct assignment of all partitions, with its log partition."""
         for place, partition in self._partitions.items():
             yield from ((place, snapshot) for snapshot in partition.snapshots)
 
 
 def _put(group: _Group, role: Role, key: Any, value: Any) -> None:
-    """Keep the newest value; a tombstone, and a value that does not read, leave nothing that is known."""
+    """Keep the newest value of a record; a tombstone, or a value that could not be decoded, removes it."""
     newest = group.newest[role]
     if value is None:
         newest.pop(getattr(key, _FIELD_OF_KEY[role]), None)
@@ -127,7 +130,7 @@ def _put(group: _Group, role: Role, key: Any, value: Any) -> None:
 
 
 def derive_names(snapshots: Iterable[TargetTopics], known: Mapping[UUID, str]) -> dict[UUID, str]:
-    """Names of ids that are not `known`, where every assignment with the id leaves one topic that it can be."""
+    """Return names of ids that are not `known`, where the assignments with the id leave one topic that it can be."""
     assignments = list(snapshots)
     topics: dict[UUID, set[str]] = {}
     for snapshot in assignments:
@@ -140,7 +143,7 @@ def derive_names(snapshots: Iterable[TargetTopics], known: Mapping[UUID, str]) -
 
 
 def _strike_out(assignments: Iterable[TargetTopics], topics: dict[UUID, set[str]]) -> bool:
-    """Take the topics of ids that can be only one from all others of the same assignment; whether there was one to take."""
+    """Remove the topics of ids that can be only one from all other ids of the assignment; return whether anything was removed."""
     has_changed = False
     for snapshot in assignments:
         certain = {id_: next(iter(topics[id_])) for id_, _ in snapshot if len(topics[id_]) == 1}

@@ -1,8 +1,8 @@
-"""Topic ids and the names that the evidence proves for them. An id never changes its name, so any record of any time will do.
+"""Topic ids and the names that the evidence proves for them. An id never changes its name, so a record of any time will do.
 
-Names come from lists of topics in records (records.kinds.TOPIC_LISTS) and from commits that carry their topic's id; for an id that
-these do not name, from elsewhere (what the user says, data directories), and else from what members subscribe to
-(topic_candidates). An id without a name is shown as Kafka writes ids.
+Names come from lists of topics in records (records.kinds.TOPIC_LISTS) and from commits that carry their topic's id; for other ids
+from elsewhere (the user, data directories), and else from what members subscribe to (topic_candidates). An id without a name is
+shown as Kafka writes ids.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,24 +18,27 @@ from offsets_tool.wire.schema import ZERO_UUID
 
 
 class Contradicted(NamedTuple):
-    """A topic id, the name that the user has said, and the name that the evidence has."""
+    """A topic id, the name that the user gave for it, and the different name that the evidence has."""
 
     topic_id: str
     said: str
     name: str
     is_recorded: bool
-    """Whether a record says the name, which is used then; a derived one is not."""
+    """Whether a record has the name, which is then used; a derived name is not."""
 
 
 class TopicNames:
-    """Which id has which name."""
+    """The names of topic ids, learned from events; others are asked for or derived."""
 
     def __init__(
         self,
         elsewhere: Callable[[], Mapping[str, str]] = dict,
         said: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Names by the text of the id: the user has `said` some; `elsewhere` is asked once, when a name is first missing."""
+        """Start without events. Both arguments give names by the id's text.
+
+        The user has `said` some; `elsewhere` is called once, when a name is first missing.
+        """
         self._names: dict[UUID, str] = {}
         self._said = said
         self._elsewhere = elsewhere
@@ -48,7 +51,7 @@ class TopicNames:
         """Ids that were asked for and have no name, as text."""
 
     def learn(self, event: Event) -> None:
-        """Take up what an event says of names."""
+        """Learn the topic names that an event has, and what it says of subscriptions."""
         self.candidates.observe(event, self._names)
         self._derived = None
         if event.key is None or event.value is None:
@@ -62,7 +65,7 @@ class TopicNames:
                 self._learn_all(getattr(event.value.data, field, ()))
 
     def learn_one(self, topic_id: UUID, name: str) -> None:
-        """Take up one name that a record says."""
+        """Learn one name that a record has."""
         self._names[topic_id] = name
 
     def _learn_all(self, topics: Iterable[Any]) -> None:
@@ -72,7 +75,7 @@ class TopicNames:
         )
 
     def name(self, topic_id: UUID) -> str:
-        """Return the topic's name as far as it is learnt by now, else its id as text."""
+        """Return the topic's name as far as it is learned by now, else its id as text."""
         if topic_id in self._names:
             return self._names[topic_id]
         text = uuid_text(topic_id)
@@ -90,7 +93,7 @@ class TopicNames:
         return text
 
     def contradicted(self) -> Iterator[Contradicted]:
-        """Yield what the user has said of ids to which the records learnt by now give another name."""
+        """Yield what the user has said of ids to which the records learned by now give another name."""
         derived = derive_names(self.candidates.snapshots(), self._names) if self._said else {}
         for text, said in self._said.items():
             topic_id = parse_uuid(text)
