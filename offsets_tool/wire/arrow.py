@@ -27,6 +27,16 @@ _PRIMITIVES = {
 }
 _OF_MESSAGES = {**_PRIMITIVES, Primitive.UINT16: pa.int32(), Primitive.UUID: pa.string()}
 _TIME = pa.timestamp("us", tz="UTC")
+_DDL = {
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.bool_(): "boolean",
+}
+"""Spark SQL's names of the types that messages have."""
 _CLASSES = {bool: pa.bool_(), bytes: pa.binary(), str: pa.string(), datetime: _TIME}
 
 
@@ -65,6 +75,17 @@ def message_type(declarations: Sequence[type], named: Callable[[str], str] = str
         for spec in schema_of(declaration).fields:
             shapes.setdefault(spec.name, []).append(spec.shape)
     return pa.struct([pa.field(named(name), _shaped(all_, named)) for name, all_ in shapes.items()])
+
+
+def message_ddl(declarations: Sequence[type], named: Callable[[str], str] = str) -> str:
+    """Return `message_type` as Spark SQL writes the type of a column: `struct<name:bigint,...>`."""
+    return _ddl(message_type(declarations, named))
+
+
+def _ddl(type_: pa.DataType) -> str:
+    if pa.types.is_struct(type_):
+        return f"struct<{','.join(f'{field.name}:{_ddl(field.type)}' for field in type_)}>"
+    return f"array<{_ddl(type_.value_type)}>" if pa.types.is_list(type_) else _DDL[type_]
 
 
 def _shaped(shapes: Sequence[Shape], named: Callable[[str], str]) -> pa.DataType:

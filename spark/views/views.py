@@ -16,6 +16,7 @@ from offsets_tool.errors import UsageError
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.views.derived import VIEWS as OF_DERIVATIONS
 from offsets_tool.views.history import VIEWS as OF_HISTORIES
+from offsets_tool.views.kinds import VIEWS as OF_KINDS
 from offsets_tool.views.log import VIEWS as OF_THE_LOG
 from offsets_tool.views.view import View
 from spark.lake.commit import run_of
@@ -29,7 +30,6 @@ from spark.lake.tables import (
     TABLES,
     Table,
 )
-from spark.views.kinds import VIEWS as OF_KINDS
 
 VIEWS: Final = (*OF_THE_LOG, *OF_HISTORIES, *OF_DERIVATIONS, *OF_KINDS)
 """A view stands behind those that it reads."""

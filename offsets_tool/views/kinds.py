@@ -7,12 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pyspark.sql.pandas.types import from_arrow_type
-
 from offsets_tool.records.classic import MemberMetadata
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA, RECORD_TYPES, RecordType
 from offsets_tool.views.view import View, at
-from offsets_tool.wire.arrow import message_type
+from offsets_tool.wire.arrow import message_ddl
 from offsets_tool.wire.json import camel
 from offsets_tool.wire.schema import OPEN_END, FieldSpec, schema_of
 
@@ -52,9 +50,7 @@ def _members(type_: RecordType) -> View:
 def _values(type_: RecordType) -> str:
     """The kind's events, with `value`: read under Kafka's names, then cast to ours."""
     layouts = [layout.value for layout in type_.layouts]
-    theirs, ours = (
-        from_arrow_type(message_type(layouts, named)).simpleString() for named in (camel, _unchanged)
-    )
+    theirs, ours = (message_ddl(layouts, named) for named in (camel, _unchanged))
     read = f"CAST(from_json(value_json, '{theirs}') AS {ours})"
     return f"SELECT *, {read} AS value FROM events WHERE record_type = {type_.id}"
 
