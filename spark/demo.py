@@ -1,6 +1,6 @@
-"""`make demo`: from brokers' files to answers. Looks at the evidence, decodes it, ingests it into a lake and asks it questions.
+"""The demonstration of `make demo`: inspect evidence, decode it, ingest it into a lake and ask questions in SQL.
 
-Runs the commands that it names, on logs that real brokers wrote (fixtures/corpora). The lake is made anew each time.
+Runs the commands that it prints, on logs that real brokers wrote (fixtures/corpora). Each run makes a new lake.
 """
 
 import os
@@ -24,13 +24,13 @@ from spark.runtime.session import session
 ROOT: Final = Path(__file__).resolve().parent.parent
 CORPORA: Final = Path(os.path.relpath(ROOT / "fixtures" / "corpora"))
 CLUSTERS: Final = ("2.4.1-mix", "3.9.2-txn", "4.3.1-kip848")
-"""A run of a broker each: classic groups, transactions, the consumer groups of KIP-848."""
+"""The corpora that are shown, one run of a broker each: classic groups, transactions, the consumer groups of KIP-848."""
 FIRST_LOOK: Final = CORPORA / "3.9.2-txn" / "segments"
 GROUP: Final = "pricing-hang-43"
 
 
 class Question(NamedTuple):
-    """What one asks of a lake, and how."""
+    """A question to a lake in words, and the SQL that answers it."""
 
     text: str
     sql: str
@@ -94,7 +94,7 @@ QUESTIONS: Final = (
 
 
 def main() -> int:
-    """Prints the demonstration; 1 if something stood in its way."""
+    """Run and print the demonstration; return the exit code, 1 where something is missing."""
     began = time.monotonic()
     try:
         _command("inspect", FIRST_LOOK, "--format", "table")
@@ -114,7 +114,7 @@ def main() -> int:
 
 
 def _command(name: str, path: Path, *options: str) -> None:
-    """Runs offsets-tool as a user would."""
+    """Print a command of offsets-tool and run it as a user would."""
     arguments = [name, path.as_posix(), *options]
     _heading(f"$ offsets-tool {' '.join(arguments)}")
     if subprocess.run([sys.executable, "-m", "offsets_tool.cli", *arguments], check=False).returncode:

@@ -1,6 +1,6 @@
-"""All jobs of a lake, one after the other: each takes what the ones before it have brought, and only that.
+"""Run all jobs on a lake in their order: ingest, replay, lag, expiry. Each works on what the jobs before it have written.
 
-Every job commits for itself: killed and run again, the tables are the same. Knows the order, and nothing of what a job does.
+Every job makes its own commit: killed and run again, the tables end up the same. Knows the order, not what a job does.
 """
 
 import time
@@ -25,7 +25,7 @@ from spark.replay.topic_ids import DIRECTORY, Named
 
 
 class JobDone(NamedTuple):
-    """What one job did: its run (None: nothing was new), the rows it wrote, by table, and what came in."""
+    """What one job did: its run (None where nothing was new), the rows that it wrote by table, and the sums of its input."""
 
     job: str
     run: int | None
@@ -42,8 +42,11 @@ def run(
     progress: Progress | None = None,
     topic_ids: Named = MappingProxyType({}),
 ) -> Iterator[JobDone]:
-    """Every job, a Step as each ends; errors as they have them. Lag at commits and expiry by what the log proves, unless the lake
-    was asked otherwise: then as it was last."""
+    """Run every job on the lake of `request`, and yield a JobDone as each ends; errors are those of the single jobs.
+
+    `start` makes a session, and is called only if a job needs one; `coordinator` is auto, classic or new; `topic_ids` are names
+    that no record gives. Lag and expiry are computed as they were last asked for; the first time, by what the log proves.
+    """
     yield _timed(lambda: _ingested(ingest(request, start, progress)))
     yield run_replay(request.lake, start, coordinator, _names_of(request.paths) | dict(topic_ids))
     ends = EndsRequest(paths=request.paths, cluster=request.cluster)
@@ -67,22 +70,22 @@ def run_replay(
     coordinator: str,
     topic_ids: Named = MappingProxyType({}),
 ) -> JobDone:
-    """Replay what is new (spark.replay.replay.replay), as a step."""
+    """Replay what ingests have added to a lake, and return what was done; errors are those of spark.replay.replay.replay."""
     return _timed(lambda: _replayed(replay(lake, start, coordinator, topic_ids)))
 
 
 def run_lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> JobDone:
-    """Only that."""
+    """Compute the lag of a lake's groups, and return what was done; errors are those of spark.derived.lag.lag."""
     return _timed(lambda: _derived("lag", lag(lake, start, request)))
 
 
 def run_expiry(lake: str, start: Callable[[], SparkSession], request: PolicyGiven) -> JobDone:
-    """Only that."""
+    """Compute the expiry of a lake's offsets, and return what was done; errors are those of spark.derived.expiry.expiry."""
     return _timed(lambda: _derived("expiry", expiry(lake, start, request)))
 
 
 def _also(notes: list[str], step: JobDone) -> JobDone:
-    """What both say is said once."""
+    """Return the job with further notes in front of its own, each note once."""
     return step._replace(notes=list(dict.fromkeys([*notes, *step.notes])))
 
 

@@ -1,6 +1,6 @@
-"""`offsets-spark`: parse, one call of this package, show. stdout is data, stderr is notes, progress and errors.
+"""The command line `offsets-spark`: parse, make one call of this package, show. stdout is data, stderr notes, progress and errors.
 
-Spark is imported when a command runs, so that --help needs neither Spark nor Java. Exit codes as offsets-tool's.
+Spark is imported when a command runs, so that --help needs neither Spark nor Java. Exit codes are those of offsets-tool.
 """
 
 import sys
@@ -39,7 +39,7 @@ _TABLE = PrintedTable.of(
     Column.number("control", 8),
     Column.number("seconds", 6),
 )
-"""JSON lines have all sums."""
+"""The sums of the ledger that a table shows; JSON lines have all of them."""
 _COMPACTED = PrintedTable.of(
     Column.name("table", 1),
     Column.number("files_before", 2),
@@ -68,21 +68,19 @@ _STEPS = "How does it, step by step?"
 _LAKE = "What does a lake say, and how is it kept small?"
 
 _COMMANDS = {
-    "run": CommandPlace("spark.cli.run", _ALL, "Ingests, replays what is new, tells lag and expiry."),
+    "run": CommandPlace("spark.cli.run", _ALL, "All steps: ingest, replay what is new, lag and expiry."),
     "ingest": CommandPlace(
         "spark.cli", _STEPS, "Files and archives into the tables log, events and sources."
     ),
     "replay": CommandPlace(
         "spark.cli.run",
         _STEPS,
-        "What ingests brought, as histories of offsets, groups, members.",
+        "Ingested records, replayed into histories of offsets, groups, members.",
     ),
     "lag": CommandPlace(
         "spark.cli.derive", _STEPS, "How far behind groups were, at each commit or on a grid of times."
     ),
-    "expiry": CommandPlace(
-        "spark.cli.derive", _STEPS, "When offsets expire, and why those that are gone went."
-    ),
+    "expiry": CommandPlace("spark.cli.derive", _STEPS, "When offsets expire, and why others were removed."),
     "sql": CommandPlace("spark.cli", _LAKE, "Answers in SQL, over the lake's tables and views."),
     "compact": CommandPlace(
         "spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."
@@ -111,18 +109,18 @@ def main() -> None:
     type=click.Choice(["arrow", "spark"]),
     default="arrow",
     show_default=True,
-    help="Who writes files: tasks with Arrow, or Spark (slow, for storage that only Spark can write).",
+    help="What writes the files: tasks with Arrow, or Spark (slow, for storage that only Spark can write).",
 )
 @max_batch_bytes_option
 @format_option
 def ingest_command(
     *, sources: tuple[str, ...], format_: str | None, wide: bool, show: tuple[str, ...], **options: Any
 ) -> None:
-    """Reads SOURCE... into the Delta tables `log` (records as they lay in the log), `events` (decoded) and `sources` (the ledger).
+    """Read SOURCE... into the Delta tables `log` (records as they lay in the log), `events` (decoded) and `sources` (the ledger).
 
     SOURCE is a .log file, a __consumer_offsets-N directory, a broker's data directory, a directory of those, a tar, or a
-    Parquet, Delta or JSON lines archive. Only what is new is read, also the grown end of an active segment; killed at any
-    moment and run again, the tables are the same.
+    Parquet, Delta or JSON lines archive. Only what is new is read, including the new end of an active segment. An ingest that
+    was killed at any moment can be run again: the tables end up the same.
     """
     from spark.ingest.ingest import Request, Writer  # noqa: PLC0415 - heavy, and not needed for --help
 
@@ -146,10 +144,10 @@ def ingest_command(
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @format_option
 def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **options: Any) -> None:
-    """Answers each QUERY, in Spark's SQL, over the lake's tables and views. `SELECT name, comment FROM contents` names them.
+    """Answer each QUERY, in Spark's SQL, over the lake's tables and views. `SELECT name, comment FROM contents` names them.
 
-    Without QUERY, what is typed or piped in is asked, each query up to a line that ends with a semicolon. All answers are of
-    the lake as it was when the command began, of whole runs only.
+    Without QUERY, queries are read from the terminal or a pipe; each ends with a line that ends with a semicolon. All answers
+    show the lake as it was when the command began, and complete runs only.
     """
     from spark.lake.failures import in_one_sentence  # noqa: PLC0415
     from spark.runtime.session import session  # noqa: PLC0415
@@ -166,7 +164,7 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
                 with in_one_sentence(lake):
                     answer = ask(running, shown, query)
                     table = PrintedTable.of_names(answer.columns).chosen(chosen, options)
-                    # Names in a lake's tables are shown already.
+                    # Names in a lake's tables have been made visible by the ingest.
                     write_rows(out, answer.rows, chosen, table, texts=str)
             except OffsetsToolError as error:
                 if not is_talk:
@@ -194,13 +192,13 @@ def _lines(is_talk: bool) -> Iterator[str]:
     default=7,
     show_default=True,
     metavar="N",
-    help="Days for which files of older versions stay, for who reads these; with 0, nothing else may read meanwhile.",
+    help="Keep files of older versions for so many days, for their readers; with 0, nothing else may read meanwhile.",
 )
 @format_option
 def compact_command(*, lake: str, days_kept: int, format_: str | None, **options: Any) -> None:
-    """Makes few, sorted files of the many small ones that ingests and replays leave, and deletes what no version needs.
+    """Replace the many small files that ingests and replays leave by few, sorted ones, and delete files that no version needs.
 
-    The rows stay as they are. A table to which nothing came since is left alone.
+    Rows do not change. A table without new rows since it was last compacted is left alone.
     """
     from spark.lake.compact import compact  # noqa: PLC0415
     from spark.runtime.session import session  # noqa: PLC0415
@@ -225,7 +223,7 @@ def _summary(done: "Ingested", seconds: float) -> dict[str, Any]:
 
 
 class Bar:
-    """Progress on a terminal, from the first word of it on."""
+    """A progress bar that appears with the first report of progress, on a terminal only; use it in a `with` statement."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -239,6 +237,7 @@ class Bar:
             self._bar.close()
 
     def show(self, done: int, total: int) -> None:
+        """Show that `done` of `total` bytes have been read."""
         self._bar = self._bar or ProgressBar(total, shown=True)
         self._bar.advance(done - self._shown)
         self._shown = done

@@ -1,4 +1,4 @@
-"""`python -m spark.cli`, for where the script is not on the path."""
+"""Run `offsets-spark` as `python -m spark.cli`, where the script is not on the path."""
 
 from spark.cli import main
 

@@ -1,4 +1,4 @@
-"""`offsets-spark lag` and `expiry`: parse, one call of this package, show."""
+"""The commands `offsets-spark lag` and `expiry`: parse, make one call of this package, show."""
 
 from typing import Any
 
@@ -32,19 +32,23 @@ Examples:
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path(exists=True))
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @ends_options
-@click.option("--cluster", metavar="NAME", help="Of which cluster the ends are, where the lake has several.")
-@click.option("--grid", type=click.Choice(list(_GRIDS)), help="Lag at these times too, not at commits alone.")
+@click.option(
+    "--cluster", metavar="NAME", help="The cluster that the ends belong to, where the lake has several."
+)
+@click.option(
+    "--grid", type=click.Choice(list(_GRIDS)), help="Compute lag at regular times too, not only at commits."
+)
 @click.option("--since", metavar="TIME", help=f"From a time on: {A_TIME}.")
-@click.option("--until", metavar="TIME", help="Up to a time, without it.")
+@click.option("--until", metavar="TIME", help="Up to a time, exclusive.")
 @tz_option
 @format_option
 def lag_command(*, lake: str, **options: Any) -> None:
-    """Tells in the Delta table `lag` how far behind every group was at each of its commits, in offsets and in time.
+    """Write to the Delta table `lag` how far behind every group was at each of its commits, in offsets and in time.
 
     Ends come from --ends, from the directories of data topics in SOURCE (index files and batch headers, no data), and from
-    commits of all groups, which are a lower bound. The first two are kept in the table `ends`, each sample once: name them
-    once. Counted again are partitions of topics with new commits or samples; all of their cluster with --grid, or when asked
-    otherwise than before.
+    commits of all groups, which are a lower bound. The table `ends` keeps the first two, each sample once, so that they need
+    not be given again. Partitions with new commits or samples are computed again; the whole cluster is with --grid, or when
+    options differ from the last time.
     """
     from spark.derived.ends import EndsRequest  # noqa: PLC0415 - Spark
     from spark.derived.lag import LagRequest  # noqa: PLC0415
@@ -76,9 +80,9 @@ def lag_command(*, lake: str, **options: Any) -> None:
 @policy_options
 @format_option
 def expiry_command(*, lake: str, **options: Any) -> None:
-    """Tells in the Delta table `expiry` when each committed offset expires, by which rule, and why each went that is gone.
+    """Write to the Delta table `expiry` when each committed offset expires, by which rule, and why others were removed.
 
-    The rows are those of `offsets-tool expiry`, of every cluster. Clusters of which nothing is new are left as they are.
+    The rows are those of `offsets-tool expiry`, for every cluster. The rows of clusters without anything new stay.
     """
     from spark.run import run_expiry  # noqa: PLC0415 - Spark
     from spark.runtime.session import session  # noqa: PLC0415

@@ -1,6 +1,6 @@
-"""What all commands of `offsets-spark` have in common: what they need, and how what goes wrong is told. Needs neither itself.
+"""The click command that all commands of `offsets-spark` share: it checks what they need and turns failures into one sentence.
 
---help works without Spark; a command that runs without it is one sentence.
+Imports neither Spark nor deltalake itself: --help works without them, and a command says what is missing.
 """
 
 from importlib.util import find_spec
@@ -11,15 +11,15 @@ import click
 from offsets_tool.errors import SetupError
 
 _NEEDED: Final = ("pyspark", "deltalake", "pandas", "numpy")
-"""What the extra `spark` brings, as far as something here imports it."""
+"""The packages of the extra `spark` that this package imports."""
 _REMEDY: Final = "pip install 'offsets-tool[spark]'"
 
 
 class LakeCommand(click.Command):
-    """A command on the lake that its option `--lake` names."""
+    """A click command that works on the lake that its option `--lake` names."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click has it. OffsetsToolError for all that can be foreseen."""
+        """Run the command; SetupError where a package is missing, OffsetsToolError in one sentence for other known failures."""
         if missing := [name for name in _NEEDED if find_spec(name) is None]:
             raise SetupError(f"offsets-spark needs {' and '.join(missing)}, not installed here: {_REMEDY}")
         try:

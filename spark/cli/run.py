@@ -1,4 +1,4 @@
-"""`offsets-spark replay` and `run`: parse, one call of this package, show."""
+"""The commands `offsets-spark replay` and `run`: parse, make one call of this package, show the jobs that were done."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +24,7 @@ _TABLE = PrintedTable.of(
     Column.number("seconds", 3),
 )
 _OWN = {option.name for option in format_option(click.Command("")).params} | {"writer"}
-"""Options that `run` has in another form than `ingest`, or not at all."""
+"""Options of `ingest` that `run` has in another form, or not at all."""
 _REPLAY_EPILOG = """
 \b
 Examples:
@@ -44,11 +44,10 @@ Examples:
 @coordinator_option
 @format_option
 def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], **options: Any) -> None:
-    """Replays what ingests have brought into the Delta tables `offset_history`, `group_history`, `member_history`, `anomalies` and
-    `removals`.
+    """Replay ingested records into the tables `offset_history`, `group_history`, `member_history`, `anomalies` and `removals`.
 
-    Only partitions of the log with something new are replayed, from where they were left. By the rules of `offsets-tool history`,
-    with whose rows these are the same.
+    Only partitions of the log with new records are replayed, from where the last replay ended. Rules and rows are those of
+    `offsets-tool history`.
     """
     from spark.replay.topic_ids import OPTION  # noqa: PLC0415
     from spark.run import run_replay  # noqa: PLC0415 - Spark
@@ -69,10 +68,10 @@ def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], *
 @coordinator_option
 @format_option
 def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any) -> None:
-    """Does all there is to do: ingests SOURCE..., replays what is new, tells lag and expiry. A row a job: what came, what it wrote.
+    """Run all jobs: ingest SOURCE..., replay what is new, compute lag and expiry. Shows a row for each job, with what it wrote.
 
-    The same as the commands for themselves, in their order. Run again with more, or with the same, only what is new is done;
-    lag and expiry as `lag` and `expiry` were last asked for.
+    The jobs are those of the single commands, in their order. Run it again with the same or more sources: only what is new is
+    done. Lag and expiry keep the options with which `lag` and `expiry` were last run.
     """
     from spark.ingest.ingest import Request  # noqa: PLC0415 - heavy, and not needed for --help
     from spark.replay.topic_ids import OPTION  # noqa: PLC0415
@@ -89,34 +88,34 @@ def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any)
 
 
 class OutputOptions(NamedTuple):
-    """How rows of jobs are to be given."""
+    """The format and the columns in which rows of jobs are shown."""
 
     format_: str
     table: PrintedTable
 
 
 def take_shown(options: dict[str, Any]) -> OutputOptions:
-    """Takes out of the options what `format_option` has declared. UsageError for a column that is not there."""
+    """Remove the options that `format_option` declares from `options`, and return them; UsageError for an unknown column."""
     chosen = options.pop("format_") or default_format()
     how = {name: options.pop(name) for name in ("wide", "show")}
     return OutputOptions(chosen, _TABLE.chosen(chosen, how))
 
 
 def show(steps: "Iterable[JobDone]", shown: OutputOptions) -> None:
-    """A row a job, as it ends; a table when all have ended."""
+    """Write a row to stdout for each job: JSON lines as each job ends, a table when all have ended; notes go to stderr."""
     chosen, table = shown
-    told = _told(steps)
+    noted = _with_notes(steps)
     with output(None) as out:
         if chosen == "jsonl":
-            for step in told:
+            for step in noted:
                 write_rows(out, [step._asdict()], chosen, table)
                 out.flush()
         else:
-            write_rows(out, map(_row, told), chosen, table)
+            write_rows(out, map(_row, noted), chosen, table)
 
 
-def _told(steps: "Iterable[JobDone]") -> "Iterator[JobDone]":
-    """The same, what there is to say besides said."""
+def _with_notes(steps: "Iterable[JobDone]") -> "Iterator[JobDone]":
+    """Yield the jobs, and write the notes of each to stderr before it."""
     for step in steps:
         for text in step.notes:
             note(text)
@@ -126,7 +125,7 @@ def _told(steps: "Iterable[JobDone]") -> "Iterator[JobDone]":
 
 
 def _row(step: "JobDone") -> dict[str, Any]:
-    """Numbers in words, without those that are 0."""
+    """Return a job as a row of a table, its counts as one text without zeros."""
     return step._asdict() | {"ledger": _words(step.ledger), "rows": _words(step.rows)}
 
 

@@ -26,7 +26,7 @@ from spark.derived.expiry_tasks import Checkpoints, ExpiryJob, write_gone, write
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.tables import DERIVATIONS, EXPIRY, REPLAYS
-from spark.replay.checkpoints import REMEDY, signs_of
+from spark.replay.checkpoints import REMEDY, log_facts_of
 from spark.replay.plan import LakeRow as Replay
 from spark.replay.plan import LogPartition, latest
 
@@ -127,7 +127,7 @@ def _asked(told: _Told) -> ExpiryAsked:
 
 def _signs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogFacts]:
     try:
-        return {place: signs_of(root, row) for place, row in replays.items()}
+        return {place: log_facts_of(root, row) for place, row in replays.items()}
     except SourceError as error:
         raise OffsetsToolError(f"{error}; {REMEDY}") from error
 

@@ -1,5 +1,6 @@
-"""The lake's checkpoints, a file for each log partition: where they lie, how they are kept, and what of them is read without the
-rest.
+"""The lake's checkpoints, one file for each log partition: find them, write them, and read the log facts at their beginning.
+
+Does not know what else is in a checkpoint (offsets_tool.checkpoint does), nor when one may be deleted (spark.replay.replay).
 """
 
 import os
@@ -14,18 +15,18 @@ from offsets_tool.expiry.log_facts import LogFacts
 from spark.replay.plan import LakeRow, LogPartition
 
 CHECKPOINTS: Final = "_checkpoints"
-"""The lake's folder of them."""
-REMEDY: Final = "run offsets-spark replay, which tells its partition from the first record"
-"""Where one is lost."""
+"""The folder of the lake that holds the checkpoints."""
+REMEDY: Final = "run offsets-spark replay, which replays its partition from the first record"
+"""What to do where a checkpoint is lost."""
 
 
 def checkpoint_path(root: Path, name: str) -> Path:
-    """Of a row of `replays`."""
+    """Return the path of the checkpoint that a row of `replays` names."""
     return root / CHECKPOINTS / name
 
 
 def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
-    """Writes one; its name, under which it is whole or not there. OSError where it cannot be written."""
+    """Write a checkpoint and return its name; the file is complete or does not exist. OSError where it cannot be written."""
     folder = root / CHECKPOINTS
     folder.mkdir(exist_ok=True)
     name = f"{uuid4()}.json.gz"
@@ -38,24 +39,27 @@ def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
     return name
 
 
-def signs_of(root: Path, row: LakeRow) -> LogFacts:
-    """What a partition's log says of its cluster. SourceError for a checkpoint that is lost, damaged or of another release."""
+def log_facts_of(root: Path, row: LakeRow) -> LogFacts:
+    """Return the log facts of a partition from its checkpoint, given its row of `replays`.
+
+    SourceError for a checkpoint that is lost, damaged or of another release of this tool.
+    """
     path = checkpoint_path(root, row["checkpoint"])
     try:
         with path.open("rb") as data:
-            signs = read_log_facts(data, path.as_posix())
+            facts = read_log_facts(data, path.as_posix())
     except OSError as error:
         raise SourceError(path.as_posix(), f"cannot be read ({error.strerror})") from error
-    assert signs is not None
-    return signs
+    assert facts is not None
+    return facts
 
 
 def lost_checkpoints(root: Path, replays: Mapping[LogPartition, LakeRow]) -> dict[LogPartition, str]:
-    """Those of which already the beginning does not read, and why."""
+    """Return the log partitions whose checkpoints cannot be read, and why; only the beginning of each file is looked at."""
     lost = {}
     for place, row in replays.items():
         try:
-            signs_of(root, row)
+            log_facts_of(root, row)
         except SourceError as error:
             lost[place] = str(error)
     return lost

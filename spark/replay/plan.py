@@ -1,7 +1,7 @@
-"""What a replay has to do: which log partitions of the lake, from where and by which rules. Pure over what the tables say.
+"""Plan a replay: which log partitions of the lake, from where and by which rules. Pure functions over rows of the tables.
 
-A partition goes on from its checkpoint if all that is new lies behind it and nothing that was learnt since speaks against what was
-told before: then, and if it is new, it is replayed from its first record. Knows no Spark and no files.
+A partition goes on from its checkpoint if all new records lie behind it and nothing learned since contradicts the earlier replay.
+Otherwise, and where there is no checkpoint yet, it is replayed from its first record. Knows no Spark and no files.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,44 +11,45 @@ from offsets_tool.replay import rules
 from offsets_tool.replay.rules import Rules, RulesUsed
 
 LogPartition = tuple[str, int | None]
-"""Cluster and log partition."""
+"""A cluster's name and a log partition's number; None for a log without a number."""
 LakeRow = Mapping[str, Any]
 """A row of `replays`."""
 
 
 class New(NamedTuple):
-    """What ingests have brought of a partition since the last replay."""
+    """What ingests have added to a log partition since the last replay."""
 
     cluster: str
     log_partition: int | None
     records: int
     first_offset: int
-    """The lowest."""
+    """The lowest log offset of these records."""
     has_odd: bool = False
-    """Whether there are commits among them that do not read as they should."""
+    """Whether there are commits with a problem among these records."""
 
 
 class Work(NamedTuple):
-    """One partition to be replayed by one task; `checkpoint` None: from its first record, whatever ingest brought it."""
+    """A log partition to be replayed by one task; without a `checkpoint`, from its first record in any ingest."""
 
     cluster: str
     log_partition: int | None
     records: int
-    """That are new."""
+    """How many records are new."""
     rules: Rules | None
     checkpoint: str | None
     after_run: int
     """Ingests up to this one are in the checkpoint."""
     settled: int
-    """From this offset on, what the tables hold of it is told anew."""
+    """Rows of the tables that still hold, or ended, at this log offset or behind it are replaced."""
 
     @property
     def place(self) -> LogPartition:
+        """The cluster and the log partition that this work is about."""
         return self.cluster, self.log_partition
 
 
 def latest(replays: Iterable[LakeRow]) -> dict[LogPartition, LakeRow]:
-    """The row that counts of each partition."""
+    """Return the newest row of `replays` for each log partition."""
     return {
         (row["cluster"], row["log_partition"]): row for row in sorted(replays, key=lambda row: row["run"])
     }
@@ -61,21 +62,24 @@ def plan(
     named: Mapping[str, Iterable[str]],
     lost: Collection[LogPartition] = (),
 ) -> list[Work]:
-    """The partitions to replay, those with most records first. `asked` is auto, classic or new; `named` by cluster the ids whose
-    names came to be known since the last replay; `lost` those whose checkpoints do not read."""
+    """Return the partitions to replay, those with most records first.
+
+    `asked` is auto, classic or new. `known` has the rows of `replays`, `named` by cluster the topic ids whose names were learned
+    since the last replay, `lost` the partitions whose checkpoints cannot be read.
+    """
     forced = None if asked == "auto" else Rules(asked)
     found = {(each.cluster, each.log_partition): each for each in new}
     proved = _proved(known)
     work = []
     for place in {*found, *known}:
         cluster, log_partition = place
-        row, brought = known.get(place), found.get(place)
-        records = brought.records if brought else 0
+        row, added = known.get(place), found.get(place)
+        records = added.records if added else 0
         rules = forced or (Rules.NEW if cluster in proved else None)
-        if row is None or place in lost or not _goes_on(row, brought, asked, named.get(cluster, ())):
+        if row is None or place in lost or not _goes_on(row, added, asked, named.get(cluster, ())):
             work.append(Work(cluster, log_partition, records, rules, None, 0, 0))
-        elif brought is not None:
-            # What holds by the new rules anyway, or was told by the classic ones where both are the same, may go on by the new.
+        elif added is not None:
+            # A partition replayed by the new rules, or by the classic ones where both agree, may go on by the new rules.
             checkpoint = (row["checkpoint"], row["ingest_run"], row["settled_log_offset"])
             work.append(Work(cluster, log_partition, records, rules, *checkpoint))
     return sorted(work, key=lambda each: (-each.records, each.cluster, each.log_partition or 0))
@@ -84,7 +88,7 @@ def plan(
 def to_replay_again(
     asked: str, known: Mapping[LogPartition, LakeRow], done: Mapping[LogPartition, LakeRow]
 ) -> list[LogPartition]:
-    """Return the partitions replayed by rules that do not hold (replay.rules); `done` are the rows of `replays` to be."""
+    """Return the partitions that were replayed by the wrong rules (replay.rules); `done` has rows of `replays` not yet written."""
     if asked != "auto":
         return []
     clusters: dict[str, dict[LogPartition, RulesUsed]] = {}
@@ -97,7 +101,10 @@ def to_replay_again(
 def to_name(
     asked: str, now: Mapping[LogPartition, LakeRow], named: Mapping[str, Iterable[str]]
 ) -> list[Work]:
-    """Partitions to replay from their first record, as names of ids that they lacked are known now. `named`: ids by cluster."""
+    """Return the partitions to replay from their first record because names of topic ids that they lacked are known now.
+
+    `named` has these ids by cluster; `now` the rows of `replays`, with those not yet written.
+    """
     rules_asked = None if asked == "auto" else Rules(asked)
     return [
         Work(*place, 0, rules_asked or (Rules.NEW if row["rules"] == Rules.NEW else None), None, 0, 0)
@@ -107,11 +114,11 @@ def to_name(
 
 
 def _proved(rows: Mapping[LogPartition, LakeRow]) -> set[str]:
-    """The clusters of the new coordinator: where one partition is by its rules, all are."""
+    """Return the clusters of the new coordinator: where one partition of a cluster proves its rules, they hold for all."""
     return {cluster for (cluster, _), row in rows.items() if row["rules"] == Rules.NEW}
 
 
-def _goes_on(row: LakeRow, brought: New | None, asked: str, named: Iterable[str]) -> bool:
+def _goes_on(row: LakeRow, added: New | None, asked: str, named: Iterable[str]) -> bool:
     if row["coordinator"] != asked or set(row["unnamed_topic_ids"]).intersection(named):
         return False
-    return brought is None or brought.first_offset >= row["next_log_offset"]
+    return added is None or added.first_offset >= row["next_log_offset"]

@@ -1,7 +1,7 @@
-"""Replay: `events` become histories of offsets, groups and members, `anomalies` and `removals`, incrementally and exactly once.
+"""Replay the `events` of a lake into histories of offsets, groups and members, `anomalies` and `removals`, each record once.
 
-Finish what an interrupted replay left, learn the names of topics, plan what is new, let one task a log partition tell it, commit.
-What finds nothing new writes nothing. Decides nothing about groups (columns.replay.history) and reads no rows (spark.replay.rows).
+Steps: finish an interrupted replay, learn names of topics, plan, replay each log partition in a task of its own, commit.
+A replay that finds nothing new writes nothing. Holds no rules about groups (columns.replay.history), reads no rows (replay.rows).
 """
 
 import json
@@ -41,8 +41,7 @@ from spark.replay.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, deriv
 
 
 class Replayed(NamedTuple):
-    """What a replay did: its run (None: nothing was new), its rows of `replays`, how many rows each table got, and what there is to
-    say besides."""
+    """What a replay did: its run (None where nothing was new), its rows of `replays`, the rows that each table got, and notes."""
 
     run: int | None
     partitions: list[dict[str, Any]]
@@ -56,10 +55,10 @@ def replay(
     coordinator: str = "auto",
     topic_ids: Named = MappingProxyType({}),
 ) -> Replayed:
-    """Replays what ingests have brought since the last replay; `start` gives a session, and is asked only if there is something.
+    """Replay what ingests have added to a lake since the last replay, and commit it.
 
-    `coordinator`: auto, classic or new. `topic_ids`: names for ids that no record names. UsageError for a folder that is no
-    lake, and where two copies of a partition are in it.
+    `start` makes a session, and is called only if there is something to do. `coordinator` is auto, classic or new. `topic_ids` are
+    names for ids that no record names. UsageError for a folder that is no lake, and where it has two copies of a partition.
     """
     root = Path(lake).absolute()
     require_lake(root)
@@ -68,16 +67,16 @@ def replay(
 
 
 class _Done(NamedTuple):
-    """One partition replayed: its files, and its row of `replays`."""
+    """What the replay of one log partition gave: its new files, and its row of `replays`."""
 
     files: list[NewFile]
     row: LakeRow
     settled: int
-    """As Work has it."""
+    """The log offset from which on earlier rows are replaced (Work.settled)."""
 
 
 class _Replay:
-    """One replay of a lake."""
+    """One replay of a lake: what it was asked for, and what it has found so far."""
 
     def __init__(
         self, root: Path, start: Callable[[], SparkSession], coordinator: str, topic_ids: Named
@@ -94,20 +93,21 @@ class _Replay:
         self._notes: list[str] = []
 
     def run(self) -> Replayed:
+        """Do the whole replay, once."""
         self._lake.create()
         if note := self._lake.finish():
             self._notes.append(note)
         known = latest(self._lake.rows(REPLAYS))
-        # Also where nothing was left half done: killed right after its commit, a replay forgets nothing any more.
+        # In any case: a replay that was killed right after its commit has left old checkpoints behind.
         self._forget_checkpoints(known)
         since = max((row["ingest_run"] for row in known.values()), default=0)
         lost = lost_checkpoints(self._root, known)
         is_as_asked = all(row["coordinator"] == self._asked for row in known.values())
         names = TopicIds(self._lake.rows(TOPIC_NAMES))
-        self._learn_told(names, known)
+        self._learn_given(names, known)
         if self._upto <= since and is_as_asked and not lost and not names.added:
             return Replayed(None, [], {}, self._notes)
-        self._notes += (_told_anew(*place, why) for place, why in lost.items())
+        self._notes += (_replayed_anew(*place, why) for place, why in lost.items())
         self._notes += _set_aside(row for row in self._sources if row["run"] > since)
         rows = LakeRows(self._start(), self._root.as_posix(), self._upto)
         for cluster, topic_id, topic in rows.names(since):
@@ -117,7 +117,7 @@ class _Replay:
         if not work:
             return Replayed(None, [], {}, self._notes)
         run = self._lake.next_run()
-        # What was replayed before may be replayed again: nobody has looked whether it has some.
+        # Earlier records may be replayed again, and nobody has looked for such commits among them.
         self._has_odd = since > 0 or any(each.has_odd for each in new)
         done = self._replay(rows, work, run, names)
         again = to_replay_again(self._asked, known, {place: each.row for place, each in done.items()})
@@ -130,7 +130,7 @@ class _Replay:
             done |= self._replay_anew(rows, named, done, run, names)
         return self._commit(run, done, names)
 
-    def _learn_told(self, names: TopicIds, now: Mapping[LogPartition, LakeRow]) -> None:
+    def _learn_given(self, names: TopicIds, now: Mapping[LogPartition, LakeRow]) -> None:
         """Learn the names that the caller gives, of ids that a replay has missed."""
         for (cluster, _), row in now.items():
             for topic_id in self._topic_ids.keys() & set(row["unnamed_topic_ids"]):
@@ -140,7 +140,7 @@ class _Replay:
         self, rows: LakeRows, now: Mapping[LogPartition, LakeRow], names: TopicIds
     ) -> list[Work]:
         """Learn names that the caller or else subscriptions give, and return the partitions to be replayed with them."""
-        self._learn_told(names, now)
+        self._learn_given(names, now)
         clusters = {
             place[0] for place, row in now.items() if set(row["unnamed_topic_ids"]) - set(names.of(place[0]))
         }
@@ -157,35 +157,38 @@ class _Replay:
         run: int,
         names: TopicIds,
     ) -> dict[LogPartition, _Done]:
-        """Replay partitions from their first record, in place of what was made of them in this run."""
+        """Replay partitions from their first record, and drop what this run has made of them before."""
         self._discard([done[each.place] for each in work if each.place in done])
         return self._replay(rows, work, run, names)
 
     def _replay(
         self, rows: LakeRows, work: Sequence[Work], run: int, names: TopicIds
     ) -> dict[LogPartition, _Done]:
-        """A task each; another from the first record on, where a checkpoint does not read (lost, or of another release)."""
+        """Replay each partition in a task; from its first record where its checkpoint is lost or of another release.
+
+        OffsetsToolError with the reason of the first task that failed.
+        """
         job = ReplayJob(tuple(work), run, self._root.as_posix(), names.names)
         schema = from_arrow_schema(arrow_schema(WorkDone))
-        told = [
+        results = [
             WorkDone(*row)
             for row in rows.for_tasks(work, has_odd=self._has_odd)
             .mapInArrow(replay_work(job), schema)
             .collect()
         ]
-        if error := next((each.error for each in told if each.error), None):
+        if error := next((each.error for each in results if each.error), None):
             raise OffsetsToolError(error)
         done = {
-            work[each.unit].place: self._done(work[each.unit], each, run) for each in told if not each.lost
+            work[each.unit].place: self._done(work[each.unit], each, run) for each in results if not each.lost
         }
-        if lost := {work[each.unit]: each.lost for each in told if each.lost}:
-            self._notes += (_told_anew(*each.place, why) for each, why in lost.items())
+        if lost := {work[each.unit]: each.lost for each in results if each.lost}:
+            self._notes += (_replayed_anew(*each.place, why) for each, why in lost.items())
             anew = [each._replace(checkpoint=None, after_run=0, settled=0) for each in lost]
             done |= self._replay(rows, anew, run, names)
         return done
 
-    def _done(self, work: Work, told: WorkDone, run: int) -> _Done:
-        files = [NewFile(*file) for file in json.loads(told.files)]
+    def _done(self, work: Work, result: WorkDone, run: int) -> _Done:
+        files = [NewFile(*file) for file in json.loads(result.files)]
         row = {
             "cluster": work.cluster,
             "log_partition": work.log_partition,
@@ -194,7 +197,7 @@ class _Replay:
             "coordinator": self._asked,
             "replayed_at": self._at,
             "run": run,
-            **json.loads(told.facts),
+            **json.loads(result.facts),
         }
         return _Done(files, row, work.settled)
 
@@ -214,22 +217,22 @@ class _Replay:
         return writer.close()
 
     def _discard(self, done: Sequence[_Done]) -> None:
-        """Files that no commit will name."""
+        """Delete files that no commit will name."""
         for file in (file for each in done for file in each.files):
             (self._root / file.table / file.path).unlink()
 
     def _forget_checkpoints(self, known: Mapping[LogPartition, LakeRow]) -> None:
-        """Deletes every checkpoint but those that the newest rows of `replays` name."""
+        """Delete all checkpoints except those that the newest rows of `replays` name."""
         kept = {row["checkpoint"] for row in known.values()}
         for path in (self._root / CHECKPOINTS).glob("*"):
             if path.name not in kept:
                 path.unlink()
 
 
-def _told_anew(cluster: str, log_partition: int | None, why: str) -> str:
+def _replayed_anew(cluster: str, log_partition: int | None, why: str) -> str:
     return (
-        f"partition {log_partition} of cluster {cluster!r} is told from its first record, since its checkpoint "
-        f"does not read: {why}"
+        f"partition {log_partition} of cluster {cluster!r} is replayed from its first record, since its checkpoint "
+        f"cannot be read: {why}"
     )
 
 

@@ -1,7 +1,7 @@
-"""What a replay reads of the lake: what is new in it, names of topics, and the rows for its tasks. DataFrames only.
+"""Read from the lake what a replay needs: what is new in it, names of topics, and the rows for its tasks. DataFrames only.
 
-Files that Kafka has set aside (.deleted, .cleaned, -delete ...) are no part of a log, as for the command line. Of commits that
-read, `events` has all; raw keys and values are read from `log` for the others alone.
+Files that Kafka has set aside (.deleted, .cleaned, -delete ...) are no part of a log, as on the command line. `events` has all of
+a commit that was decoded; only for other records are raw keys and values read from `log`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ from spark.replay.tasks import COPY, UNIT
 
 
 def _numbers(types: Iterable[int]) -> str:
-    """Record types as SQL lists them."""
+    """Return record types as the text of a list in SQL."""
     return ", ".join(map(str, sorted(types)))
 
 
@@ -44,7 +44,7 @@ _TYPES: Final = {
 
 
 class LakeRows:
-    """The rows of ingests up to `upto`, by one session."""
+    """Reads rows of a lake, as ingests up to the run `upto` have written them."""
 
     def __init__(self, session: SparkSession, lake: str, upto: int) -> None:
         self._session = session
@@ -52,14 +52,14 @@ class LakeRows:
         self._upto = upto
 
     def new(self, since: int) -> list[New]:
-        """What ingests after `since` have brought, by partition."""
+        """Return what ingests after the run `since` have added, by log partition."""
         found = self._rows(EVENTS, since).groupBy("cluster", "log_partition")
         is_odd = F.bool_or(F.expr(f"{_IS_COMMIT} AND problem IS NOT NULL"))
         rows = found.agg(F.count("*"), F.min("log_offset"), F.coalesce(is_odd, F.lit(False))).collect()
         return [New(*row) for row in rows]
 
     def names(self, since: int) -> list[tuple[str, str, str]]:
-        """Cluster, id and name of topics, as records of ingests after `since` tell them."""
+        """Return cluster, id and name of topics from the records of ingests after the run `since`."""
         events = self._rows(EVENTS, since)
         commits = events.where(_COMMIT_NAMES).select("cluster", "topic_id", "topic")
         told = events.where(_NAMING).selectExpr("cluster", f"from_json(value_json, '{_TOLD}') AS told")
@@ -68,8 +68,10 @@ class LakeRows:
         return sorted((row[0], row[1], row[2]) for row in rows.collect())
 
     def assignments(self, clusters: Sequence[str]) -> DataFrame:
-        """The records of these clusters that tell what members subscribe to and are to be assigned, each log partition in one
-        Spark partition and in the order of its offsets."""
+        """Return the records of these clusters that hold subscriptions and target assignments.
+
+        Each log partition is in one Spark partition, in the order of its offsets.
+        """
         types = [type_id.to_bytes(2) for type_id in sorted(OBSERVED_TYPES)]
         log = self._rows(LOG, 0).where(F.col("cluster").isin(list(clusters)))
         is_data = ~F.coalesce(F.col("is_control"), F.lit(False))
@@ -79,9 +81,9 @@ class LakeRows:
         return kept.repartition(*place).sortWithinPartitions(*place, "log_offset")
 
     def for_tasks(self, work: Sequence[Work], *, has_odd: bool = True) -> DataFrame:
-        """The rows of each Work in a Spark partition of its own, in the order of offsets, then of ingests.
+        """Return the rows of each Work in a Spark partition of its own, in the order of offsets, then of ingests.
 
-        `has_odd`: whether some commits may not read as they should.
+        `has_odd` says whether some commits may have a problem; without it, no raw commit is looked for in `log`.
         """
         since, here = min(each.after_run for each in work), _places(work)
         commits = self._rows(EVENTS, since).where(here).where(_IS_COMMIT)
@@ -112,7 +114,7 @@ class LakeRows:
         return found.repartitionById(len(work), F.col(UNIT)).sortWithinPartitions("log_offset", "run")
 
     def _rows(self, table: Table, since: int) -> DataFrame:
-        """Rows of files that are part of a log, with their copy, that ingests after `since` brought; but for misplaced records."""
+        """Return rows of ingests after the run `since`, with their copy, without set-aside files and misplaced records."""
         rows = self._read(table).where((F.col("run") > since) & (F.col("run") <= self._upto))
         rows = rows.where("misplaced IS NULL")
         return rows.join(F.broadcast(self._copies()), ["cluster", "source", "run"])
@@ -128,7 +130,7 @@ class LakeRows:
 
 
 def _places(work: Sequence[Work]) -> Column:
-    """What tasks may want, so that readers pass over row groups of other partitions, and of what is in checkpoints."""
+    """Return a condition by which readers skip row groups of other partitions, and of runs that are in checkpoints."""
     by_run: dict[tuple[str, int], set[int | None]] = {}
     for each in work:
         by_run.setdefault((each.cluster, each.after_run), set()).add(each.log_partition)
@@ -143,7 +145,7 @@ def _places(work: Sequence[Work]) -> Column:
 
 
 def _uniform(rows: DataFrame) -> DataFrame:
-    """All columns that tasks want, those that the table does not have as nulls."""
+    """Return the rows with all columns that tasks need; columns that the table does not have are null."""
     there = set(rows.columns)
     wanted = (
         F.col(name) if name in there else F.lit(None).cast(_TYPES[name]).alias(name) for name in COLUMNS

@@ -1,8 +1,8 @@
-"""What a task of a replay does: brings one log partition's histories to its end and writes them. Runs in Spark's Python workers.
+"""The task of a replay, run in Spark's Python workers: replay one log partition to its end and write its histories.
 
-Rows come sorted (replay.py), are replayed by the library (columns.replay.history), and leave as Parquet files and a checkpoint,
-which the driver commits. One offset in two copies of a partition ends it: nothing here decides between them. The same copy, read
-again after it was compacted or archived anew, has no more than it had: its first reading counts.
+Rows come sorted (spark.replay.rows), are replayed by the library (columns.replay.history), and become Parquet files and a
+checkpoint, which the driver commits. A log offset in two copies of a partition is an error, because nothing here can choose between
+copies. Where one copy was ingested twice, as after compaction, the record of the first ingest counts.
 """
 
 import json
@@ -25,13 +25,13 @@ from spark.replay.checkpoints import checkpoint_path, keep_checkpoint
 from spark.replay.plan import Work
 
 UNIT: Final = "unit"
-"""The column that says of which Work a row is; a task has one."""
+"""The column with the number of the Work that a row belongs to; a task has one of them."""
 COPY: Final = "copy"
-"""The column that says of which copy of the partition: the data directory, of an archive the file."""
+"""The column with the copy of the partition that a row comes from: its data directory, or the file of an archive."""
 
 
 class ReplayJob(NamedTuple):
-    """What the tasks of a replay share. `names` by cluster and id."""
+    """What all tasks of a replay share; `names` are names of topics by cluster and topic id."""
 
     work: tuple[Work, ...]
     run: int
@@ -40,18 +40,18 @@ class ReplayJob(NamedTuple):
 
 
 class WorkDone(NamedTuple):
-    """What a task tells: of which Work, why it could not be done; its files, and facts for the row of `replays` (both JSON)."""
+    """The result of a task: the number of its Work, why it failed, its files, and facts for its row of `replays` (both JSON)."""
 
     unit: Int32
     error: String | None
     lost: String | None
-    """Why its checkpoint does not read: nothing is done, the partition is to be told from its first record."""
+    """Why the checkpoint cannot be read: then nothing was done, and the partition must be replayed from its first record."""
     files: String
     facts: String
 
 
 def replay_work(job: ReplayJob) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Takes the rows of one Work (history_events.COLUMNS, UNIT, COPY), gives a row of WorkDone."""
+    """Return a function for mapInArrow that takes the rows of one Work (history_events.COLUMNS, UNIT, COPY) and yields WorkDone."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         filled = (batch for batch in batches if batch.num_rows)
@@ -78,7 +78,7 @@ def _done(job: ReplayJob, unit: int, batches: Iterator[pa.RecordBatch]) -> WorkD
 
 
 def once(batches: Iterator[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
-    """Each record once; UsageError where two copies have one offset. Rows are in the order of offsets, then of ingests."""
+    """Yield each record once, given rows in the order of offsets, then of ingests; UsageError where two copies have one offset."""
     last, copy = -1, ""
     for batch in batches:
         offsets, copies = batch.column("log_offset"), batch.column(COPY)
@@ -92,7 +92,7 @@ def once(batches: Iterator[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBat
 
 
 def _shifted(column: pa.Array, first: Any) -> pa.Array:
-    """The value in the row before."""
+    """Return a column moved on by one row: each value is that of the row before, the first one is `first`."""
     return pa.concat_arrays([pa.array([first], column.type), column.slice(0, len(column) - 1)])
 
 
@@ -137,7 +137,7 @@ def _facts(left: Left) -> dict[str, Any]:
 
 
 class _Writers:
-    """One new file of each history, with the columns that make rows of the lake of them."""
+    """Writers of one new file for each history, which add the columns that only a lake has: cluster and run."""
 
     def __init__(self, job: ReplayJob, work: Work) -> None:
         self._writers = [TableWriter(Path(job.lake), table) for table in HISTORIES]

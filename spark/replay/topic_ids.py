@@ -1,6 +1,6 @@
-"""Names of topic ids in a lake: what records, options and, where these leave none, subscriptions say of each cluster's ids.
+"""Find the names of topic ids in a lake: from records, from options, and otherwise from what members subscribe to.
 
-What an id can be is for the library to say (replay.topic_candidates): tasks observe a partition's records, the driver derives.
+The library derives names from subscriptions (replay.topic_candidates): tasks observe each partition's records, the driver derives.
 """
 
 import json
@@ -23,31 +23,31 @@ RECORD: Final = "record"
 OPTION: Final = "option"
 DIRECTORY: Final = "directory"
 SUBSCRIPTIONS: Final = "subscriptions"
-"""How a name is known: TopicNameRow.method."""
+"""The ways in which a name is learned (TopicNameRow.method)."""
 
 
 Named = Mapping[str, tuple[str, str]]
-"""By id as text, a topic's name and how it is known."""
+"""By topic id as text, the topic's name and how it was learned."""
 
 
 class TopicIds:
-    """The names of all clusters' ids, and which of them are new to the lake."""
+    """The names of topic ids of all clusters, and those of them that the lake does not have yet."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """`rows` are those of `topic_names`: the newest of an id counts."""
         self.names: dict[str, dict[str, str]] = {}
-        """By cluster, names by id as text."""
+        """By cluster, the names by topic id as text."""
         self.added: dict[str, dict[str, tuple[str, str]]] = {}
-        """By cluster and id, name and method of what the lake does not have yet."""
+        """By cluster and topic id, name and method of what the lake does not have yet."""
         for row in sorted(rows, key=lambda row: row["run"]):
             self.names.setdefault(row["cluster"], {})[row["topic_id"]] = row["topic"]
 
     def of(self, cluster: str) -> Mapping[str, str]:
-        """The names of a cluster's ids."""
+        """Return the names of a cluster's topics by topic id."""
         return self.names.get(cluster, {})
 
     def learn(self, cluster: str, topic_id: str, topic: str, method: str) -> None:
-        """Take up a name. What a record says counts whatever was known before; everything else where there is no name."""
+        """Add a name: one from a record replaces any other; one from elsewhere counts only where there is none yet."""
         known = self.names.setdefault(cluster, {})
         if known.get(topic_id) == topic or (method != RECORD and topic_id in known):
             return
@@ -55,7 +55,7 @@ class TopicIds:
         self.added.setdefault(cluster, {})[topic_id] = (topic, method)
 
     def rows(self, run: int) -> list[TopicNameRow]:
-        """The new names as rows of `topic_names`."""
+        """Return the new names as rows of `topic_names` for a run."""
         return [
             TopicNameRow(cluster, topic_id, topic, method, run)
             for cluster, added in self.added.items()
@@ -64,7 +64,7 @@ class TopicIds:
 
 
 class _Observed(NamedTuple):
-    """One complete target assignment: JSON pairs of an id and the topics that it can be."""
+    """A complete target assignment, as JSON pairs of a topic id and the topics that it can stand for."""
 
     cluster: String
     log_partition: Int32 | None
@@ -74,7 +74,10 @@ class _Observed(NamedTuple):
 def derived_names(
     records: DataFrame, sources: Iterable[Mapping[str, Any]], names: TopicIds
 ) -> list[tuple[str, str, str]]:
-    """Return cluster, id and name of ids without one, going by `records` (LakeRows.assignments) of partitions that lack none."""
+    """Return cluster, topic id and name for ids without a name that `records` (LakeRows.assignments) can derive.
+
+    Partitions with misplaced or unreadable records, as `sources` shows them, are left out.
+    """
     damaged = {
         (row["cluster"], row["log_partition"])
         for row in sources
@@ -92,7 +95,7 @@ def derived_names(
 
 
 def _observe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Take records of whole partitions in the order of their offsets, give the assignments that they complete."""
+    """Yield the target assignments that the records of whole partitions, in the order of their offsets, make complete."""
     clusters: dict[str, TopicCandidates] = {}
     for batch in batches:
         for row in batch.to_pylist():

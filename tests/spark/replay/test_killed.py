@@ -81,7 +81,9 @@ def test_without_its_checkpoint_a_partition_is_told_from_its_first_record(
         else:
             path.write_bytes(path.read_bytes()[:-9])
     done = tell(session, lake)
-    assert len(done.notes) > 1 and all("is told from its first record, since" in note for note in done.notes)
+    assert len(done.notes) > 1 and all(
+        "is replayed from its first record, since" in note for note in done.notes
+    )
     assert all(row["is_from_start"] for row in done.partitions)
     assert histories(lake) == plain_histories({"c": half_told[1]})
     assert tell(session, lake).run is None
