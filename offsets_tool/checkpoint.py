@@ -1,7 +1,8 @@
-"""A coordinator at a position of its log, as bytes and back: replay from there is replay from the start.
+"""A checkpoint: a coordinator at a position of its log as bytes and back; replay from there equals replay from the start.
 
-With what was told of the same records, if there is anything. Two lines of JSON in ASCII, compressed by gzip, whose checksum tells
-damage: nothing that runs when it is read, wherever it lay. The first line is short and read alone. Knows nothing about files.
+Saved with it, if given, are the observers of the same records. The bytes are two lines of JSON in ASCII, compressed by gzip, whose
+checksum reveals damage; reading them runs nothing, wherever they lay. The first line is short and can be read alone. Knows nothing
+about files.
 """
 
 import gzip
@@ -45,7 +46,7 @@ _REMEDY: Final = "replay the log from its start without it, and save it again"
 
 
 class Observers(NamedTuple):
-    """What was told of the same records."""
+    """What was derived from the same records beside the state: history, removals, facts of the log."""
 
     history: History
     removals: RemovalLog
@@ -58,11 +59,11 @@ class Checkpoint(NamedTuple):
     coordinator: Coordinator
     position: int
     observers: Observers | None = None
-    """If it was saved too."""
+    """None if they were not saved."""
 
 
 def save(coordinator: Coordinator, position: int, observers: Observers | None = None) -> bytes:
-    """The coordinator and where it goes on."""
+    """Return the coordinator, the position at which it goes on, and the observers as the bytes of a checkpoint."""
     head = {
         "format": _FORMAT,
         "version": VERSION,
@@ -84,7 +85,10 @@ def save(coordinator: Coordinator, position: int, observers: Observers | None = 
 
 
 def restore(data: bytes, source: str = "checkpoint", name_of: NameOf = uuid_text) -> Checkpoint:
-    """What `save` was given. SourceError, with `source` as the path, for what this release did not save or what is damaged."""
+    """Return the checkpoint from which `save` made these bytes; `source` is their path, for messages.
+
+    `name_of` returns names of topic ids. SourceError if the bytes are damaged, or of another release's version.
+    """
     with _reading(source):
         lines = io.BytesIO(gzip.decompress(data))
         head = _head(lines.readline(), source)
@@ -96,7 +100,10 @@ def restore(data: bytes, source: str = "checkpoint", name_of: NameOf = uuid_text
 
 
 def read_log_facts(data: IO[bytes], source: str) -> LogFacts | None:
-    """What was told besides, of the checkpoint's first line alone. SourceError as `restore`, as far as it is seen."""
+    """Return the facts of the log from the first line of a checkpoint alone; None if it has none.
+
+    SourceError, with `source` as the path, if that line is damaged, or of another release's version.
+    """
     with _reading(source), gzip.GzipFile(fileobj=data) as lines:
         head = _head(lines.readline(), source)
     with _understanding(source):
@@ -162,7 +169,7 @@ def _packed_history(memory: HistoryState) -> Packed:
 
 
 def _is_ahead(memory: HistoryState) -> bool:
-    """Whether the coordinator knows of groups or members what History has not taken in yet."""
+    """Return whether the coordinator has changes of groups or members that History has not taken in yet."""
     return any(isinstance(change.subject, GroupOf | MemberOf) for change in memory.batch)
 
 

@@ -83,7 +83,7 @@ class ExpiryRow(NamedTuple):
     log_offset: Annotated[
         Int64, "Offset in the log of the commit if live, of the tombstone or marker if removed."
     ]
-    release: Annotated[String, "By whose rules: the release as X.Y."]
+    release: Annotated[String, "The release whose rules apply, as X.Y."]
     retention_ms: Annotated[Int64, "offsets.retention.minutes that this counts with, in milliseconds."]
     check_interval_ms: Annotated[Int64, "offsets.retention.check.interval.ms that this counts with."]
 

@@ -1,4 +1,7 @@
-"""What happened, in few words, from the row that ended and the row that began: `rewind`, `generation 3, leader change`, `left`."""
+"""Short labels of what happened, from the row that ended and the row that began: `rewind`, `generation 3, leader change`, `left`.
+
+Each function takes the rows of one subject before and after; one of them is None at its beginning or end.
+"""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -19,11 +22,11 @@ STATIC_LEFT_EPOCH: Final = -2
 """ConsumerGroupHeartbeatRequest.LEAVE_GROUP_STATIC_MEMBER_EPOCH: a static member is away and expected back."""
 
 GOES_ON: Final = (GroupEnd.CONVERTED, GroupEnd.CHANGED, MemberEnd.CHANGED)
-"""Ends after which the same batch has the group or the member back."""
+"""Causes of an end after which the group or the member continues in another row of the same batch."""
 
 
 def is_new(before: LastingRow | None, after: LastingRow | None) -> bool:
-    """Whether a member is there for the first time: with a target alone it was none yet."""
+    """Return whether a member appears for the first time; a target assignment alone does not make a member."""
     return _is_member(after) and not _is_member(before)
 
 
@@ -32,7 +35,7 @@ def _is_member(row: LastingRow | None) -> bool:
 
 
 def offset_what(before: LastingRow | None, after: LastingRow | None) -> str | None:
-    """What became of an offset; None where another row tells it."""
+    """Return the label of what happened to a committed offset; None where another row says it."""
     if isinstance(after, OffsetHistoryRow):
         if after.begin_cause in _VISIBILITY:
             return _VISIBILITY[after.begin_cause]
@@ -64,7 +67,7 @@ _OFFSET_ENDS: dict[str, str | None] = {
 
 
 def group_what(before: LastingRow | None, after: LastingRow | None) -> str | None:
-    """What became of a group; None where it goes on in another row of the batch."""
+    """Return the label of what happened to a group; None where it continues in another row of the batch."""
     if after is None:
         assert before is not None
         return None if before.end_cause in GOES_ON else "deleted"
@@ -89,7 +92,7 @@ _GROUP_WORDS: dict[str, Callable[[Any], str]] = {
 
 
 def member_what(before: LastingRow | None, after: LastingRow | None) -> str | None:
-    """What became of a member; None likewise."""
+    """Return the label of what happened to a member; None where it continues in another row of the batch."""
     if after is None:
         assert before is not None
         return None if before.end_cause in GOES_ON else before.end_cause
@@ -116,7 +119,7 @@ _MEMBER_WORDS: dict[str, Callable[[Any], str]] = {
 
 
 def _differences(before: LastingRow, after: LastingRow, words: dict[str, Callable[[Any], str]]) -> str:
-    """What is another now; `rewritten` where only fields are that rows do not have."""
+    """Return the labels of the fields that changed; `rewritten` where only fields changed that rows do not have."""
     said = [
         say(getattr(after, name))
         for name, say in words.items()

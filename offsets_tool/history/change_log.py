@@ -1,7 +1,7 @@
-"""Turns of history told one by one, as a person would list them: what happened, to whom, what was before and what is after.
+"""History as a list of happenings: what happened, to whom, what was before and what is after.
 
-Of a batch at a time, so that a conversion is one event and not a deletion and a creation, and a generation says who came and went.
-Nothing is decided here that the rows do not say already.
+A batch at a time, so that a conversion is one happening and not a deletion and a creation, and a generation says who came and
+went. Decides nothing that the rows do not say already.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +17,7 @@ ChangeFacts = dict[str, Any]
 
 
 class HappeningKind(StrEnum):
-    """What a happening is about."""
+    """The kind of subject that a happening is about."""
 
     OFFSETS = "offsets"
     GROUPS = "groups"
@@ -26,10 +26,11 @@ class HappeningKind(StrEnum):
 
 
 class Happening(NamedTuple):
-    """One line of history. `member_id` and what follows it say who owned the partition of an offset, or who the member is;
-    `is_owner_known` is of offsets alone.
+    """One line of history.
 
-    `before` and `after` have what is different (all there is, where one of them is None); `timestamp` is the record's, epoch ms.
+    `member_id` and the fields after it say who owned an offset's partition, or who the member is; `is_owner_known` is for offsets
+    only. `before` and `after` have the fields that differ, or all fields where one of them is None. `timestamp` is the record's,
+    in epoch milliseconds.
     """
 
     timestamp: int
@@ -58,7 +59,10 @@ class Happening(NamedTuple):
 
 
 class _Story(NamedTuple):
-    """Turns of one subject by one record as one; `before` also where the batch had taken it away earlier, to bring it back."""
+    """The row changes that one record made of one subject, put together.
+
+    `before` may be a row that the batch ended earlier, in order to bring the subject back.
+    """
 
     turn: RowChange
     before: LastingRow | None
@@ -66,7 +70,7 @@ class _Story(NamedTuple):
 
 
 def tell(turns: Iterable[RowChange]) -> Iterator[Happening]:
-    """The happenings of one batch, in the order of the log."""
+    """Yield the happenings of one batch of row changes, in the order of the log."""
     stories = list(_stories(turns))
     moves = _came_and_went(stories)
     for story in stories:
@@ -76,6 +80,7 @@ def tell(turns: Iterable[RowChange]) -> Iterator[Happening]:
 
 
 def _stories(turns: Iterable[RowChange]) -> Iterator[_Story]:
+    """Yield a story for each subject and record, and one for each anomaly."""
     told: dict[tuple[Subject, int], _Story] = {}
     resting: dict[Subject, LastingRow] = {}
     for number, turn in enumerate(turns):
@@ -149,7 +154,7 @@ def _anomaly(turn: RowChange) -> Happening:
 
 
 def _facts(row: LastingRow | None, other: LastingRow | None, fields: tuple[str, ...]) -> ChangeFacts | None:
-    """What a row has that the other has not; everything of an offset, which is short."""
+    """Return the fields of a row that differ from the other row's; all fields of an offset, which are few."""
     if row is None:
         return None
     different = other is not None and not isinstance(row, OffsetHistoryRow)
@@ -161,6 +166,8 @@ def _facts(row: LastingRow | None, other: LastingRow | None, fields: tuple[str, 
 
 
 class _Teller(NamedTuple):
+    """How to describe one kind of row: the label of what happened, the fields to show, the fields that say who."""
+
     kind: HappeningKind
     what: Callable[[LastingRow | None, LastingRow | None], str | None]
     fields: tuple[str, ...]

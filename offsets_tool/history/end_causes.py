@@ -1,4 +1,4 @@
-"""How a row of history ended, seen from all that was written with its end: one batch.
+"""How a row of history ended, from all that Kafka wrote together with its end: one batch.
 
 A tombstone alone says little: with the group's own it is the group's deletion, with records of another kind a conversion, with a
 member of the same instance id a replacement. Source: the batches that GroupMetadataManager (both) writes.
@@ -15,6 +15,7 @@ from offsets_tool.history.rows import (
     OffsetHistoryRow,
 )
 from offsets_tool.replay.changes import (
+    VISIBILITY,
     Change,
     ChangeKind,
     Group,
@@ -27,20 +28,32 @@ from offsets_tool.replay.changes import (
     PendingOf,
 )
 from offsets_tool.replay.member_records import client_of
+from offsets_tool.rows import NO_TIMESTAMP
+
+
+def is_one_write(last: Change, change: Change) -> bool:
+    """Return whether Kafka wrote both changes at once: in one batch, or, for groups and deletions, in one millisecond.
+
+    Archives keep no batches, formats before v2 have one for each record, and all records of a write have its time.
+    """
+    if last.batch_offset == change.batch_offset:
+        return True
+    tells = last.after is None or last.kind in VISIBILITY or isinstance(last.subject, GroupOf | MemberOf)
+    return tells and last.timestamp == change.timestamp != NO_TIMESTAMP
 
 
 class BatchOutcome:
-    """What a batch's changes came to."""
+    """What the changes of one batch come to: groups deleted, written and converted, members written and replaced."""
 
     def __init__(self, batch: Sequence[Change]) -> None:
         self._gone: dict[str, Change] = {}
-        """Groups deleted by this batch, by the first deletion."""
+        """Groups that this batch deleted, with the first deletion."""
         self._groups: dict[str, Group | None] = {}
-        """Groups that it wrote, as it left them."""
+        """Groups that this batch changed, as it left them."""
         self._members: set[MemberOf] = set()
-        """Members that it wrote and left there."""
+        """Members that this batch wrote and did not delete."""
         self._instances: dict[tuple[str, str], str] = {}
-        """Static members among them: from group and instance id to member id."""
+        """The static members among them: member id by group and instance id."""
         # Most batches are commits: nothing above concerns them.
         for change in batch:
             if change.kind is not ChangeKind.ANOMALY:
@@ -61,11 +74,11 @@ class BatchOutcome:
             self._members.discard(subject)
 
     def group_deleted(self, group: str) -> Change | None:
-        """The change that deleted the group, unless the batch has it back."""
+        """Return the change that deleted the group; None if the batch did not, or created it again."""
         return self._gone.get(group) if self._groups.get(group) is None else None
 
     def lost_record(self, group: str) -> bool:
-        """Whether the group's record was deleted: it is gone, or only its offsets are left."""
+        """Return whether the group's record was deleted: the group is deleted, or a simple group of its offsets is left."""
         after = self._groups.get(group)
         return group in self._groups and (after is None or after.kind is GroupKind.SIMPLE)
 
@@ -76,21 +89,24 @@ class BatchOutcome:
         return isinstance(row, OffsetHistoryRow) and row.begin_cause != OffsetBegan.HIDDEN
 
     def group_after(self, group: str) -> Group | None:
-        """The group as the batch left it, if it wrote it."""
+        """Return the group as the batch left it; None if it deleted or did not change it."""
         return self._groups.get(group)
 
     def has_member(self, subject: MemberOf) -> bool:
-        """Whether the batch wrote the member and left it there."""
+        """Return whether the batch wrote the member and did not delete it."""
         return subject in self._members
 
     def replaces(self, subject: MemberOf, instance_id: str | None) -> bool:
-        """Whether the batch wrote another member with this instance id."""
+        """Return whether the batch wrote another member with this instance id."""
         if instance_id is None:
             return False
         return self._instances.get((subject.group, instance_id), subject.member_id) != subject.member_id
 
     def previous_kind(self, change: Change, group: Group) -> GroupKind | None:
-        """The kind of which the group was before this change or, deleted in the same batch, before that; None if it is the same."""
+        """Return the kind that the group had before; None if it is the same.
+
+        A deletion earlier in the batch does not count: the kind is then that of the deleted group.
+        """
         gone = self._gone.get(group.group)
         before = change.before
         if before is None and gone is not None and gone.log_offset <= change.log_offset:
@@ -99,7 +115,7 @@ class BatchOutcome:
 
 
 def ending(change: Change, outcome: BatchOutcome) -> OffsetEnd | GroupEnd | MemberEnd:
-    """How the value that this change took away ended."""
+    """Return how the value that this change replaced or removed ended."""
     match change.subject:
         case OffsetOf(group) | PendingOf(_, group):
             return _offset_end(change, outcome.group_deleted(group))

@@ -1,7 +1,7 @@
-"""Changes of one log partition folded into rows that hold from one record to another: offsets, groups, members; and anomalies.
+"""Changes of one log partition as rows that hold from one record to another: offsets, groups, members; and anomalies.
 
-Pure over Changes, from the first record of the partition on, or from a saved History. What Kafka writes at once is understood at
-once: a batch is taken when the next one begins, or by `flush`. The rows that hold at a position are the state at that position.
+A pure function of Changes, from the partition's first record or a saved state on. What Kafka writes at once is understood at once:
+a batch is handled when the next one begins, or by `flush`. The rows that hold at a position are the state at that position.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from offsets_tool.events import Event
-from offsets_tool.history.end_causes import BatchOutcome, ending
+from offsets_tool.history.end_causes import BatchOutcome, ending, is_one_write
 from offsets_tool.history.owners import NameOf, Owner, Owners
 from offsets_tool.history.row_builders import anomaly_row, group_row, member_row, offset_row
 from offsets_tool.history.rows import (
@@ -38,13 +38,12 @@ from offsets_tool.replay.changes import (
     TopicPartition,
 )
 from offsets_tool.replay.state import State
-from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.longs import difference
 
 
 class RowChange(NamedTuple):
-    """A Change as rows: the one that it ended, with its end, and the one that it began; or the anomaly."""
+    """A Change as rows: the one that it ended, with its end, and the one that it began; or an anomaly's."""
 
     change: Change
     before: LastingRow | None = None
@@ -53,7 +52,7 @@ class RowChange(NamedTuple):
 
 
 class HistoryState(NamedTuple):
-    """All that a History knows, to go on from (checkpoint)."""
+    """All that a History needs to go on later, as a checkpoint keeps it."""
 
     open: dict[Subject, LastingRow]
     batch: list[Change]
@@ -78,34 +77,38 @@ class History:
     """
 
     def __init__(self, name_of: NameOf = uuid_text, memory: HistoryState | None = None) -> None:
-        """`name_of` gives the names of topic ids: TopicNames.name. With `memory`, goes on from there."""
+        """Start without rows, or from a saved state; `name_of` returns the name of a topic id, as TopicNames.name does."""
         known = memory or HistoryState({}, [], {}, 0, None, State())
         self._name_of = name_of
         self._owners = Owners(name_of, known.owners)
         self._open = known.open
         self._batch = known.batch
         self._made = known.made
-        """Pending rows that a marker counts just now: they know who owned the partition."""
+        """Pending rows that a marker makes effective right now: they know who owned the partition."""
         self._next_offset = known.next_offset
         self._after_gap = known.after_gap
 
     @property
     def after_gap(self) -> int | None:
-        """The first record behind a missing one."""
+        """Offset of the first record behind a missing one; None as long as none is missing."""
         return self._after_gap
 
     def observe_run(self, first: int, end: int, after_gap: int | None) -> None:
-        """As `observe_record` of many: from one offset to another, and the first behind a missing one between them."""
+        """Take in many records at once, as `observe_record` does one, before their changes.
+
+        `first` is their first offset, `end` the one after the last, `after_gap` the first offset behind a missing record between
+        them.
+        """
         self.observe_record(first)
         self._next_offset = end
         self._after_gap = after_gap if self._after_gap is None else self._after_gap
 
     def owner(self, group: str, at: TopicPartition, topic_id: UUID | None) -> Owner:
-        """Who owns a partition, by all that was flushed."""
+        """Return who owns a partition after the changes that were flushed."""
         return self._owners.of(group, at, topic_id)
 
     def take_offset(self, offset: OffsetOf) -> OffsetHistoryRow | None:
-        """The row that holds of a committed offset, which is the caller's from now on."""
+        """Remove and return the row that holds for a committed offset, for the caller to end; None without one."""
         row = self._open.pop(offset, None)
         assert row is None or isinstance(row, OffsetHistoryRow)
         return row
@@ -113,51 +116,51 @@ class History:
     def put_offset(
         self, offset: OffsetOf, change: Change, commit: CommittedOffset, owner: Owner, delta: int | None
     ) -> None:
-        """A plain commit that holds, after whoever took the row before it."""
+        """Begin the row of a plain commit, after the caller has taken and ended the row before it."""
         self._open[offset] = self._row(change, offset, commit, owner, delta)
 
     def memory(self) -> HistoryState:
-        """What it knows at this moment; what it goes on to learn is not in there, if it is saved at once."""
+        """Return what this History knows now; save it at once, since it shares what goes on changing."""
         owners = self._owners.state
         return HistoryState(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)
 
     @property
     def settled(self) -> int:
-        """From this offset on, rows that ended may still be told otherwise: the batch may go on."""
+        """The log offset from which on rows that ended may still change, because their batch may go on."""
         return self._batch[0].log_offset if self._batch else self._next_offset
 
     def observe_record(self, log_offset: int) -> None:
-        """Tells of a record before its changes. Behind a missing one, nobody is known not to have been an owner.
+        """Take in a record before its changes; behind a missing record, it is unknown who was not an owner.
 
-        Who tells of no record says that the log is whole from offset 0 on. What is found is right even so: the cleaner takes the
-        oldest record of a key first.
+        Who never calls this says that the log is whole from offset 0 on. Owners that are found are right even so, because the
+        cleaner removes the oldest record of a key first.
         """
         if log_offset != self._next_offset and self._after_gap is None:
             self._after_gap = log_offset
         self._next_offset = log_offset + 1
 
     def fold(self, change: Change) -> tuple[HistoryRow, ...]:
-        """The rows that ended with the batch before this change's."""
+        """Take in a change; return the rows that ended with the batch before it."""
         return _ended(self.row_changes(change))
 
     def flush(self) -> tuple[HistoryRow, ...]:
-        """The rows that ended with the last batch, when no change follows."""
+        """Return the rows that ended with the last batch, when no change follows."""
         return _ended(self.flush_row_changes())
 
     def open_rows(self) -> Iterator[LastingRow]:
-        """The rows that still hold, after `flush`."""
+        """Return the rows that still hold; call `flush` first."""
         return iter(self._open.values())
 
     def row_changes(self, change: Change) -> tuple[RowChange, ...]:
-        """As `fold`: what each change of the batch before ended and began."""
+        """Take in a change as `fold` does; return what each change of the batch before it ended and began."""
         done: tuple[RowChange, ...] = ()
-        if self._batch and not _is_one_write(self._batch[-1], change):
+        if self._batch and not is_one_write(self._batch[-1], change):
             done = self.flush_row_changes()
         self._batch.append(change)
         return done
 
     def flush_row_changes(self) -> tuple[RowChange, ...]:
-        """As `flush`."""
+        """Return what each change of the last batch ended and began, when no change follows."""
         batch, self._batch = self._batch, []
         outcome = BatchOutcome(batch)
         made = (self._row_change(change, outcome) for change in batch)
@@ -223,7 +226,7 @@ class History:
     def _commit(
         self, change: Change, offset: OffsetOf, commit: CommittedOffset, delta: int | None
     ) -> OffsetHistoryRow:
-        """A commit's row, with whoever owns the partition now."""
+        """Return a commit's row, with the present owner of the partition."""
         at = TopicPartition(offset.topic, offset.partition)
         owner = self._owners.of(offset.group, at, commit.topic_id)
         return self._row(change, offset, commit, owner, delta)
@@ -237,9 +240,9 @@ class History:
 
 
 def compared_offset(event: Event) -> OffsetOf | None:
-    """Return the committed offset that a history compares an event's commit with, also where replay leaves it alone.
+    """Return the committed offset that a history compares an event's commit with; None if the event is no commit.
 
-    Every commit's row has its distance from what was committed before it, a pending one's too.
+    Every commit's row has its distance from the commit before it, a pending one's too.
     """
     if event.type_id not in COMMITS or event.key is None or event.value is None:
         return None
@@ -251,19 +254,8 @@ def _delta(commit: CommittedOffset, before: CommittedOffset | OffsetHistoryRow) 
     return difference(commit.committed_offset, before.committed_offset)
 
 
-def _is_one_write(last: Change, change: Change) -> bool:
-    """Whether Kafka wrote both at once: in one batch, or, as far as groups and deletions go, in one millisecond.
-
-    Archives keep no batches, formats before v2 have one for each record, and the time of a write is that of all its records.
-    """
-    if last.batch_offset == change.batch_offset:
-        return True
-    tells = last.after is None or last.kind in VISIBILITY or isinstance(last.subject, GroupOf | MemberOf)
-    return tells and last.timestamp == change.timestamp != NO_TIMESTAMP
-
-
 def _from(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
-    """The same commit, holding anew from this change on."""
+    """Return the row of the same commit, beginning at this change."""
     return row._replace(
         from_log_offset=change.log_offset,
         from_timestamp=change.timestamp,
@@ -274,7 +266,7 @@ def _from(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
 
 
 def _visible(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
-    """The same commit, hidden or revealed by this change."""
+    """Return the row of the same commit, hidden or revealed by this change."""
     is_hidden = change.kind is ChangeKind.HIDDEN
     began = OffsetBegan.HIDDEN if is_hidden else OffsetBegan.REVEALED
     return _from(row, change)._replace(is_effective=not is_hidden, begin_cause=began, delta=None)
@@ -283,7 +275,7 @@ def _visible(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
 def _previous_kind(
     change: Change, group: Group, before: LastingRow | None, outcome: BatchOutcome
 ) -> str | None:
-    """What one record brought in two steps began with the first."""
+    """Return the kind that a group was converted from; of a record's two steps, the first knows it."""
     if isinstance(before, GroupHistoryRow) and before.from_log_offset == change.log_offset:
         return before.previous_kind
     return outcome.previous_kind(change, group)
@@ -295,7 +287,7 @@ def _end(row: LastingRow, change: Change, outcome: BatchOutcome) -> LastingRow:
 
 
 def _ended(turns: tuple[RowChange, ...]) -> tuple[HistoryRow, ...]:
-    """Rows that held for a while, and anomalies. What one record both began and ended never held."""
+    """Return the rows that ended, and anomalies, without rows that one record both began and ended."""
     rows: list[HistoryRow] = []
     for turn in turns:
         if turn.anomaly is not None:

@@ -1,7 +1,7 @@
 """A coordinator's state, changes and rows of history as JSON and back, for checkpoints.
 
-Group records are kept as their encoded bytes, texts with every byte that they had, and what has an order keeps it. What does not
-read raises DecodeError, KeyError, TypeError or ValueError: `checkpoint` says what to do about it.
+Group records keep their encoded bytes, texts every byte, and what has an order keeps it. Unpacking what is damaged raises
+DecodeError, KeyError, TypeError or ValueError, which `checkpoint` explains to the user.
 """
 
 import base64
@@ -38,17 +38,18 @@ from offsets_tool.replay.classic import members_of
 from offsets_tool.replay.state import State
 
 Packed = Any
+"""A value of JSON."""
 
 _TYPE_OF: Final = {layout.value: type_.id for type_ in RECORD_TYPES.values() for layout in type_.layouts}
 _MEMBER_VERSION: Final = 4
-"""Of GroupMetadata: the one that keeps all that a member has."""
+"""The version of GroupMetadata that keeps every field of a member."""
 _SUBJECTS: Final = (OffsetOf, PendingOf, GroupOf, MemberOf, TransactionOf, LogOf)
 _VALUES: Final = (CommittedOffset, PendingCommit, Group, Member, Transaction)
 _ROWS: Final = (OffsetHistoryRow, GroupHistoryRow, MemberHistoryRow)
 
 
 def pack_state(state: State) -> Packed:
-    """Everything that a coordinator holds."""
+    """Return a coordinator's state as JSON."""
     return {
         "offsets": {
             group: [[*at, *pack_commit(commit)] for at, commit in offsets.items()]
@@ -69,7 +70,7 @@ def pack_state(state: State) -> Packed:
 
 
 def unpack_state(body: Packed) -> State:
-    """What `pack_state` was given."""
+    """Return the state from which `pack_state` made this JSON."""
     state = State()
     for group, rows in body["offsets"].items():
         state.offsets[group] = {
@@ -89,13 +90,13 @@ def unpack_state(body: Packed) -> State:
 
 
 def pack_change(change: Change) -> Packed:
-    """A change that waits for the rest of its batch."""
+    """Return a change as JSON."""
     subject, before, after = pack_subject(change.subject), _subjected(change.before), _subjected(change.after)
     return [*change[:5], subject, before, after, change.note]
 
 
 def unpack_change(row: Packed) -> Change:
-    """What `pack_change` was given."""
+    """Return the change from which `pack_change` made this JSON."""
     log_partition, log_offset, timestamp, batch_offset, kind, subject, before, after, note = row
     return Change(
         log_partition,
@@ -111,28 +112,28 @@ def unpack_change(row: Packed) -> Change:
 
 
 def pack_subject(subject: Subject) -> Packed:
-    """What a change is about."""
+    """Return the subject of a change as JSON."""
     return [_SUBJECTS.index(type(subject)), *subject]
 
 
 def unpack_subject(row: Packed) -> Any:
-    """What `pack_subject` was given."""
+    """Return the subject from which `pack_subject` made this JSON."""
     return _SUBJECTS[row[0]](*row[1:])
 
 
 def pack_row(row: LastingRow) -> Packed:
-    """A row of history."""
+    """Return a row of history as JSON."""
     return [_ROWS.index(type(row)), *row]
 
 
 def unpack_row(packed: Packed) -> Any:
-    """What `pack_row` was given."""
+    """Return the row from which `pack_row` made this JSON."""
     make: Any = _ROWS[packed[0]]
     return make(*(tuple(value) if isinstance(value, list) else value for value in packed[1:]))
 
 
 def _member(name: str, member: Member) -> Packed:
-    """A classic group's member is in the group's value: its id will do."""
+    """Return a member as JSON; of a classic group's only the id, because the group's value has the rest."""
     return name if isinstance(member.metadata, MemberMetadata) else [name, *map(_packed, member)]
 
 
@@ -147,25 +148,25 @@ def _restored_members(rows: list[Packed], value: GroupMetadataValue | None) -> I
 
 
 def pack_commit(commit: CommittedOffset) -> list[Packed]:
-    """A commit as the log has it."""
+    """Return a commit as JSON."""
     topic_id = commit.topic_id.hex if commit.topic_id else None
     return [*commit[:5], topic_id, commit.log_offset]
 
 
 def unpack_commit(*facts: Packed) -> CommittedOffset:
-    """What `pack_commit` was given."""
+    """Return the commit from which `pack_commit` made these JSON values."""
     *first, topic_id, log_offset = facts
     return CommittedOffset._make((*first, UUID(topic_id) if topic_id else None, log_offset))
 
 
 def pack_group(group: Group) -> list[Packed]:
-    """A group but for its members."""
+    """Return a group as JSON, without its members."""
     *facts, expressions = group
     return [*map(_packed, facts), [[text, _packed(value)] for text, value in expressions]]
 
 
 def unpack_group(row: list[Packed]) -> Group:
-    """What `pack_group` was given."""
+    """Return the group from which `pack_group` made this JSON."""
     *facts, expressions = row
     resolved = tuple((text, _unpacked(value)) for text, value in expressions)
     group = Group._make((*map(_unpacked, facts), resolved))
@@ -178,7 +179,7 @@ def _restored_transaction(row: Packed) -> Transaction:
 
 
 def _subjected(value: Subjected | None) -> Packed:
-    """A value and of which kind it is."""
+    """Return a subject's value as JSON, with a number for its kind."""
     match value:
         case None:
             return None
@@ -209,7 +210,7 @@ def _restored_subjected(row: Packed) -> Any:
 
 
 def _packed(value: Packed) -> Packed:
-    """A group record's value as its type and its bytes, a classic member as such a value's only one; all else as it is."""
+    """Return a group record's value as its type and bytes, a classic member as such a value; all else unchanged."""
     if isinstance(value, MemberMetadata):
         return [_packed(_group_of(value))]
     if not isinstance(value, Value):

@@ -1,8 +1,8 @@
-"""Who owns a partition at each moment, going by the assignments in the log: follows Changes, answers for a commit.
+"""Who owns a partition at each moment, by the assignments in the log: follows Changes, and answers for commits.
 
-A classic group's assignment is that of its latest generation; other kinds', what each member says that it holds. Refuses to guess:
-a partition that nobody was assigned has no owner, whoever committed, and one that may be hidden behind a topic id without a name
-has none that is known.
+A classic group's assignment is that of its latest generation; in other kinds of groups each member says what it holds. Never
+guesses: a partition that nobody was assigned has no owner, whoever committed. Where a topic id without a name may hide the
+partition, its owner is unknown.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,14 +25,14 @@ from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.schema import ZERO_UUID
 
 NameOf = Callable[[UUID], str]
-"""From topic id to name, or to something that is no name where there is none (TopicNames.name)."""
+"""Return the name of a topic id, or the id as text where there is no name (TopicNames.name)."""
 
 
 class Owner(NamedTuple):
-    """Who owned a partition, under what. All None where no group or no owner is known.
+    """Who owned a partition, and under which generation or epoch. All None where there is no group or no owner.
 
-    `is_known` is False where a member holds this partition of a topic of which only the id is known, or a task of which the topics
-    are not: it may be the owner. `generation` is a classic group's; `group_epoch` that of other kinds, `member_epoch` the owner's.
+    `is_known` is False if a member may be the owner: it holds this partition of a topic known by its id alone, or a task whose
+    topics are unknown. `generation` is a classic group's, `group_epoch` that of other kinds, `member_epoch` the owner's.
     """
 
     kind: GroupKind | None = None
@@ -45,31 +45,31 @@ class Owner(NamedTuple):
 
 
 _UNNAMED: Final = ZERO_UUID
-"""In the place of any topic whose name is not known."""
+"""Stands for any topic whose name is not known."""
 
 
 class Owners:
     """The groups and members of one log partition, as far as ownership goes."""
 
     def __init__(self, name_of: NameOf, state: State | None = None) -> None:
-        """With `state`, goes on from its groups and members."""
+        """Start without groups, or from those of a `state`. `name_of` returns the name of a topic id."""
         self._name_of = name_of
         self.state = state or State()
         self._holders: dict[str, dict[Owned, str]] = {}
 
     def follow(self, change: Change) -> None:
-        """Takes what a Change did to a group or a member."""
+        """Take in what a Change did to a group or a member."""
         subject = change.subject
         if isinstance(subject, GroupOf | MemberOf) and change.kind is not ChangeKind.ANOMALY:
             self.state.put(subject, change.after)
             self._holders.pop(subject.group, None)
 
     def group(self, group: str) -> Group | None:
-        """The group as it is now."""
+        """Return the group as it is now; None if it is not there."""
         return self.state.groups.get(group)
 
     def of(self, group: str, at: TopicPartition, topic_id: UUID | None) -> Owner:
-        """The owner of a partition now. `topic_id` is that of the commit, if it has one."""
+        """Return the owner of a partition now; `topic_id` is that of the commit, if it has one."""
         known = self.state.groups.get(group)
         if known is None:
             return Owner()
@@ -90,7 +90,7 @@ class Owners:
         return owner._replace(member_id=member_id, member_epoch=epoch, client=client_of(member))
 
     def _find_holders(self, group: Group) -> dict[Owned, str]:
-        """From partition to member. Of two that hold one, the member that has been there longer."""
+        """Return the member that holds each partition; of two that hold it, the one that has been there longer."""
         holders: dict[Owned, str] = {}
         for member_id, member in self.state.members.get(group.group, {}).items():
             for part in owned(member, group.protocol_type):
@@ -99,7 +99,7 @@ class Owners:
         return holders
 
     def _places(self, group: Group, part: Owned) -> Iterator[Owned]:
-        """A partition by all that it may be asked for: id and name; a streams task, by the topics that it reads."""
+        """Yield a partition under all keys that it is looked up by: id and name; for a streams task, the topics that it reads."""
         of, partition = part
         if isinstance(of, UUID):
             name = self._name_of(of)
@@ -112,7 +112,7 @@ class Owners:
 
 
 def _source_topics(group: Group, subtopology_id: str) -> Iterator[str | UUID]:
-    """Of which some are unnamed, where the topology is not there or asks by regular expression."""
+    """Yield the topics of a subtopology; _UNNAMED where it is missing or subscribes by regular expression."""
     subtopologies = group.topology.data.subtopologies if group.topology else ()
     found = [each for each in subtopologies if each.subtopology_id == subtopology_id]
     for subtopology in found:

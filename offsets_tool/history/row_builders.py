@@ -1,6 +1,6 @@
-"""From what a Change puts in place to the row of history that begins with it.
+"""The row of history that begins with a Change, made from the value that the Change sets.
 
-Knows no past: how rows follow each other is History's business.
+Knows no past: how rows follow each other is known by History.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ from offsets_tool.wire.json import uuid_text
 def offset_row(
     change: Change, subject: OffsetOf, commit: CommittedOffset, owner: Owner, delta: int | None
 ) -> OffsetHistoryRow:
-    """The row of a plain commit."""
+    """Return the row of a plain commit, with the partition's owner and the distance to the commit before it."""
     return OffsetHistoryRow(
         group=subject.group,
         topic=subject.topic,
@@ -68,7 +68,7 @@ def offset_row(
 
 
 def group_row(change: Change, group: Group, previous_kind: str | None) -> GroupHistoryRow:
-    """The row of a group."""
+    """Return the row of a group that begins with this change."""
     return GroupHistoryRow(
         group=group.group,
         kind=group.kind,
@@ -95,7 +95,7 @@ def group_row(change: Change, group: Group, previous_kind: str | None) -> GroupH
 def member_row(
     change: Change, subject: MemberOf, member: Member, group: Group | None, name_of: NameOf
 ) -> MemberHistoryRow:
-    """The row of a member of a group."""
+    """Return the row of a member that begins with this change; `group` is its group as it is then."""
     protocol_type = group.protocol_type if group else None
     is_task = group is not None and group.kind is GroupKind.STREAMS
     has_epoch = member.is_member and (group is None or group.kind is not GroupKind.CLASSIC)
@@ -124,13 +124,13 @@ def member_row(
 
 
 def _parts(parts: Iterable[Owned], name_of: NameOf, is_task: bool) -> tuple[str, ...]:
-    """`topic-partition`; tasks as Kafka Streams writes them."""
+    """Return partitions as `topic-partition`; tasks of streams groups as `subtopology_partition`."""
     between = "_" if is_task else "-"
     return tuple(f"{of if isinstance(of, str) else name_of(of)}{between}{number}" for of, number in parts)
 
 
 def anomaly_row(change: Change) -> AnomalyRow:
-    """The row of an anomaly."""
+    """Return the row of an anomaly."""
     match change.subject:
         case OffsetOf(group, topic, partition) | PendingOf(_, group, topic, partition):
             about: tuple[str | None, str | None] = (group, f"{topic}-{partition}")

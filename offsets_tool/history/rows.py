@@ -1,8 +1,8 @@
-"""One row of each history: a committed offset, a group, a member, valid from one record of the log to another; and anomalies.
+"""One row of each history: a committed offset, a group, a member, each held from one record to another; and anomalies.
 
-Declared once: the command line's fields and the lake's tables come from here (wire.arrow). A row is valid after the record at
-`from_log_offset` until the record at `to_log_offset`; those still valid have no end. Null means one thing a column, as its
-sentence says.
+Declared once: the command line's fields and the lake's tables come from here (wire.arrow). A row holds after the record at
+`from_log_offset` until the record at `to_log_offset`; a row that still holds has no end. What null means in a column, its sentence
+says.
 """
 
 from enum import StrEnum
@@ -24,40 +24,42 @@ InstanceId = Annotated[String | None, "group.instance.id of that member; null if
 
 
 class OffsetBegan(StrEnum):
-    """How a committed offset came to hold."""
+    """How a row of a committed offset began."""
 
     COMMIT = "commit"
     TRANSACTION = "transaction"
     HIDDEN = "hidden"
-    """Its group was deleted and it was not: the coordinator keeps it and answers nobody with it."""
+    """The group was deleted and the offset was not: the coordinator keeps it and answers nobody with it."""
     REVEALED = "revealed"
-    """Its group came back: a commit that was hidden is effective again."""
+    """The group exists again: a hidden commit is effective again."""
 
 
 class OffsetEnd(StrEnum):
-    """How a committed offset ended."""
+    """How a row of a committed offset ended."""
 
     SUPERSEDED = "superseded"
-    """A newer commit stands in its place."""
+    """A newer commit replaced it."""
     DELETED = "deleted"
-    """A tombstone: expired, or deleted on request."""
+    """A tombstone removed it: it expired, or was deleted on request."""
     GROUP_DELETED = "group deleted"
-    """A tombstone, written at once with that of the group itself."""
+    """A tombstone removed it, written at once with that of the group itself."""
     COMMITTED = "committed"
-    """Of a pending one: its transaction was committed, another row goes on."""
+    """It was pending and its transaction was committed; another row follows."""
     ABORTED = "aborted"
-    """Of a pending one: its transaction was aborted."""
+    """It was pending and its transaction was aborted."""
     HIDDEN = "hidden"
-    """Its group was deleted and it was not: another row goes on, not effective."""
+    """The group was deleted and the offset was not; another row follows, not effective."""
     REVEALED = "revealed"
-    """Of a hidden one: its group came back, another row goes on."""
+    """It was hidden and its group exists again; another row follows."""
     NOOP_TOMBSTONE = "no-op tombstone"
-    """Of a pending one: a tombstone that only the living classic coordinator heeds; another row goes on."""
+    """It is pending, and a tombstone came that only a running classic coordinator acts on; another row follows."""
 
 
 class OffsetHistoryRow(NamedTuple):
-    """A committed offset from the record that made it count to the one that ended it, with who owned the partition when it was
-    committed. Commits of open transactions are rows too, not effective, from their own record to the transaction's marker."""
+    """A committed offset from the record that made it effective to the one that ended it, with the partition's owner at commit.
+
+    Commits of open transactions have rows too, not effective, from their own record to the transaction's marker.
+    """
 
     group: Group
     topic: Annotated[String, "Topic of the committed offset."]
@@ -125,13 +127,13 @@ class GroupEnd(StrEnum):
 
     CHANGED = "changed"
     CONVERTED = "converted"
-    """The group goes on as another kind: at once, or deleted and written anew in one batch."""
+    """The group continues as another kind: at once, or deleted and written again in one batch."""
     DELETED = "deleted"
-    """The group's record was deleted. Where offsets stay, a classic coordinator goes on with a simple group."""
+    """The group's record was deleted. Where offsets stay, a classic coordinator continues with a simple group."""
 
 
 class GroupHistoryRow(NamedTuple):
-    """A state of a group from the record that brought it to the one that changed it."""
+    """A state of a group, from the record that began it to the one that ended it."""
 
     group: Group
     kind: Annotated[String, "classic, simple, consumer, share or streams."]
@@ -170,14 +172,14 @@ class MemberEnd(StrEnum):
 
     CHANGED = "changed"
     LEFT = "left"
-    """It left, was removed, or is not in the next generation."""
+    """The member left, was removed, or is not in the next generation."""
     REPLACED = "replaced"
-    """A member with the same instance id and another member id took its place at once."""
+    """A member with the same instance id and another member id replaced it at once."""
     GROUP_DELETED = "group deleted"
 
 
 class MemberHistoryRow(NamedTuple):
-    """A state of a member from the record that brought it to the one that changed it."""
+    """A state of a member, from the record that began it to the one that ended it."""
 
     group: Group
     member_id: Annotated[String, "The member."]
@@ -203,7 +205,7 @@ class MemberHistoryRow(NamedTuple):
     ]
     target_assignment: Annotated[
         tuple[String, ...],
-        "What it is to hold, likewise; empty in classic groups, where nothing else is known.",
+        "What it is to hold, written as assignment is; empty in classic groups, whose target nobody records.",
     ]
     log_partition: LogPartition
     from_log_offset: FromOffset
@@ -214,7 +216,7 @@ class MemberHistoryRow(NamedTuple):
 
 
 class AnomalyRow(NamedTuple):
-    """What cannot be, going by Kafka's code, and the record that shows it."""
+    """Something that Kafka's code rules out, and the record that shows it."""
 
     group: Annotated[String | None, "The group that it is about; null if no record says it."]
     about: Annotated[
@@ -227,4 +229,5 @@ class AnomalyRow(NamedTuple):
 
 
 LastingRow = OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow
+"""A row that holds from one record of the log to another."""
 HistoryRow = LastingRow | AnomalyRow
