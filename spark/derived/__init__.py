@@ -1,1 +1,1 @@
-"""Tables that are derived from histories and checkpoints: ends, lag, expiry."""
+"""The jobs that derive tables from histories and checkpoints: ends, lag, expiry."""

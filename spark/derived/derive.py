@@ -1,7 +1,7 @@
-"""Tables derived from a cluster's log as a whole: for which clusters anew, and how the new rows take the old ones' place.
+"""Decide for which clusters a derived table is computed again, and commit the new rows in place of the old ones.
 
-A cluster is derived again when its replay, or what was asked for, is another than its latest row of `derivations` says: all of it,
-or the partitions of topics that something new is known of; else nothing is written. Knows nothing of what is derived.
+A cluster is computed again when its last replay, or the options, differ from its latest row of `derivations`: all of it, or the
+partitions of topics with something new. Otherwise nothing is written. Does not know what is derived.
 """
 
 import json
@@ -26,21 +26,21 @@ from spark.lake.replaced import Replaced, ReplacedPlaces, Replacement
 from spark.lake.tables import DERIVATIONS, REPLAYS, Table
 
 BasisFields = Mapping[str, Any]
-"""What rows rest on, as JSON has it."""
+"""What rows were computed from: the run of the replay and the options, as JSON has them."""
 Made = tuple[str, NewFile]
-"""The cluster whose rows a file has, and the file."""
+"""A cluster, and a new file with rows of it."""
 WantedRows = Mapping[str, pa.Table | None]
-"""By cluster the partitions of topics whose rows are to be made (columns topic, partition); None: all."""
+"""By cluster the partitions of topics whose rows are to be computed (columns topic, partition); None for all."""
 Make = Callable[[WantedRows, int], list[Made]]
-"""Writes these rows, for a run."""
+"""Computes the wanted rows and writes their files, for a run."""
 Since = Callable[[str, BasisFields], pa.Table | None]
-"""What is wanted of a cluster whose rows rest on something."""
+"""From a cluster and the basis of its present rows to the partitions of topics to compute again; None for all."""
 FILE_ROWS: Final = 131_072
-"""A file ends there: of what is replaced later, little else is written anew."""
+"""The rows of a file at most: a later replacement of some rows then copies few others."""
 
 
 class Derived(NamedTuple):
-    """What a job did: its run (None: nothing was new), how many rows it wrote by cluster, and what there is to say besides."""
+    """What a job did: its run (None where nothing was new), how many rows it wrote by cluster, and notes."""
 
     run: int | None
     rows: dict[str, int]
@@ -49,15 +49,15 @@ class Derived(NamedTuple):
 
 @contextmanager
 def replayed(root: Path) -> Iterator[dict[str, int]]:
-    """The last replay of each cluster, for as long as nobody else writes to the lake. An interrupted one is finished first.
+    """Lock the lake and give the run of each cluster's last replay; a replay that was interrupted is finished first.
 
-    UsageError where there are no histories.
+    UsageError where the lake has no histories yet, or while another job writes to it.
     """
     if not (root / REPLAYS.name / "_delta_log").is_dir():
         raise UsageError(f"{root} has no histories: run offsets-spark replay first")
     with locked(root):
         lake = ArrowLake(root, REPLAY)
-        # A lake of an earlier release has not all of them.
+        # A lake of an earlier release does not have all tables.
         lake.create()
         lake.finish()
         runs: dict[str, int] = {}
@@ -69,9 +69,9 @@ def replayed(root: Path) -> Iterator[dict[str, int]]:
 def derive(
     root: Path, job: Chain, basis: Mapping[str, BasisFields], make: Make, since: Since | None = None
 ) -> Derived:
-    """Has `make` write the rows of the clusters whose `basis` is new, and commits them in place of what there was.
+    """Let `make` compute the rows of clusters whose `basis` has changed, and commit them in place of the earlier ones.
 
-    Of a cluster that has rows, those that `since` tells; without it all.
+    For a cluster that has rows already, `since` gives the partitions of topics to compute again; without it, all are.
     """
     at, lake, table = datetime.now(UTC), ArrowLake(root, job), job.tables[0]
     lake.create()
@@ -102,23 +102,23 @@ def _replaced(cluster: str, places: pa.Table | None) -> Replacement:
 
 
 def _left(lake: ArrowLake, known: Mapping[str, Any] | None, replaced: Replacement) -> int:
-    """How many rows of a cluster stay."""
+    """Return how many rows of a cluster stay when these are replaced."""
     if known is None or isinstance(replaced, Replaced):
         return 0
     return int(known["rows"]) - lake.count_replaced([replaced])
 
 
 def write_rows(root: Path, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[NewFile]:
-    """A file of declared rows; none if there are none."""
+    """Write rows of a table's class to a new file in its folder, and return it; an empty list for no rows."""
     with TableWriter(root, table) as writer:
         writer.write(record_batch(table.row, rows))
         return writer.close()
 
 
 def finished(root: Path, job: Chain) -> list[str]:
-    """Commits what an interrupted job has left to commit, if there is any, and says so: what it was asked for counts from then on.
+    """Commit what an interrupted job has left to commit, and return a note on it; an empty list where there is nothing.
 
-    UsageError while somebody else writes to the lake.
+    From then on the options of that job count as the last ones. UsageError while another job writes to the lake.
     """
     if not all((root / table.name / "_delta_log").is_dir() for table in job.tables):
         return []
@@ -127,9 +127,9 @@ def finished(root: Path, job: Chain) -> list[str]:
 
 
 def asked_before(root: Path, table: Table) -> dict[str, Any]:
-    """What a table's newest rows were asked for with, as their basis has it; nothing where there are none.
+    """Return the options with which a table's newest rows were computed; empty where there are none.
 
-    An interrupted job's count once it is `finished`.
+    The options of an interrupted job count once `finished` has committed it.
     """
     if not (root / DERIVATIONS.name / "_delta_log").is_dir():
         return {}
@@ -140,7 +140,7 @@ def asked_before(root: Path, table: Table) -> dict[str, Any]:
 
 
 class FilesMade(NamedTuple):
-    """What a task tells: files (JSON) with rows of a cluster."""
+    """The result of a task: the files (JSON) that it has written with rows of a cluster."""
 
     cluster: String
     files: String
@@ -149,7 +149,7 @@ class FilesMade(NamedTuple):
 def write_derived(
     root: Path, table: Table, run: int, rows: Iterable[tuple[str, pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    """In a task: writes rows of clusters, one cluster after the other; a row of FilesMade for each."""
+    """Write rows, which come one cluster after the other, to new files of a table; yield a FilesMade a cluster. Runs in a task."""
     for cluster, batches in groupby(rows, itemgetter(0)):
         files = list(_files(root, table, run, batches))
         yield record_batch(FilesMade, [FilesMade(cluster, json.dumps(files))])
@@ -171,13 +171,13 @@ def _files(
             yield from writer.close()
 
 
-def made_of(told: Iterable[Sequence[Any]]) -> list[Made]:
-    """What tasks told."""
-    return [(cluster, NewFile(*file)) for cluster, files in told for file in json.loads(files)]
+def made_of(results: Iterable[Sequence[Any]]) -> list[Made]:
+    """Return the files that tasks have written, from their rows of FilesMade."""
+    return [(cluster, NewFile(*file)) for cluster, files in results for file in json.loads(files)]
 
 
 def _known(lake: ArrowLake, table: Table) -> dict[str, dict[str, Any]]:
-    """The row of `derivations` that counts of each cluster; none where rows may be there of which it does not tell."""
+    """Return the newest row of `derivations` for each cluster; nothing where an interrupted job may have left other rows."""
     if not lake.is_whole():
         return {}
     rows = sorted(lake.rows(DERIVATIONS), key=lambda row: row["run"])

@@ -1,6 +1,6 @@
-"""End offsets become rows of `ends`: those of files that are named, and of data topics' own directories. A sample is kept once.
+"""Add end offsets to the table `ends`, from files that are named and from directories of data topics; each sample once.
 
-Read in this process: files of end offsets are small, and of a directory only names, indexes and headers are read.
+Reads in this process: files of end offsets are small, and of a directory only names, indexes and headers are read.
 """
 
 import os
@@ -29,8 +29,10 @@ OF_ENDS: Final = Chain("offsets-tool ends", (ENDS,))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndsRequest:
-    """Where end offsets are. `files` as `read_ends` takes them, `at` likewise (epoch ms); in `paths` directories of data topics.
-    `cluster` None: the only one that the lake has."""
+    """Where to find end offsets: `files` and `log_starts` in the forms that `read_ends` takes, `paths` to data directories.
+
+    `at` (epoch milliseconds) is the time of files that do not say it; `cluster` None stands for the only one that the lake has.
+    """
 
     files: Sequence[str] = ()
     log_starts: Sequence[str] = ()
@@ -39,19 +41,19 @@ class EndsRequest:
     cluster: str | None = None
 
 
-class Brought(NamedTuple):
-    """How many samples were new, and what could not be read."""
+class EndsAdded(NamedTuple):
+    """How many new samples were added to `ends`, and notes on what could not be read."""
 
     rows: int
     notes: list[str]
 
 
-def bring_ends(root: Path, request: EndsRequest, newest: Mapping[str, int]) -> Brought:
-    """Adds samples that the lake has not yet. `newest`: the newest record of each of its clusters, epoch milliseconds: until then a
-    directory's end is taken to be what it is.
+def add_ends(root: Path, request: EndsRequest, newest: Mapping[str, int]) -> EndsAdded:
+    """Add the samples of end offsets that the lake does not have yet to its table `ends`, and commit them.
 
-    SourceError for a file of end offsets that does not read, UsageError where nothing says of which cluster one is, or the one that
-    is named is not in the lake.
+    `newest` has the time of each cluster's newest record, in epoch milliseconds: up to then the end of a directory counts.
+    SourceError for a file of end offsets that cannot be read; UsageError where nothing says which cluster a file belongs to, or
+    where the cluster that is named is not in the lake.
     """
     lake = ArrowLake(root, OF_ENDS)
     lake.create()
@@ -62,11 +64,11 @@ def bring_ends(root: Path, request: EndsRequest, newest: Mapping[str, int]) -> B
     if rows:
         run = lake.next_run()
         lake.commit(run, write_rows(root, ENDS, [row._replace(run=run) for row in rows]))
-    return Brought(len(rows), found.notes)
+    return EndsAdded(len(rows), found.notes)
 
 
 def _known(root: Path, found: Iterable[EndRow]) -> Iterator[EndRow]:
-    """Samples that the lake has of the sources that these are of."""
+    """Yield the samples that the lake has from the same sources as these, with run 0 so that they compare equal."""
     sources: dict[str, set[str]] = {}
     for row in found:
         sources.setdefault(row.cluster, set()).add(row.source)
@@ -77,7 +79,7 @@ def _known(root: Path, found: Iterable[EndRow]) -> Iterator[EndRow]:
 
 
 class _Found:
-    """Samples of files and directories, each with its cluster."""
+    """The samples that a request's files and directories have, each as a row with its cluster; notes on what cannot be read."""
 
     def __init__(self, root: Path, request: EndsRequest, newest: Mapping[str, int]) -> None:
         self._request, self._newest = request, newest
@@ -85,22 +87,26 @@ class _Found:
         self.notes: list[str] = []
 
     def of_files(self) -> Iterator[EndRow]:
+        """Yield the samples in files of end offsets and of log starts."""
         asked = self._request
         for paths, log_starts in ((asked.files, False), (asked.log_starts, True)):
             for path in map(os.path.realpath, paths):
                 cluster = self._only()
                 if cluster is None:
-                    raise UsageError(f"{path}: nothing says of which cluster it is; name it with --cluster")
+                    raise UsageError(
+                        f"{path}: nothing says which cluster it belongs to; name it with --cluster"
+                    )
                 yield from (_row(cluster, each) for each in read_ends(path, asked.at, log_starts=log_starts))
 
     def of_directories(self) -> Iterator[EndRow]:
+        """Yield the samples in directories of data topics."""
         for logs in data_logs(map(os.path.realpath, self._request.paths)).values():
             for log in logs:
                 folder = Path(log.directory.path)
                 cluster = self._clusters.get(shown(folder.parent.as_posix()), self._only())
                 if cluster is None:
                     self.notes.append(
-                        f"{folder}: nothing says of which cluster it is; name it with --cluster"
+                        f"{folder}: nothing says which cluster it belongs to; name it with --cluster"
                     )
                     continue
                 yield from (_row(cluster, sample) for sample in self._read(log, cluster))
@@ -114,13 +120,13 @@ class _Found:
             return []
 
     def _only(self) -> str | None:
-        """The cluster that is named, or the only one there is."""
+        """Return the cluster that is named, or the only one that the lake has; None where there are several."""
         if self._request.cluster is not None:
             return self._known(shown(self._request.cluster))
         return next(iter(self._newest)) if len(self._newest) == 1 else None
 
     def _known(self, cluster: str) -> str:
-        """A misspelt name would keep ends that no group is ever counted against."""
+        """Return the cluster; UsageError for one that the lake does not have: no group would use the ends of a misspelt name."""
         if cluster not in self._newest:
             names = ", ".join(name or "the one without a name" for name in sorted(self._newest))
             raise UsageError(
@@ -131,7 +137,7 @@ class _Found:
 
 
 def _row(cluster: str, sample: EndSample) -> EndRow:
-    """Topics and files as all tables show them."""
+    """Return a sample as a row of `ends`, with its names made visible as in all tables."""
     facts = sample._asdict()
     at = facts.pop("at")
     facts |= {"observed_at": at, "timestamp": at, "method": sample.method.value}

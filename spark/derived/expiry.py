@@ -1,8 +1,8 @@
-"""Expiry: what a replay left becomes `expiry`: when each offset that is there goes, and why others went. No pass over the log.
+"""Compute the table `expiry` from what a replay left: when each live offset expires, and why others were removed.
 
-By whose rules is told by the beginnings of checkpoints; a task a log partition writes what is there, of its checkpoint; rows of
-`removals` are weighed and meet by topic, for what went in all partitions together tells why. A cluster's rows are made anew when it
-was replayed, or is asked about otherwise.
+Reads no log: log facts at the beginning of checkpoints give the rules, each log partition's checkpoint its live offsets. Rows of
+`removals` are grouped by topic, because removals in all partitions of a topic together show their cause. A cluster is computed
+again when it was replayed, or when options have changed.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -34,14 +34,17 @@ OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
 
 
 def as_before(lake: str) -> PolicyGiven:
-    """Return the policy for which the lake was last asked."""
+    """Return the policy with which the lake's expiry was last computed; the default one where it never was."""
     asked = asked_before(Path(lake).absolute(), EXPIRY)
     release = asked.pop("release", None)
     return PolicyGiven(release=release and tuple(release), **asked)
 
 
 def expiry(lake: str, start: Callable[[], SparkSession], request: PolicyGiven) -> Derived:
-    """Makes the rows of clusters where something is new; errors as `replayed` has them; OffsetsToolError for lost checkpoints."""
+    """Compute the expiry of clusters where something is new, and commit it; `start` makes a session, if there is something to do.
+
+    UsageError where the lake has no histories yet; OffsetsToolError for a lost checkpoint.
+    """
     root = Path(lake).absolute()
     asked = {
         "release": request.release,
@@ -56,7 +59,7 @@ def expiry(lake: str, start: Callable[[], SparkSession], request: PolicyGiven) -
 
 
 class _Expiry:
-    """Has tasks write what is there, and what is gone."""
+    """Computes expiry by tasks: of live offsets from checkpoints, of removed ones from `removals`; `notes` name the policy."""
 
     def __init__(self, root: Path, start: Callable[[], SparkSession], request: PolicyGiven) -> None:
         self._root, self._start, self._request = root, start, request
@@ -93,7 +96,10 @@ class _Expiry:
     def _searched(
         self, session: SparkSession, job: ExpiryJob, told: Mapping[str, "_Told"], checkpoints: Checkpoints
     ) -> dict[str, "_Told"]:
-        """With what removals speak for, where that was not named. What is left is asked only where they do."""
+        """Return the clusters' policies, with values that removals suggest where the request gives none.
+
+        The ages of live offsets are computed only if removals suggest something.
+        """
         is_interval_given = self._request.check_interval_ms is not None
         if self._request.retentions and is_interval_given:
             return dict(told)
@@ -115,7 +121,7 @@ class _Expiry:
 
 
 class _Told(NamedTuple):
-    """What a cluster's logs tell: a basis for each retention that is asked for, and the time of the newest record."""
+    """What a cluster is judged by: a policy for each retention that was asked for, and the time of its newest record."""
 
     bases: Sequence[Basis]
     newest: int | None
@@ -135,7 +141,7 @@ def _signs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartit
 def _endings(
     root: Path, replays: Mapping[LogPartition, Replay], signs: Mapping[LogPartition, LogFacts]
 ) -> dict[LogPartition, LogEnd]:
-    """How each partition's log ends, and from where on it is whole."""
+    """Return how each log partition ends, and the offset from which on it is complete."""
     begins = _begins(root, max((row["ingest_run"] for row in replays.values()), default=0))
     return {
         place: log_end_of(
@@ -149,7 +155,7 @@ def _endings(
 
 
 def _begins(root: Path, upto: int) -> dict[LogPartition, int]:
-    """Base offset of each partition's first segment, among those that ingests up to `upto` brought."""
+    """Return the base offset of each log partition's first segment, among those of ingests up to the run `upto`."""
     begins: dict[LogPartition, int] = {}
     for source in ArrowLake(root).sources():
         first = source["first_offset"] if source["base_offset"] is None else source["base_offset"]

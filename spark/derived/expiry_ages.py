@@ -1,6 +1,6 @@
-"""How old it was what went, and is what is left: sums over `removals` and checkpoints, one a cluster, made in tasks.
+"""Sum up the ages of removed offsets, over `removals`, and of live ones, over checkpoints: one sum a cluster, made in tasks.
 
-They speak for a broker's settings that nobody named; the library decides what they say.
+The library infers from them the settings of a broker that no option gives.
 """
 
 import pickle
@@ -29,7 +29,7 @@ ByCluster = dict[str, Ages]
 
 
 class _Told(NamedTuple):
-    """Ages of a part of a cluster (a pickle), or why there are none."""
+    """The result of a task: the ages of a part of a cluster (a pickle), or why there are none."""
 
     cluster: String
     error: String | None
@@ -37,7 +37,7 @@ class _Told(NamedTuple):
 
 
 def ages_gone(session: SparkSession, job: ExpiryJob) -> ByCluster:
-    """Of what the clusters' removals took."""
+    """Return by cluster the ages of removed offsets, from the table `removals`."""
 
     def task(batches: Batches) -> Batches:
         for batch in batches:
@@ -49,7 +49,7 @@ def ages_gone(session: SparkSession, job: ExpiryJob) -> ByCluster:
 
 
 def ages_left(session: SparkSession, job: ExpiryJob, checkpoints: Checkpoints) -> ByCluster:
-    """Of what the clusters' checkpoints have. OffsetsToolError where one does not read."""
+    """Return by cluster the ages of live offsets, from checkpoints; OffsetsToolError where one cannot be read."""
 
     def task(batches: Batches) -> Batches:
         for cluster, error, ages in with_checkpoints(job, checkpoints, batches, checkpoint_ages):

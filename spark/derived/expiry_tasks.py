@@ -1,7 +1,7 @@
-"""What tasks of expiry do: of checkpoints they write what is there, of `removals`, brought together by topic, what is gone.
+"""The tasks of expiry, run in Spark's Python workers: write rows of live offsets from checkpoints, of removed ones from `removals`.
 
-Nobody holds more than what one partition has alive, or what was lost of a topic. Runs in Spark's Python workers; the library
-decides.
+`removals` are grouped by topic. A task holds no more than the live offsets of one partition, or the removed offsets of one topic.
+The library holds the rules (columns.expiry).
 """
 
 import json
@@ -33,12 +33,12 @@ T = TypeVar("T")
 Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
 Checkpoints = Sequence[tuple[LogPartition, str]]
-"""Partitions with their checkpoints' names."""
+"""Log partitions, each with the name of its checkpoint."""
 _UNIT: Final = "unit"
 
 
 class ExpiryJob(NamedTuple):
-    """What all tasks share: what is asked of each cluster, and how each partition's log ends."""
+    """What all tasks share: the lake and the run, by which policy each cluster is judged, and how each partition's log ends."""
 
     lake: str
     run: int
@@ -47,14 +47,14 @@ class ExpiryJob(NamedTuple):
 
 
 class Live(NamedTuple):
-    """Files with rows of what is there, and by cluster since when topics have been."""
+    """The files with rows of live offsets, and by cluster the longest lifetimes of topics."""
 
     made: list[Made]
     alive: Mapping[str, Sequence[LongestLifetime]]
 
 
 class _LiveTold(NamedTuple):
-    """What a task tells: of which partition, why it could not be done; its files (JSON) and what is alive (a pickle)."""
+    """The result of a task: its partition's number, why it failed, its files (JSON) and its topics' lifetimes (a pickle)."""
 
     unit: Int32
     error: String | None
@@ -63,7 +63,7 @@ class _LiveTold(NamedTuple):
 
 
 def write_live(session: SparkSession, job: ExpiryJob, checkpoints: Checkpoints) -> Live:
-    """A task for each partition. OffsetsToolError where a checkpoint does not read."""
+    """Write the rows of live offsets, by a task for each checkpoint; OffsetsToolError where one cannot be read."""
     schema = from_arrow_schema(arrow_schema(_LiveTold))
     found = units_of(session, checkpoints).mapInArrow(_live_task(job, checkpoints), schema)
     told = sorted((_LiveTold(*row) for row in found.collect()), key=lambda each: each.unit)
@@ -79,7 +79,7 @@ def write_live(session: SparkSession, job: ExpiryJob, checkpoints: Checkpoints) 
 
 
 def units_of(session: SparkSession, checkpoints: Checkpoints) -> DataFrame:
-    """A row for each checkpoint, in a task of its own."""
+    """Return a row with the number of each checkpoint, in a Spark partition of its own."""
     units = session.createDataFrame([(unit,) for unit in range(len(checkpoints))], f"{_UNIT} INT")
     return units.repartitionById(len(checkpoints), F.col(_UNIT))
 
@@ -109,7 +109,7 @@ def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveTold:
 def with_checkpoints(
     job: ExpiryJob, checkpoints: Checkpoints, batches: Batches, read: Callable[[bytes, str, ExpiryAsked], T]
 ) -> Iterator[tuple[str, str | None, T | None]]:
-    """For each of the units the cluster, and why its checkpoint does not read or what was read of it."""
+    """Yield for each checkpoint in `batches` its cluster, why it cannot be read, and what `read` returns of it. Runs in a task."""
     for unit in (unit for batch in batches for unit in batch.column(_UNIT).to_pylist()):
         (cluster, _), name = checkpoints[unit]
         try:
@@ -119,8 +119,10 @@ def with_checkpoints(
 
 
 def _read(path: Path, asked: ExpiryAsked, read: Callable[[bytes, str, ExpiryAsked], T]) -> T:
-    """One that does not read is taken away: its beginning may still read, and a replay looks at no more before it finds nothing
-    new."""
+    """Read a checkpoint; one that cannot be read is deleted, with an OffsetsToolError.
+
+    Its beginning may still be readable, and a replay that finds nothing new looks at no more: it would not notice the damage.
+    """
     try:
         return read(path.read_bytes(), path.as_posix(), asked)
     except SourceError as error:
@@ -139,7 +141,7 @@ class _Loss(NamedTuple):
 def write_gone(
     session: SparkSession, job: ExpiryJob, alive: Mapping[str, Sequence[LongestLifetime]]
 ) -> list[Made]:
-    """Each topic in one task, with all that any group lost of it."""
+    """Write the rows of removed offsets, by a task for each topic that gets all that any group lost in it."""
     schema = from_arrow_schema(arrow_schema(_Loss))
     lives = [_Loss(cluster, *each) for cluster, some in alive.items() for each in living(some)]
     lost = (
@@ -153,7 +155,7 @@ def write_gone(
 
 
 def removals_of(session: SparkSession, job: ExpiryJob) -> DataFrame:
-    """Facts of the clusters' removals, with their places."""
+    """Return the facts of the clusters' removals, with cluster and log partition."""
     removals = session.read.format("delta").load(f"{job.lake}/{REMOVALS.name}")
     return removals.where(F.col("cluster").isin([*job.asked])).select("cluster", "log_partition", "facts")
 
@@ -170,7 +172,7 @@ def _weigh_task(job: ExpiryJob) -> Task:
 
 
 def by_place(batch: pa.RecordBatch) -> Iterator[tuple[LogPartition, list[str]]]:
-    """Facts of `removals_of` that come one after another of one log partition, with it."""
+    """Yield the facts in rows of `removals_of`, joined where neighbours are of one log partition, with that log partition."""
     rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
     for place, some in groupby(rows, itemgetter(0, 1)):
         yield place, [facts for _, _, facts in some]
@@ -189,7 +191,7 @@ def _explain_task(job: ExpiryJob) -> Task:
 
 
 def _by_topic(batches: Batches) -> Iterator[tuple[tuple[str, str], Iterable[bytes]]]:
-    """Rows that come sorted, topic by topic."""
+    """Yield the rows topic by topic, given in the order of cluster and topic."""
     rows = chain.from_iterable(
         zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches
     )

@@ -1,8 +1,7 @@
-"""Lag: `offset_history` and `ends` become `lag`, by one shuffle: a task has all that was committed in a topic's partition.
+"""Compute the table `lag` from `offset_history` and `ends` by one shuffle: a task has all commits in a topic's partition.
 
-Counted again are the partitions of topics with something new since (lag_news.py). The whole cluster, where it is asked about
-otherwise, and on a grid: this reaches to the newest time that the cluster has, for all that still counts. Decides nothing about lag
-(columns.lag).
+Partitions of topics with something new are computed again (lag_news.py); the whole cluster is where options have changed, and on a
+grid, because that reaches up to the cluster's newest time for every offset. Holds no rules about lag (columns.lag).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,7 +29,7 @@ from spark.derived.derive import (
     replayed,
     write_derived,
 )
-from spark.derived.ends import EndsRequest, bring_ends
+from spark.derived.ends import EndsRequest, add_ends
 from spark.derived.lag_news import new_places
 from spark.ingest.plan import counts
 from spark.lake.commit import ArrowLake, Chain
@@ -43,23 +42,26 @@ OF_LAG: Final = Chain("offsets-tool lag", (LAG, DERIVATIONS))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagRequest:
-    """Lag at each commit, with `grid_ms` at its multiples too, within since and until (epoch milliseconds)."""
+    """The lag to compute: at each commit and, with `grid_ms`, at its multiples too, within since and until (epoch milliseconds)."""
 
     ends: EndsRequest = field(default_factory=EndsRequest)
     grid_ms: int | None = None
     since: int | None = None
     until: int | None = None
     last_stable: bool = False
-    """Of consumers with isolation.level=read_committed."""
+    """Whether lag counts to the last stable offset, for consumers with isolation.level=read_committed."""
 
 
 def lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> Derived:
-    """Takes in end offsets, and makes the rows of clusters where something is new; errors as `replayed` and
-    `bring_ends` have them."""
+    """Add new end offsets to the lake, and compute and commit the lag of clusters where something is new.
+
+    `start` makes a session, and is called only if there is something to do. UsageError where the lake has no histories yet, and
+    for ends of an unknown cluster; SourceError for a file of end offsets that cannot be read.
+    """
     root = Path(lake).absolute()
     with replayed(root) as replays:
         newest = _newest_records(root, replays)
-        brought = bring_ends(root, request.ends, newest)
+        added = add_ends(root, request.ends, newest)
         ends = greatest_of(root, ENDS, ("timestamp", "run"), replays)
         newest |= {cluster: max(newest[cluster], of["timestamp"]) for cluster, of in ends.items()}
         basis = {
@@ -72,17 +74,17 @@ def lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> De
         }
         counting = _Lag(root, start, _asked(request), newest)
         done = derive(root, OF_LAG, basis, counting.make, counting.since)
-        return done._replace(notes=[*brought.notes, *done.notes])
+        return done._replace(notes=[*added.notes, *done.notes])
 
 
 def _asked(request: LagRequest) -> dict[str, Any]:
-    """As LagAsked has it."""
+    """Return the request's own fields for LagAsked: what is asked of every cluster."""
     names = ("grid_ms", "since", "until", "last_stable")
     return {name: getattr(request, name) for name in names}
 
 
 def _newest_records(root: Path, clusters: Iterable[str]) -> dict[str, int]:
-    """The time of each cluster's newest record, epoch milliseconds; where records have none (magic 0), of the newest commit."""
+    """Return by cluster the time of its newest record in epoch milliseconds; of its newest commit where records have no time."""
     newest = dict.fromkeys(clusters, 0)
     for row in ArrowLake(root).sources():
         if row["cluster"] in newest and counts(row["kind"], row["fate"]):
@@ -93,7 +95,7 @@ def _newest_records(root: Path, clusters: Iterable[str]) -> dict[str, int]:
 
 
 class _Lag(NamedTuple):
-    """Has tasks write the rows of clusters, or of some of their topics' partitions."""
+    """Computes lag by tasks, for whole clusters or for some partitions of their topics."""
 
     root: Path
     start: Callable[[], SparkSession]
@@ -101,7 +103,7 @@ class _Lag(NamedTuple):
     newest: Mapping[str, int]
 
     def since(self, cluster: str, known: BasisFields) -> pa.Table | None:
-        """The partitions of topics that are to be counted again; None: all."""
+        """Return the partitions of topics to compute again for a cluster, given the basis of its rows; None for all."""
         if known["asked"] != self.asked or self.asked["grid_ms"] is not None:
             return None
         return new_places(self.root, cluster, known["replay"], known["ends"])
@@ -116,7 +118,7 @@ class _Lag(NamedTuple):
         return made_of(rows.mapInArrow(task, from_arrow_schema(arrow_schema(FilesMade))).collect())
 
     def _rows(self, wanted: WantedRows) -> DataFrame:
-        """Commits and samples, in COLUMNS."""
+        """Return commits and samples of end offsets in the columns of columns.lag.COLUMNS."""
         commits = self._read(OFFSET_HISTORY, wanted)
         is_closing = (F.col("method") == EndMethod.INDEX.value) & F.col("log_start").isNotNull()
         # What a directory's end was when it was read is told with a time up to which the log may have grown since: the last time
@@ -147,7 +149,7 @@ class _Lag(NamedTuple):
 
 
 def _uniform(rows: DataFrame, of: Table) -> DataFrame:
-    """All COLUMNS, those that the table does not have as nulls."""
+    """Return the rows with all of columns.lag.COLUMNS; columns that the table does not have are null."""
     types = {
         field.name: field.dataType
         for table in (ENDS, OFFSET_HISTORY)

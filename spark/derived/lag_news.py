@@ -1,8 +1,8 @@
-"""Which partitions of a cluster's topics have something new that lag does not rest on yet: commits that began or ended, samples.
+"""Find the partitions of a cluster's topics whose lag must be computed again: commits that began or ended, new samples of ends.
 
-All rows of such a partition are counted again, since what is known later tells of what was before; rows of others stay. A log
-partition that was told from its first record again may have lost some: then it is the whole cluster. Reads of a history what later
-replays wrote, which is what they brought and what holds.
+All rows of such a partition are computed again, since later facts bound earlier lag; rows of other partitions stay. A log
+partition that was replayed from its first record may have lost rows: then the whole cluster is computed again. Of a history, only
+what later replays wrote is read: the rows that they added and those that still hold.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,12 +21,12 @@ from spark.replay.plan import latest
 _PLACES: Final = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
 PLACE: Final = tuple(_PLACES.names)
 AT_ONCE: Final = 1 << 17
-"""Rows that may wait to be told apart from those that are held."""
+"""How many rows are collected before duplicates are dropped."""
 _TOLD: Final = ("log_partition", "from_log_offset", "to_log_offset")
 
 
 def new_places(root: Path, cluster: str, replay: int, ends: int) -> pa.Table | None:
-    """Topics and partitions with rows of replays after `replay`, or samples of runs after `ends`; None: all that there are."""
+    """Return topics and partitions with rows of replays after the run `replay`, or samples of runs after `ends`; None for all."""
     told = [row for row in ArrowLake(root, REPLAY).rows(REPLAYS) if row["cluster"] == cluster]
     before = latest(row for row in told if row["run"] <= replay)
     since = [row for row in told if row["run"] > replay]
@@ -36,11 +36,11 @@ def new_places(root: Path, cluster: str, replay: int, ends: int) -> pa.Table | N
     settled = {place[1]: before[place]["settled_log_offset"] if place in before else 0 for place in places}
     sampled = scan(root, ENDS, PLACE, [cluster], ends)
     committed = scan(root, OFFSET_HISTORY, (*PLACE, *_TOLD), [cluster], replay)
-    return _distinct(chain(sampled, (_told(rows, settled) for rows in committed)))
+    return _distinct(chain(sampled, (_changed(rows, settled) for rows in committed)))
 
 
-def _told(rows: pa.RecordBatch, settled: Mapping[int | None, int]) -> pa.RecordBatch:
-    """Those that began or ended behind what was `settled` in their log partition: all others only hold still."""
+def _changed(rows: pa.RecordBatch, settled: Mapping[int | None, int]) -> pa.RecordBatch:
+    """Return the rows that began or ended behind the offset `settled` of their log partition; others were there before."""
     of = pc.index_in(rows.column("log_partition"), pa.array(list(settled), pa.int32()))
     behind = pc.fill_null(pa.array(list(settled.values()), pa.int64()).take(of), 0)
     began = pc.greater_equal(rows.column("from_log_offset"), behind)
@@ -49,7 +49,7 @@ def _told(rows: pa.RecordBatch, settled: Mapping[int | None, int]) -> pa.RecordB
 
 
 def _distinct(some: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Held are at most twice as many as there are, and AT_ONCE: each batch has few places for its rows."""
+    """Return each topic and partition once; holds at most AT_ONCE rows beyond the distinct ones."""
     held, waiting = _PLACES.empty_table(), list[pa.Table]()
     for rows in some:
         waiting.append(_each_once(pa.table(rows.select(PLACE))))
