@@ -24,6 +24,7 @@ from offsets_tool.rows import LogRecord
 from tests import plain_rows
 from tests.cases import CASES
 from tests.corpora import corpora
+from tests.depth import DEEP
 from tests.dialects.hostile import Hostile
 from tests.history.state_from_rows import (
     changes_of,
@@ -161,8 +162,9 @@ def random_events(seed: int, folder: Path, disorder: float) -> list[Event]:
     return [decode(record) for record in plain_rows.records([path])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("disorder", [0, 0.2])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(8 if DEEP else 3))
 def test_history_rebuilds_the_state_of_groups_that_live(seed: int, disorder: float, tmp_path: Path) -> None:
     for rules in Rules:
         check_history(random_events(seed, tmp_path, disorder), None, rules)
@@ -196,7 +198,8 @@ def _written(marker: bytes | None, each: Iterable[Any], log_offset: int) -> Iter
         )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6 if DEEP else 2))
 def test_hostile_records_raise_nothing(seed: int) -> None:
     """Values at the edges, bytes that do not read, any kind of group under any name."""
     events = [

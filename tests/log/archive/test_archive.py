@@ -451,6 +451,7 @@ def test_kcat_through_a_converter(tmp_path: Path) -> None:
     assert facts(read_archive(tmp_path / "b.json")) == known([record])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst"])
 def test_cut_off(name: str, tmp_path: Path) -> None:
     """A file that ends early gives what it has, and says where it ended."""

@@ -181,7 +181,7 @@ def test_a_batch_with_a_hole_proves_nothing_though_its_checksum_is_right() -> No
         (40, 0.0),
         (40, 0.4),
         (40, 0.99),
-        (7_000, 0.4),
+        pytest.param(7_000, 0.4, marks=pytest.mark.slow),
         pytest.param(7_000, 0.0, marks=pytest.mark.deep),
         pytest.param(7_000, 0.99, marks=pytest.mark.deep),
     ],
