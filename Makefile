@@ -12,10 +12,11 @@ LOG := $(CACHE)/install.log
 # Two processes share the tests, so that one waits for a JVM while the other computes; tests/conftest.py says who goes where.
 BESIDE := --numprocesses=2
 SPREAD := $(BESIDE) --dist=loadgroup --no-loadscope-reorder
-# Markers of tests (pyproject.toml says what they mean): those of whole programs, and those that `make quick` has no time for.
+# Markers of tests (pyproject.toml says what they mean): those of whole programs, and those that `make quick` has no time for. It
+# leaves out the compiled lane too, which a change may have compiled anew.
 WHOLE := broker or server or notebook or install
 SLOW := spark or java or slow
-LEFT_OUT := $(addprefix --ignore=tests/,spark bench notebooks oracle)
+LEFT_OUT := $(addprefix --ignore=tests/,spark columns bench notebooks oracle test_wheel.py test_missing_extras.py)
 
 .PHONY: help demo quick test check jars integration deep bench clean
 

@@ -243,6 +243,7 @@ def test_a_record_that_cannot_be_read_is_shown_with_its_bytes(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("format_", ["jsonl", "csv", "table"])
+@pytest.mark.slow
 def test_a_closed_pipe_ends_quietly(format_: str) -> None:
     command = f'"{sys.executable}" -m offsets_tool.cli decode "{CLASSIC}" "{TXN}" --format {format_}'
     for reader, lines in (("head -n 1", 1), ("true", 0)):

@@ -30,6 +30,7 @@ def rows(*args: object) -> list[Row]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", corpora(), ids=lambda path: path.name)
 def test_every_fixture_has_its_history(corpus: Path) -> None:
     shown = rows(corpus / "segments", "--strict")

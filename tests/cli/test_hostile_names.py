@@ -25,6 +25,8 @@ from offsets_tool.wire.text import decode_text, from_shown, shown, visible
 from tests.replay.story import Told, commit, group_metadata, member, txn_commit
 from tests.replay.story_segments import in_order, write_log
 
+pytestmark = pytest.mark.slow
+
 PARTS: Final = (
     *(
         b"\xff",

@@ -20,6 +20,8 @@ from offsets_tool.cli import main
 from tests.log import encoded_batches
 from tests.log.samples import SMALL
 
+pytestmark = pytest.mark.slow
+
 NAME = f"{0:020}.log"
 CONTENT = SMALL[0].read_bytes()
 PACK: dict[str, Callable[[bytes], bytes]] = {

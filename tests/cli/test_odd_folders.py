@@ -14,6 +14,8 @@ from offsets_tool.cli import main
 from offsets_tool.log.discover import find_segments
 from tests.log.samples import SMALL
 
+pytestmark = pytest.mark.slow
+
 NAME = f"{0:020}.log"
 NOBODY = 65534
 

@@ -32,6 +32,8 @@ OF_EVIDENCE = ("inspect", "decode", "groups", "offsets", "history", "expiry", "t
 _ALL = """
 import contextlib, fcntl, io, json, struct, sys, termios
 from offsets_tool.cli import main as tool
+
+pytestmark = pytest.mark.slow
 for width, command in json.load(sys.stdin):
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     said = io.StringIO()

@@ -12,6 +12,8 @@ from offsets_tool.evidence import lanes
 from offsets_tool.evidence.sources import open_sources
 from tests.corpora import FIXTURES
 
+pytestmark = pytest.mark.slow
+
 LOGS = sorted(
     folder
     for name in ("3.9.2-compaction", "4.3.1-txn", "0.8.2.2-to-0.11.0.3-upgrade", "4.3.1-kip848")

@@ -15,6 +15,8 @@ from tests.dialects.samples import COMMIT_KEY, commit
 from tests.log import encoded_batches
 from tests.log.encoded_batches import record, v2
 
+pytestmark = pytest.mark.slow
+
 CLASSIC, TXN = CORPORA / "4.3.1-classic" / "segments", CORPORA / "4.3.1-txn" / "segments"
 ASKED = (
     (),
@@ -101,7 +103,6 @@ LEAST = 10_000
 """Instead of a bound of megabytes, which the reference takes seconds to read."""
 
 
-@pytest.mark.slow
 def test_the_lane_is_loaded_where_it_pays_and_nowhere_else(tmp_path: Path) -> None:
     small, large = tmp_path / "1.log", tmp_path / "2.log"
     one = v2(0, [record(place, COMMIT_KEY, commit(3)) for place in range(100)])

@@ -19,6 +19,8 @@ from tests.expiry.corpus_truth import corpora
 from tests.expiry.replayed_corpora import DAY, Logs, moment_of, once_more, truth_of
 from tests.history.state_from_rows import events_of
 
+pytestmark = pytest.mark.slow
+
 CORPORA = [corpus for corpus in corpora() if any(events_of(corpus.name).values())]
 by_name = pytest.mark.parametrize("corpus", CORPORA, ids=lambda path: path.name)
 EXPIRED = (Cause.RETENTION, Cause.EXPIRE_TIMESTAMP, Cause.UNSUBSCRIBED_TOPIC)

@@ -42,6 +42,7 @@ def test_a_story_ends_as_told(story: Story, rules: Rules, tmp_path: Path) -> Non
     assert as_told(expected, picture(coordinator.state, changes)) == expected
 
 
+@pytest.mark.slow
 @each_telling
 def test_a_story_cut_in_two_ends_the_same(story: Story, rules: Rules, tmp_path: Path) -> None:
     events = events_of(story, tmp_path)
