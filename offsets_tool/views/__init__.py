@@ -1,1 +1,1 @@
-"""The lake's views as SQL text, and what their columns mean. Knows no Spark and no session."""
+"""The lake's views as SQL text, with the meaning of their columns. Knows no Spark and no session."""

@@ -1,6 +1,6 @@
-"""Views over `lag` and `expiry`: who is behind and how surely, what was lost before it was read, what goes next, what went and why.
+"""Views over `lag` and `expiry`: who is behind, data lost before it was read, what expires next, what was removed and why.
 
-They add up what the tables say; a sum is as sure as the least sure of its rows, and open where one of them is.
+They add up rows of the tables: a sum is as sure as the least sure of its rows, and has no bound where one of them has none.
 """
 
 from typing import Final

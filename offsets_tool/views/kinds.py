@@ -1,6 +1,6 @@
-"""A view a kind of record, with typed columns: the values' JSON read by a schema that comes from their declarations.
+"""Views with typed columns, one for each kind of record: the JSON of values is read by a schema made from their declarations.
 
-Of a kind with several layouts the columns are those of all of them. Kafka's names, in snake case, inside structures too.
+A kind with several layouts has the columns of all of them. Names are Kafka's in snake case, inside structures too.
 """
 
 import re
@@ -30,7 +30,7 @@ def _kind(type_: RecordType) -> View:
 
 
 def _members(type_: RecordType) -> View:
-    """Classic groups' members, a row each."""
+    """Return the view of classic groups' members, with a row for each member of a GroupMetadata record."""
     group = ("protocol_type", "generation", "protocol", "leader")
     of_group = ", ".join(f"value.{name} AS {name}" for name in group)
     fields = schema_of(MemberMetadata).fields
@@ -48,7 +48,7 @@ def _members(type_: RecordType) -> View:
 
 
 def _values(type_: RecordType) -> str:
-    """The kind's events, with `value`: read under Kafka's names, then cast to ours."""
+    """Return SQL for the events of a kind, with their JSON as the structure `value`, read by Kafka's names and renamed to ours."""
     layouts = [layout.value for layout in type_.layouts]
     theirs, ours = (message_ddl(layouts, named) for named in (camel, _unchanged))
     read = f"CAST(from_json(value_json, '{theirs}') AS {ours})"
@@ -73,7 +73,7 @@ def _columns(fields: Sequence[FieldSpec], struct: str) -> list[str]:
 
 
 def _column(field: FieldSpec, struct: str) -> str:
-    """Kafka leaves out of its JSON what stands at its default, or came with a later version: then the default holds."""
+    """Return SQL for a column: a field that Kafka's JSON leaves out has its declared default."""
     value = f"{struct}.{field.name}"
     default = field.default
     is_left_out = field.tag is not None or (field.versions.low, field.versions.high) != (0, OPEN_END)
@@ -83,7 +83,7 @@ def _column(field: FieldSpec, struct: str) -> str:
 
 
 def _fields(layouts: Sequence[type]) -> list[FieldSpec]:
-    """Of all layouts, each by the first that has it."""
+    """Return the fields of all layouts, each as the first layout that has it declares it."""
     found: dict[str, FieldSpec] = {}
     for layout in layouts:
         for field in schema_of(layout).fields:

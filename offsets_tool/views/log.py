@@ -1,6 +1,6 @@
 """Views over `log`, `events` and `sources`: each record once, ends of transactions, who writes how much, what compaction leaves.
 
-They say what the log still has; what the coordinator made of it is in the histories (offsets_tool.views.history).
+They show what is still in the log; what the coordinator made of it is in the views over histories (offsets_tool.views.history).
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ from offsets_tool.views.view import View, at
 
 
 def _once(table: str, what: str) -> View:
-    """A copy is looked for only where `overlaps` has a source: elsewhere rows pass as they are."""
+    """Return a view of a table with each place of the log once; only sources in the view `overlaps` are searched for copies."""
     return View(
         f"{table}_once",
         f"{what}, each place of the log once: where sources overlap (brokers' copies, a file rewritten since, archives that "

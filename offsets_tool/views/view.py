@@ -1,19 +1,19 @@
-"""What the declaration of a view is, and the few SQL expressions that many of them need. Knows no session."""
+"""The declaration of a view, and the few SQL expressions that many views need. Knows no session."""
 
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 _LAST_MILLISECOND: Final = 253_402_300_799_999
-"""Of the year 9999, the last that a Spark timestamp can have; Kafka takes any number from a client."""
+"""The last millisecond of the year 9999, the latest that a Spark timestamp can hold; Kafka takes any number from a client."""
 
 
 _READ: Final = re.compile(r"(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)")
-"""What stands behind FROM and JOIN and is no subquery."""
+"""The name of a table or view after FROM or JOIN in SQL."""
 
 
 class View(NamedTuple):
-    """A view: what one row is, its SQL over tables and views before it, and a sentence for each column that is no table's."""
+    """A view: what one row is, its SQL over tables and earlier views, and a sentence for each column that no table declares."""
 
     name: str
     comment: str
@@ -22,10 +22,10 @@ class View(NamedTuple):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The tables and views that its SQL names, as it names them first."""
+        """The tables and views that its SQL reads, in the order in which it names them."""
         return tuple(dict.fromkeys(_READ.findall(self.sql)))
 
 
 def at(milliseconds: str) -> str:
-    """Kafka's milliseconds as a UTC timestamp; null for -1 and for what is no time."""
+    """Return SQL that turns Kafka's milliseconds into a UTC timestamp; null for -1 and for numbers beyond the calendar."""
     return f"if({milliseconds} BETWEEN 0 AND {_LAST_MILLISECOND}, timestamp_millis({milliseconds}), NULL)"

@@ -1,1 +1,1 @@
-"""Sources become rows of `log`, `events` and `sources`, incrementally and exactly once."""
+"""The ingest job: sources become rows of `log`, `events` and `sources`, incrementally and exactly once."""

@@ -1,7 +1,7 @@
-"""Reads one piece of a file, and accounts for it as a row of `sources`.
+"""Read one piece of a file, and account for every byte of it in a row of `sources`.
 
-Where the piece ends the file, bytes after its last batch are left to the next ingest, whatever they are: an active segment
-grows there, and a torn batch may be completed. Everything before is in a batch or named unreadable.
+At the end of a file, bytes after the last batch are left to the next ingest, whatever they are: an active segment grows there,
+and a torn batch may be completed. All bytes before are in a batch or named unreadable.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ _COUNTED: Final = [name for name in LedgerEntry.__dataclass_fields__ if name in 
 
 
 class PieceRead:
-    """One reading of a piece: exhaust `read`, then ask for `rows`."""
+    """Reads one piece of a file: exhaust `read`, then ask for `rows`, which accounts for it."""
 
     def __init__(
         self, piece: FilePiece, log_partition: int | None, columns: Mapping[str, str], limits: Limits
@@ -49,7 +49,7 @@ class PieceRead:
         self._digest: RangeDigest | None = None
 
     def read(self, run: int) -> Iterator[RowsRead]:
-        """The rows, in `log` and in `events`. SourceError if the file cannot be read, or is replaced meanwhile."""
+        """Yield the piece's rows for `log` and for `events`; SourceError if the file cannot be read, or is replaced meanwhile."""
         path = Path(self._piece.file.segment.path)
         before = _identity(path)
         yield from self._archive(run) if self._piece.file.kind == ARCHIVE else self._segment(run)
@@ -57,7 +57,7 @@ class PieceRead:
             raise SourceError(path.as_posix(), "was replaced while it was read; ingest again")
 
     def rows(self, run: int, at: datetime) -> list[SourceRow]:
-        """The row of `sources`; none if the piece brought nothing that was not known."""
+        """Return the piece's row of `sources`, once `read` is exhausted; an empty list if nothing in it was new."""
         start, end, tail = self._range()
         is_whole_story = self._piece.start == 0 and not self._piece.resumes
         if start == end and not is_whole_story:
@@ -123,7 +123,7 @@ class PieceRead:
         return piece.sha256 in (None, piece.sha256 and digest(piece.file, piece.start, piece.end))
 
     def _range(self) -> tuple[int, int, list[Unreadable]]:
-        """From where to where the piece is settled, and the tail that is left to the next ingest."""
+        """Return begin and end of the range that this ingest accounts for, and the tail that is left to the next one."""
         file = self._piece.file
         start = self._piece.start if self._start is None else self._start
         reached = self._tail[-1].position + self._tail[-1].size if self._tail else self._end
@@ -132,7 +132,7 @@ class PieceRead:
         return start, reached, []
 
     def _account(self, start: int, end: int) -> dict[str, Any]:
-        """The ledger's entry without the tail. An archive keeps rows: its bytes are those that are not unreadable."""
+        """Return the ledger's entry without the tail. An archive keeps rows and no batches: its readable bytes count as read."""
         entry = self.ledger.entry()
         is_archive = self._piece.file.kind == ARCHIVE
         settled = [u for u in entry.unreadable if is_archive or u.position < end or not u.size]
@@ -148,7 +148,7 @@ class PieceRead:
         }
 
     def _digests(self, start: int, end: int, of_file: str | None) -> dict[str, str | None]:
-        """Of the range, and of the file; `of_file` is what the ledger knows of a file that cannot grow."""
+        """Return the SHA-256 of the range and of the file; `of_file` is the ledger's for a file that cannot grow."""
         file, piece = self._piece.file, self._piece
         if not file.continues:
             return {"sha256": digest(file, start, end), "file_sha256": of_file}
@@ -160,7 +160,7 @@ class PieceRead:
 
 @lru_cache(maxsize=1)
 def _reader(cluster: str, log_partition: int | None) -> RowReader:
-    """This process's reader: a key repeats in all segments of its log partition, and is in no other partition."""
+    """Return this process's reader for a log partition, kept because keys repeat in all segments of their log partition only."""
     return RowReader()
 
 
@@ -187,7 +187,7 @@ def _file_facts(piece: FilePiece) -> dict[str, Any]:
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """Which file a name stands for: a cleaner puts another one under the same name."""
+    """Return device and inode of a file: Kafka's cleaner puts another file under the same name."""
     try:
         stat = path.stat(follow_symlinks=path.exists())
     except OSError as error:

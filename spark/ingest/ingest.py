@@ -1,7 +1,7 @@
-"""Ingest: sources become rows of `log`, `events` and `sources`, incrementally and exactly once.
+"""Ingest sources into `log`, `events` and `sources`, incrementally and exactly once.
 
-Finish what an interrupted run left, plan what is new, let tasks read it, commit. A run that finds nothing new commits
-nothing. Uses DataFrames only, so it also runs through Spark Connect (with Arrow's writer lake and sources must be visible to
+Steps: finish an interrupted run, plan what is new, let tasks read it, commit. A run that finds nothing new commits nothing.
+Uses DataFrames only, so that it runs through Spark Connect too (with Arrow's writer, lake and sources must be visible to
 this process and to the tasks). Knows neither bytes (spark.ingest.tasks) nor how a commit is made (spark.lake.commit).
 """
 
@@ -30,7 +30,7 @@ from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.tables import LOG, SOURCES, Table
 
 UNITS_AT_ONCE: Final = 16
-"""Units of one Spark job; two jobs run at a time, so that no core waits for the last unit of a job."""
+"""The units of one Spark job; two jobs run at a time, so that no core waits for the last unit of a job."""
 
 SUMS: Final = (
     "bytes",
@@ -43,14 +43,14 @@ SUMS: Final = (
     "bytes_unreadable",
     "tail_bytes",
 )
-"""Columns of `sources` that add up over files."""
+"""The columns of `sources` that are summed over files."""
 
 Progress = Callable[[int, int], None]
-"""Told bytes read and bytes to read, now and then."""
+"""Called now and then with the bytes read and the bytes to read."""
 
 
 class Writer(StrEnum):
-    """Who writes the tables' files: the tasks with Arrow, or Spark (slower, for storage that only Spark can write)."""
+    """What writes the tables' files: the tasks with Arrow, or Spark (slower, for storage that only Spark can write)."""
 
     ARROW = "arrow"
     SPARK = "spark"
@@ -58,7 +58,7 @@ class Writer(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What to ingest into which lake. `cluster` None: what meta.properties says. `columns` as `read_archive` takes them."""
+    """What to ingest into which lake. `cluster` None takes the id in meta.properties; `columns` are those of `read_archive`."""
 
     paths: Sequence[str]
     lake: str
@@ -70,7 +70,7 @@ class Request:
 
 
 class Ingested(NamedTuple):
-    """What an ingest did: its run (None: nothing was new), its rows of `sources`, and what there is to say besides."""
+    """What an ingest did: its run (None where nothing was new), its rows of `sources`, and a note."""
 
     run: int | None
     sources: list[dict[str, Any]]
@@ -78,14 +78,15 @@ class Ingested(NamedTuple):
 
     @property
     def sums(self) -> dict[str, int]:
-        """What the ledger of this run adds up to."""
+        """The sums of the ledger over all files of this run."""
         return {name: sum(source[name] for source in self.sources) for name in SUMS}
 
 
 def ingest(request: Request, start: Callable[[], SparkSession], progress: Progress | None = None) -> Ingested:
-    """Reads what is new and commits it; `start` gives a session, and is asked only when there is something to read.
+    """Read what is new in the sources of a request, and commit it to the lake.
 
-    SourceError for what cannot be read, UsageError or SetupError for a lake that cannot take it.
+    `start` makes a session, and is called only when there is something to read. SourceError for a source that cannot be read,
+    UsageError or SetupError for a lake that cannot be written.
     """
     tasks = Tasks(start, progress or (lambda done, total: None))
     root = Path(request.lake).absolute()
@@ -114,7 +115,7 @@ def ingest_with_arrow(tasks: "Tasks", request: Request, root: Path) -> Ingested:
 
 
 def _with_spark(tasks: "Tasks", request: Request, lake: SparkLake) -> Ingested:
-    """Reads everything twice: the account must be known before the first commit."""
+    """Ingest into a lake that only Spark can write. Reads everything twice: the account must be known before the first commit."""
     job, note = _prepare(lake, request)
     _, sources = tasks.collect(job, account_units)
     if sources.num_rows == 0:
@@ -125,7 +126,7 @@ def _with_spark(tasks: "Tasks", request: Request, lake: SparkLake) -> Ingested:
 
 
 def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, str | None]:
-    """What is to be read, after an interrupted run has been finished. A lake is no source of its own."""
+    """Finish an interrupted run, and return the job of this one with a note. Files of the lake itself are left out as sources."""
     found = find_files(request.paths, request.cluster, request.log_partition, request.columns)
     own = Path(request.lake).resolve()
     files = [file for file in found if not Path(file.segment.path).is_relative_to(own)]
@@ -138,7 +139,7 @@ def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, str | None]:
 
 
 def _settled(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:
-    """The same job, once more: the very bytes that the account is about."""
+    """Return a job that reads exactly the bytes that the rows of `sources` account for, for the second reading."""
     files = {piece.source: piece.file for unit in job.units for piece in unit}
     pieces = [
         FilePiece(
@@ -156,20 +157,20 @@ def _settled(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:
 
 
 class Tasks:
-    """Runs tasks over the units of a job."""
+    """Runs tasks over the units of a job, by a session that is made when it is first needed."""
 
     def __init__(self, start: Callable[[], SparkSession], progress: Progress) -> None:
         self._start = start
         self._progress = progress
 
     def rows(self, job: IngestJob, task: Callable[[IngestJob], BatchTask], table: Table) -> DataFrame:
-        """What the tasks yield: rows of a table."""
+        """Return the rows of a table that the tasks yield, as a DataFrame."""
         return self._over(job).mapInArrow(task(job), from_arrow_schema(table.schema))
 
     def collect(
         self, job: IngestJob, task: Callable[[IngestJob], BatchTask]
     ) -> tuple[list[NewFile], pa.RecordBatch]:
-        """The files that the tasks wrote, and their rows of `sources`, in the order of the units."""
+        """Run the tasks, and return the files that they wrote and their rows of `sources`, in the order of the units."""
         if job.units:
             self._start()
         parts = [
@@ -202,12 +203,12 @@ class Tasks:
         return units
 
     def run(self, job: IngestJob, task: BatchTask) -> list[UnitDone]:
-        """Run the task over all units of a job, and return what it tells of each."""
+        """Run the task over all units of a job, and return its result for each."""
         rows = self._over(job).mapInArrow(task, from_arrow_schema(arrow_schema(UnitDone))).collect()
         return [UnitDone(*row) for row in rows]
 
     def _over(self, job: IngestJob) -> DataFrame:
-        """A task a unit, without a shuffle."""
+        """Return the numbers of a job's units, each in a task of its own, without a shuffle."""
         return self._start().range(0, len(job.units), 1, len(job.units))
 
 

@@ -1,10 +1,10 @@
-"""What an ingest still has to read: pieces of files, from what lies there now and what `sources` says was read before.
+"""Plan what an ingest still has to read: pieces of files, from the files there are and what `sources` says was read before.
 
-A file is known by cluster, absolute path (and member of a tar) and log partition. How it is told whether it changed: the same
-size, modification time, first and last 64 KiB: it did not, and it is not read. Otherwise the SHA-256 of every range that was
-read is taken again: all as before, and the rest of the file is new; any other, and the file was rewritten (compaction does that
-under the same name) and is read as a new generation, kept apart from the old one by `#2`, `#3` ... after its path.
-A file that is gone changes nothing. Compressed copies, members of tars and archives are whole or new, never continued.
+A file is identified by cluster, absolute path (and member of a tar) and log partition. With the same size, modification time, first
+and last 64 KiB it has not changed, and is not read. Otherwise the SHA-256 of every range that was read is computed again: if all
+agree, the rest of the file is new; if not, the file was rewritten (compaction does that under the same name) and is read as a new
+generation, whose name has `#2`, `#3` ... after the path. A deleted file changes nothing. Compressed copies, members of tars and
+archives are read whole.
 """
 
 import os
@@ -26,31 +26,31 @@ from offsets_tool.wire.times import LAST_MILLISECOND
 from spark.ingest.digest import NO_BYTES, edges_digest
 
 _FIRST_MICROSECOND: Final = -62_135_596_800_000_000
-"""Of the year 1."""
+"""The first microsecond of the year 1, the earliest time that tables can hold."""
 PIECE: Final = 64 << 20
-"""Bytes of a long file that one task reads. A file of Kafka's default size (100 MiB) is still read, and hashed, whole."""
+"""How many bytes of a long file one task reads. A segment of Kafka's default size (100 MiB) is still read, and hashed, whole."""
 SMALLEST_UNIT: Final = 1 << 20
 UNITS_WANTED: Final = 8
-"""Even a small ingest is shared by this many tasks, if each has something to do."""
+"""How many tasks share even a small ingest, if each has something to do."""
 ARCHIVE: Final = "archive"
 _DELTA_LOG: Final = "_delta_log"
 
 SourceFields = Mapping[str, Any]
-"""A row of `sources`."""
+"""A row of `sources`, by column."""
 
 
 def counts(kind: str, fate: str) -> bool:
-    """Whether a row of `sources` is of a file that is part of a log: what Kafka has set aside is none."""
+    """Return whether a row of `sources` is about a file that is part of a log: not one that Kafka has set aside."""
     return kind == ARCHIVE or not is_set_aside(SegmentKind(kind), fate)
 
 
 _COUNTED: Final = [kind for kind in (*(each.value for each in SegmentKind), ARCHIVE) if counts(kind, "")]
 IS_COUNTED: Final = f"kind IN ({', '.join(map(repr, _COUNTED))}) AND fate = ''"
-"""The same in SQL."""
+"""A condition in SQL on `sources` that holds where `counts` is true."""
 
 
 class IngestFile(NamedTuple):
-    """A file as it lies there now: a segment, or an archive's file (then `kind` is ARCHIVE). Paths are absolute."""
+    """A file as it is on disk now: a segment, or a file of an archive (then `kind` is ARCHIVE). Paths are absolute."""
 
     segment: Segment
     cluster: str
@@ -59,19 +59,19 @@ class IngestFile(NamedTuple):
     continues: bool
     """Whether it can grow and be read on from where an ingest stopped: a plain segment."""
     must_open: bool = True
-    """Whether the source is this file itself: then it is an error that it cannot be opened."""
+    """Whether the file itself was named as a source: then it is an error if it cannot be opened."""
     archive: ArchiveFile | None = None
-    """What kind of archive it is."""
+    """The archive's format and layout; None for a segment."""
 
     @property
     def identity(self) -> tuple[str, str, str, int | None]:
-        """By what `sources` knows it: names on disk need not be text, and are shown there."""
+        """The values that identify the file in `sources`, where names on disk are made visible text."""
         segment = self.segment
         return self.cluster, shown(segment.path), shown(segment.member), segment.log_partition
 
 
 class FilePiece(NamedTuple):
-    """A byte range of a file for one task; it is cut by batch, as `read_segment` cuts. `end` None: an archive, whole."""
+    """A byte range of a file for one task, cut between batches as `read_segment` does; `end` is None for a whole archive."""
 
     file: IngestFile
     generation: int
@@ -84,17 +84,18 @@ class FilePiece(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The name in all three tables."""
+        """The file's name in the column `source` of all three tables, with its generation from the second on."""
         name = shown(member_source(self.file.segment.path, self.file.segment.member))
         return name if self.generation == 1 else f"{name}#{self.generation}"
 
     @property
     def size(self) -> int:
+        """How many bytes the piece has."""
         return (self.file.segment.size if self.end is None else self.end) - self.start
 
 
 Unit = tuple[FilePiece, ...]
-"""What one task reads."""
+"""The pieces that one task reads."""
 
 
 def find_files(
@@ -103,9 +104,9 @@ def find_files(
     log_partition: int | None,
     columns: Mapping[str, str] | None = None,
 ) -> list[IngestFile]:
-    """All segments and archives under the paths, in a fixed order; a file given itself and in a folder is the one given itself.
+    """Return all segments and archives under the paths, in a fixed order, each file once.
 
-    SourceError for a path that holds neither, UsageError for `columns` (as `read_archive` takes them) that no archive has.
+    SourceError for a path that holds neither, UsageError for `columns` (those of `read_archive`) that no archive has.
     """
     files: list[IngestFile] = []
     for path in paths:
@@ -128,9 +129,12 @@ def find_files(
 
 
 def plan(files: Sequence[IngestFile], known: Iterable[SourceFields]) -> tuple[Unit, ...]:
-    """The pieces to read, in units of about the same size, each in the order of the log."""
+    """Return the pieces that are still to be read, in units of about the same size and in the order of the log.
+
+    `known` has the rows of `sources`.
+    """
     latest: dict[tuple[Any, ...], list[SourceFields]] = {}
-    for row in sorted(known, key=_turn):
+    for row in sorted(known, key=_range_order):
         rows = latest.setdefault((row["cluster"], row["path"], row["member"], row["log_partition"]), [])
         if rows and rows[-1]["generation"] != row["generation"]:
             rows.clear()
@@ -138,8 +142,8 @@ def plan(files: Sequence[IngestFile], known: Iterable[SourceFields]) -> tuple[Un
     return in_units([piece for file in files for piece in _pieces(file, latest.get(file.identity, []))])
 
 
-def _turn(row: SourceFields) -> tuple[int, int, int, int]:
-    """Of a file in which there was no whole batch yet, the next range begins where that one did."""
+def _range_order(row: SourceFields) -> tuple[int, int, int, int]:
+    """Return the key by which ranges of a file are ordered; a range without a whole batch comes before the next from its begin."""
     return row["generation"], row["range_start"], row["range_end"], row["run"]
 
 
@@ -190,7 +194,7 @@ def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) 
 
 
 def _absolute(path: str | Path) -> str:
-    """Without links, but for a link that leads nowhere: that is what there is to name."""
+    """Return the absolute path without symbolic links; a link to nothing stays, because there is no other name for it."""
     leads_somewhere = look_at(path).kind is not PathKind.NOWHERE
     return os.path.realpath(path) if leads_somewhere else Path(path).absolute().as_posix()
 
@@ -206,15 +210,15 @@ def _stat(path: str | Path) -> os.stat_result:
 
 
 def _time(stat: os.stat_result) -> datetime:
-    """To the microsecond, as tables keep it; a file's time that is in no calendar is the calendar's last, or first."""
+    """Return the time to the microsecond, as tables keep it; a time beyond the calendar becomes its end."""
     microseconds = min(max(stat.st_mtime_ns // 1000, _FIRST_MICROSECOND), LAST_MILLISECOND * 1000)
     return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds)
 
 
 def digest(file: IngestFile, start: int = 0, end: int | None = None) -> str:
-    """SHA-256 of the bytes that `sources` vouches for: a plain file's range, or all of it on disk (of a Delta table: its log).
+    """Return the SHA-256 of a plain file's range, or of another file as a whole (of a Delta table: of its log).
 
-    Of what cannot be opened, though it was found, or not be read to its end, no bytes.
+    The digest of no bytes for a file that cannot be opened, though it was found, or that cannot be read to its end.
     """
     path = file.segment.path
     if file.continues:
@@ -230,7 +234,7 @@ def digest(file: IngestFile, start: int = 0, end: int | None = None) -> str:
 
 
 def edges(file: IngestFile) -> str:
-    """SHA-256 of where the file on disk begins and ends, which a file that was rewritten shows; of a Delta table, of its log."""
+    """Return the SHA-256 of the first and last bytes of a file, by which a rewritten one shows; of a Delta table, of its log."""
     if file.archive and file.archive.kind is ArchiveKind.DELTA:
         return digest(file)
     return edges_digest(file.segment.path, file.segment.size if file.continues else None)
@@ -252,7 +256,7 @@ def _pieces(file: IngestFile, known: list[SourceFields]) -> list[FilePiece]:
     if not known:
         return _split(file, 1)
     last = known[-1]
-    # A file of which nothing was read may be one that could not be opened then.
+    # A file of which nothing was read may be one that could not be opened at that time.
     if last["sha256"] != NO_BYTES and _looks_unchanged(file, last):
         return []
     if any(digest(file, row["range_start"], row["range_end"]) != row["sha256"] for row in known):
@@ -278,7 +282,7 @@ def _split(file: IngestFile, generation: int, start: int = 0) -> list[FilePiece]
 
 
 def in_units(pieces: Sequence[FilePiece]) -> tuple[Unit, ...]:
-    """The pieces in their order, in units of about the same size."""
+    """Return the pieces in their order, grouped into units of about the same size."""
     wanted = sum(piece.size for piece in pieces) // UNITS_WANTED
     full = min(PIECE, max(SMALLEST_UNIT, wanted))
     units: list[list[FilePiece]] = []

@@ -1,7 +1,7 @@
-"""What a task does: reads a unit's pieces, decodes them, and accounts for every byte and record.
+"""The tasks of an ingest: read a unit's pieces, decode them, and account for every byte and record.
 
-Runs in Spark's Python workers, by `mapInArrow` over unit numbers; decides nothing about what to read (plan.py) and commits
-nothing (spark.lake.commit). What a person must know (a file that cannot be opened) comes back as a row, not as a stack trace.
+They run in Spark's Python workers, by `mapInArrow` over unit numbers. What to read is decided in plan.py, commits are made in
+spark.lake.commit. An error such as a file that cannot be opened comes back as a row, not as a stack trace.
 """
 
 import json
@@ -25,7 +25,7 @@ from spark.lake.tables import EVENTS, LOG
 
 
 class IngestJob(NamedTuple):
-    """What the tasks of an ingest share."""
+    """What all tasks of an ingest share: the units to read, the run, and how to read them."""
 
     units: tuple[Unit, ...]
     run: int
@@ -36,7 +36,7 @@ class IngestJob(NamedTuple):
 
 
 class UnitDone(NamedTuple):
-    """What a task tells of one unit: its files (JSON), its rows of `sources` (Arrow), or why it could not be read."""
+    """The result of a task for one unit: its files (JSON), its rows of `sources` (Arrow), or why it could not be read."""
 
     error: String | None
     files: String
@@ -49,17 +49,17 @@ UNIT: Final = "id"
 
 
 def write_units(job: IngestJob, lake: Path) -> BatchTask:
-    """Writes each unit's files into the folders of `log` and `events`. A row of UnitDone a unit."""
+    """Return a task that writes the files of each unit into the folders of `log` and `events`, and yields a UnitDone for each."""
     return _for_each_unit(job, lambda unit: _write(unit, job, lake))
 
 
 def account_units(job: IngestJob) -> BatchTask:
-    """Reads and decodes each unit and keeps nothing but the account. A row of UnitDone a unit."""
+    """Return a task that reads and decodes each unit, keeps only its account, and yields a UnitDone for each."""
     return _for_each_unit(job, lambda unit: ([], _account(unit, job)))
 
 
 def log_units(job: IngestJob) -> BatchTask:
-    """The rows of `log`."""
+    """Return a task that yields the rows of `log` of each unit."""
 
     def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in _numbers(numbers):

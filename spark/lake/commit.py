@@ -1,4 +1,4 @@
-"""Commits a run: the only module that knows how rows become part of a table.
+"""Commit a run: the only module that knows how rows become part of a table.
 
 Order: log, events, sources; histories, names, replays. The first commit carries, as its user metadata, all that the others still
 need; so a run that was killed in between is finished by whoever comes next, and a run that the last table has not does not count.
@@ -41,30 +41,30 @@ from spark.lake.tables import (
 
 JOURNAL: Final = "offsets-tool run"
 ATTEMPTS: Final = 5
-"""Commits tried again when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
+"""How often a commit is tried when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
 
 
 class Lake(Protocol):
-    """The three tables, as an ingest needs them."""
+    """What an ingest needs of the lake's tables `log`, `events` and `sources`, whoever writes their files."""
 
     def create(self) -> None:
-        """Makes the tables that are not there. UsageError if one has other columns."""
+        """Create the tables that do not exist; UsageError if one has other columns."""
 
     def sources(self) -> list[dict[str, Any]]:
-        """The rows of `sources`."""
+        """Return the rows of `sources`."""
 
     def next_run(self) -> int:
-        """A number that no run has had."""
+        """Return a number that no run has had."""
 
     def finish(self) -> str | None:
-        """Commits what an interrupted run had left to commit, and says so; None if there is nothing left."""
+        """Commit what an interrupted run has left to commit, and return a note on it; None if there is nothing."""
 
 
 class Chain(NamedTuple):
     """Tables that one kind of job writes, in the order in which it commits: a run counts when the last one has it."""
 
     app: str
-    """By this name a table remembers the last run that it has."""
+    """The application id under which Delta keeps the last run that a table has."""
     tables: tuple[Table, ...]
 
 
@@ -100,7 +100,7 @@ class ArrowLake:
         return self.rows(SOURCES)
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
-        """All rows of a small table."""
+        """Return all rows of a small table."""
         rows: list[dict[str, Any]] = delta_rows(self._root / table.name).to_pylist()
         return rows
 
@@ -108,7 +108,10 @@ class ArrowLake:
         return max(self._last_run(self._first), self._last_run(self._tables[-1])) + 1
 
     def commit(self, run: int, files: Iterable[NewFile], replaced: Sequence[Replacement] = ()) -> None:
-        """All files of a run; all rows in them have its number. They stand in the place of what histories have of `replaced`."""
+        """Commit all files of a run to their tables; all rows in them have its number.
+
+        Rows of histories that `replaced` names are removed in the same commit.
+        """
         files = list(files)
         of_first = [file for file in files if file.table == self._first.name]
         others = [file for file in files if file.table != self._first.name]
@@ -148,7 +151,7 @@ class ArrowLake:
             app_transactions=[Transaction(self._app, run)],
         )
         for attempt in range(ATTEMPTS):
-            # The object that told us the last run must be the one that commits: if another writer was faster, it fails.
+            # The object that has read the last run must also commit: then the commit fails if another writer was faster.
             there = self._open(table)
             if (there.transaction_version(self._app) or 0) >= run:
                 return
@@ -168,22 +171,22 @@ class ArrowLake:
     def _actions(
         self, there: DeltaTable, table: Table, files: list[NewFile], replaced: Sequence[Replacement]
     ) -> list[AddAction | RemoveAction]:
-        """The files come, and of a history those go in whose place they stand."""
-        gone, kept = list[str](), list[NewFile]()
+        """Return Delta's actions that add the files and, in a history, remove the files with replaced rows."""
+        removed, kept = list[str](), list[NewFile]()
         if replaced and table.is_replaced:
-            gone, kept = replace(self._root, table, facts_of(there), replaced)
+            removed, kept = replace(self._root, table, facts_of(there), replaced)
         now = time.time_ns() // 1_000_000
         return [
-            *(RemoveAction(path, True, now) for path in gone),
+            *(RemoveAction(path, True, now) for path in removed),
             *(AddAction(f.path, f.size, {}, f.modified_at, True, f.statistics) for f in [*kept, *files]),
         ]
 
     def is_whole(self) -> bool:
-        """Whether all that was begun was finished; not, if it was given up."""
+        """Return whether every run that was begun was finished; False where one was given up."""
         return self._last_run(self._first) <= self._last_run(self._tables[-1])
 
     def count_replaced(self, replaced: Sequence[Replacement]) -> int:
-        """How many rows a commit would take out of the first table."""
+        """Return how many rows of the first table a commit would remove."""
         return count_replaced(self._root, self._first, facts_of(self._open(self._first)), replaced)
 
     def _last_run(self, table: Table) -> int:
@@ -194,7 +197,7 @@ class ArrowLake:
 
 
 class SparkLake:
-    """Tables that Spark appends to, wherever it can write; `root` is a path or URI of its."""
+    """Tables that Spark appends to, wherever it can write; `root` is a path or URI in Spark's form."""
 
     def __init__(self, session: SparkSession, root: str) -> None:
         self._session = session
@@ -216,7 +219,7 @@ class SparkLake:
         return max(self._last_run(LOG), self._last_run(SOURCES)) + 1
 
     def commit(self, run: int, log: DataFrame, sources: pa.RecordBatch) -> None:
-        """The rows of a run in `log` (read only where `sources` counts any), and what `sources` says of them."""
+        """Commit a run: its rows of `log`, computed only where `sources` counts any, and its rows of `sources`."""
         if any(sources.column("records").to_pylist()):
             packed = b64encode(sources.serialize()).decode()
             self._append(LOG, run, log, json.dumps({JOURNAL: {"run": run, "sources": packed}}))
@@ -243,7 +246,7 @@ class SparkLake:
         self._append(SOURCES, run, self._session.createDataFrame(rows, from_arrow_schema(SOURCES.schema)))
 
     def _append(self, table: Table, run: int, rows: DataFrame, metadata: str | None = None) -> None:
-        """Delta drops the rows of a run that it has."""
+        """Append the rows of a run; Delta ignores them if the table has that run already."""
         writer = (
             rows.write.format("delta").mode("append").option("txnAppId", INGEST.app).option("txnVersion", run)
         )
@@ -261,7 +264,7 @@ class SparkLake:
 
 
 def _journal(run: int, metadata: Iterable[str | None], part: str) -> Any:
-    """What the first commit of a run says is left to commit; None if no commit says it any more."""
+    """Return the part of a run's journal that names what is left to commit; None if no commit has it any more."""
     for text in metadata:
         if text and text.startswith("{"):
             left = json.loads(text).get(JOURNAL, {})
@@ -271,7 +274,7 @@ def _journal(run: int, metadata: Iterable[str | None], part: str) -> Any:
 
 
 def run_of(metadata: str | None) -> int:
-    """The run that made a commit, by its user metadata; 0 where none did (an OPTIMIZE)."""
+    """Return the run that made a commit, given the commit's user metadata; 0 for a commit of no run, such as OPTIMIZE."""
     if metadata and metadata.startswith("{"):
         return int(json.loads(metadata).get(JOURNAL, {}).get("run", 0))
     said, _, run = (metadata or "").rpartition(" ")

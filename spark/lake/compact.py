@@ -1,5 +1,4 @@
-"""Upkeep: the many small files that ingests and replays leave become few, sorted so that questions about a group read little of
-them, and files that no version needs any more are deleted.
+"""Compact a lake: replace many small files by few, sorted for questions about a group, and delete files that no version needs.
 
 Spark's OPTIMIZE with ZORDER, and delta-rs' VACUUM: rows stay as they are. A table to which nothing came since its last OPTIMIZE
 is left alone. Runs when nothing else writes; readers of a version that is older than the days kept lose its files.
@@ -16,14 +15,14 @@ from spark.lake.folder import is_table, locked, require_lake
 from spark.lake.tables import ALL_TABLES, Table
 
 DAYS_KEPT: Final = 7
-"""As Delta's own default."""
+"""For how many days files of older versions are kept; Delta's own default."""
 _LATEST: Final = 10
-"""Versions among which the last change of rows is looked for."""
+"""How many of the newest versions are searched for the last change of rows."""
 _UPKEEP: Final = ("VACUUM START", "VACUUM END")
 
 
 class Compacted(NamedTuple):
-    """What became of one table's files; sizes in bytes. Deleted ones are of older versions, or of none."""
+    """A table's files before and after compaction; sizes in bytes. Deleted files belong to older versions, or to none."""
 
     table: str
     files_before: int
@@ -34,7 +33,7 @@ class Compacted(NamedTuple):
 
 
 def compact(lake: str, start: Callable[[], SparkSession], days_kept: int = DAYS_KEPT) -> list[Compacted]:
-    """Compacts every table of the lake; `start` gives a session, and is asked only if there is something to do.
+    """Compact every table of the lake; `start` makes a session, and is called only if there is something to do.
 
     UsageError where there is no lake.
     """
@@ -55,13 +54,13 @@ def _compact(path: Path, table: Table, start: Callable[[], SparkSession], days_k
 
 
 def _is_compact(path: Path) -> bool:
-    """ZORDER would write all files again, also when there is nothing new in them."""
+    """Return whether no rows came since the last OPTIMIZE: ZORDER would write all files again even then."""
     done = [version["operation"] for version in open_delta(path).history(_LATEST)]
     return next((name for name in done if name not in _UPKEEP), None) == "OPTIMIZE"
 
 
 def _vacuum(path: Path, days_kept: int) -> int:
-    """How many files it deleted. A vacuum is two commits: where there is nothing to delete, none are made."""
+    """Delete files that no kept version needs, and return their number; without such files no commit is made."""
     table = open_delta(path)
     hours = days_kept * 24
     old = table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
@@ -74,6 +73,6 @@ def _vacuum(path: Path, days_kept: int) -> int:
 
 
 def _files(path: Path) -> tuple[int, int]:
-    """How many files the table has, and their bytes."""
+    """Return how many files the table has, and their size in bytes."""
     sizes = open_delta(path).get_add_actions(flatten=True).column("size_bytes").to_pylist()
     return len(sizes), sum(sizes)

@@ -1,7 +1,7 @@
-"""What a job's failure means, as one sentence: what is damaged or in the way, what still holds, and what to do.
+"""Say in one sentence what the failure of a job means: what is damaged or in the way, what still holds, and what to do.
 
-The one place that translates what deltalake, Arrow, Spark, Java and the disk say. Each job commits last, so that what failed does
-not count. Knows the lake's folders, and nothing of what a job does.
+The one place that translates errors of deltalake, Arrow, Spark, Java and the disk. Each job commits last, so that a failed one does
+not count. Knows the lake's folders, and not what a job does.
 """
 
 import os
@@ -29,13 +29,13 @@ _DISK: Final = re.compile(
     re.I,
 )
 _NAMED: Final = re.compile(r"file:/+([^\s,;]+\.(?:parquet|json))")
-"""A file in what Spark says."""
+"""The name of a file in an error message of Spark."""
 _CAUSED: Final = "Caused by: "
 
 
 @contextmanager
 def in_one_sentence(lake: str) -> Iterator[None]:
-    """Around a job on a lake: whatever is raised is an OffsetsToolError, with a remedy. A pipe that is closed stays what it is."""
+    """Turn errors of a job on a lake into an OffsetsToolError with a remedy; a closed pipe stays a BrokenPipeError."""
     try:
         yield
     except (UsageError, SetupError, BrokenPipeError):
@@ -45,7 +45,7 @@ def in_one_sentence(lake: str) -> Iterator[None]:
             raise OffsetsToolError(f"{error}; {held}") from error
         raise
     except OffsetsToolError as error:
-        # What a task met on the disk, it tells as a text.
+        # An error of the disk in a task arrives as text.
         if said := _of_disk(lake, str(error)):
             raise OffsetsToolError(said) from error
         raise
@@ -76,7 +76,7 @@ def _of_disk(lake: str, said: str) -> str | None:
 
 
 def in_words(error: BaseException) -> str:
-    """The first line of what an error says; of one in Java, of what caused it."""
+    """Return the first line of an error's message; for an error in Java, of its cause."""
     if not isinstance(error, Py4JJavaError):
         return first_line(error)
     _, caused, cause = str(error).rpartition(_CAUSED)
@@ -84,12 +84,12 @@ def in_words(error: BaseException) -> str:
 
 
 def is_of_files(error: Py4JJavaError) -> bool:
-    """Whether Spark failed at the lake's files, not at what it was asked."""
+    """Return whether Spark failed because of the lake's files, and not because of the question."""
     return any(sign in str(error) for sign in ("file:/", "FAILED_READ_FILE", "[DELTA_"))
 
 
 def _damage(root: Path, said: str) -> Damage | None:
-    """The first damaged file of the lake's tables: a whole look at logs, sizes and footers, and at the file that Spark names."""
+    """Return the first damaged file of the lake's tables, by their logs, sizes and footers, and the file that Spark names."""
     for table in ALL_TABLES:
         folder = root / table.name
         if os.path.lexists(folder / DELTA_LOG) and (found := damage_of_files(folder)):
@@ -102,7 +102,7 @@ def _damage(root: Path, said: str) -> Damage | None:
 
 
 def _what_holds(root: Path, damaged: Path) -> str | None:
-    """None for what is no part of the lake's tables."""
+    """Return what still holds where this file is damaged, and what to do; None for a file that belongs to no table."""
     if not damaged.is_absolute() or not damaged.is_relative_to(root) or damaged == root:
         return None
     name = damaged.relative_to(root).parts[0]

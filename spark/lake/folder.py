@@ -1,4 +1,4 @@
-"""A lake as a folder: whether one is there and whole, and that one job at a time writes to it. Knows no rows."""
+"""A lake as a folder: check that it is there and complete, and lock it so that one job at a time writes. Knows no rows."""
 
 import fcntl
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from spark.lake.tables import ALL_TABLES, TABLES, Table
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """One job at a time on a lake; the lock goes with the process that holds it.
+    """Lock a lake, so that one job at a time works on it; the lock ends with the process that holds it.
 
     SetupError if nothing can be written, UsageError while somebody else writes, SourceError for a lake that has lost a table.
     """
@@ -35,12 +35,12 @@ def locked(root: Path) -> Iterator[None]:
 
 
 def is_table(root: Path, table: Table) -> bool:
-    """Whether the lake has it."""
+    """Return whether the lake has the table."""
     return (root / table.name / DELTA_LOG).is_dir()
 
 
 def require_lake(root: Path) -> None:
-    """UsageError for a folder that is no lake, SourceError for a lake that has lost a table."""
+    """Raise UsageError for a folder that is no lake, SourceError for a lake that has lost a table."""
     check_whole(root)
     missing = [table.name for table in TABLES if not is_table(root, table)]
     if missing:
@@ -50,7 +50,7 @@ def require_lake(root: Path) -> None:
 
 
 def check_whole(root: Path) -> None:
-    """SourceError where a table that an ingest has written to is lost, or a commit: to go on would be to forget its rows.
+    """Raise SourceError where a table with rows, or a commit of one, is lost: a job that went on would forget those rows.
 
     An ingest that was killed while it made the first tables has left no rows yet.
     """
@@ -65,7 +65,7 @@ def check_whole(root: Path) -> None:
 
 
 def _has_rows(root: Path, table: Table) -> bool:
-    """Whether an ingest has written to a table; one of its name with other columns is somebody else's, and no part of a lake."""
+    """Return whether an ingest has written to a table; one of its name with other columns is not part of a lake."""
     if not is_table(root, table) or not next((root / table.name).glob("*.parquet"), None):
         return False
     there: list[str] = [field.name for field in open_delta(root / table.name).schema().fields]

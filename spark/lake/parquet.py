@@ -1,4 +1,4 @@
-"""Writes a table's Parquet files with Arrow, and the statistics by which Delta skips them.
+"""Write a table's Parquet files with Arrow, and the statistics by which Delta skips them.
 
 A file is opened by its first row; until a commit names it, it is no part of any table. One row group holds enough rows for
 dictionaries and statistics to pay. Knows nothing about commits.
@@ -18,7 +18,7 @@ from spark.lake.tables import Table
 
 GROUP_ROWS: Final = 131_072
 GROUP_BYTES: Final = 16 << 20
-"""Of what stands in columns without a dictionary: where values are large, a row group has fewer rows."""
+"""The bytes of a row group in columns without a dictionary: where values are large, a row group has fewer rows."""
 STATISTIC_LENGTH: Final = 32
 """Characters of a text kept as a minimum or maximum, as Spark keeps them."""
 _HARDLY_REPEATS: Final = ("metadata", "value", "value_json", "problem", "sha256", "file_sha256")
@@ -26,7 +26,7 @@ _HARDLY_REPEATS: Final = ("metadata", "value", "value_json", "problem", "sha256"
 _VARIES: Final = ("partition", "leader_epoch", "value_version")
 """Numbers of up to 32 bits that change from record to record."""
 _ROWS_AT_ONCE: Final = 16_384
-"""Rows between two looks at a page's size."""
+"""How many rows are written before the size of a page is checked again."""
 _ABOVE_ALL: Final = "\U0010ffff"
 
 
@@ -42,9 +42,9 @@ class NewFile(NamedTuple):
 
 
 class TableWriter:
-    """One new file of a table; `close` returns it, or nothing if no row came. Left by an exception, there is no file.
+    """Writes one new file of a table; `close` returns it, or an empty list if no row came. After an exception there is no file.
 
-    Row groups are written in a thread beside whoever makes the rows, one at a time: what waits is one more at most.
+    Row groups are written one at a time in a thread of their own, while the caller makes the rows of the next.
     """
 
     def __init__(self, lake: Path, table: Table) -> None:
@@ -67,7 +67,10 @@ class TableWriter:
             self._path.unlink(missing_ok=True)
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Checked first: nothing else checks rows that Arrow writes. What went wrong with rows before these is raised here too."""
+        """Check rows and write them; RowRefused for rows that the table's declaration forbids, which nothing later would notice.
+
+        Errors of writing earlier rows are raised here too.
+        """
         self._table.check(rows)
         if rows.num_rows:
             self._waiting.append(rows)
@@ -91,7 +94,7 @@ class TableWriter:
         return [NewFile(self._table.name, self._path.name, stat.st_size, rows, modified_at, statistics)]
 
     def _send(self) -> None:
-        """Lets what waits be written, as soon as the group before it is."""
+        """Hand the waiting rows to the writing thread, once the row group before them is written."""
         if self._last is not None:
             self._last.result()
         self._last = self._beside.submit(self._write_group, self._waiting)
@@ -106,7 +109,7 @@ class TableWriter:
         self._statistics.see(group)
 
     def _encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows with all repeating texts dictionary-encoded, as the fast lane gives them."""
+        """Return the rows with all repeating texts dictionary-encoded."""
         columns = [
             column.dictionary_encode() if column.type != field.type else column
             for field, column in zip(self._schema, rows.columns, strict=True)
@@ -115,7 +118,7 @@ class TableWriter:
 
 
 def encoded_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns as files are written, texts that repeat dictionary-encoded."""
+    """Return the schema with which files are written: texts that repeat are dictionary-encoded."""
     return pa.schema(
         [
             f.with_type(pa.dictionary(pa.int32(), f.type))
@@ -201,7 +204,7 @@ def _at_most(value: Any) -> Any:
 
 
 def _at_least(value: Any) -> Any:
-    """A text cut short needs a last character that no text in its place goes beyond."""
+    """Return a value's upper bound for statistics: a text that is cut short gets a last character that no text exceeds."""
     if not isinstance(value, str) or len(value) <= STATISTIC_LENGTH:
         return value
     if value[STATISTIC_LENGTH] == _ABOVE_ALL:

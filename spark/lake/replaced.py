@@ -1,9 +1,8 @@
-"""Which rows of a table a run takes the place of: rows of log partitions that still held where it began to tell them anew, rows of
-clusters, rows of partitions of topics.
+"""Replace rows of a table by those of a new run: rows of log partitions that still held, of clusters, of partitions of topics.
 
-A file all of whose rows are replaced goes; of one that has others too these are written anew, some rows at a time. Files that
-cannot have such rows, by Delta's statistics, are not opened, and of those that can only what tells it is read first. Knows nothing
-about commits.
+A file whose rows are all replaced is removed; of another, the rows that stay are written to a new file, some at a time. Files
+that cannot have replaced rows, by Delta's statistics, are not opened; of others, only the columns that decide are read first. Knows
+nothing about commits.
 """
 
 from bisect import bisect_left
@@ -20,13 +19,13 @@ from spark.lake.scan import FileFacts, file_rows, is_within
 from spark.lake.tables import Table
 
 _PARTITIONS: Final = 1 << 32
-"""More than a topic can have."""
+"""A number above that of any partition."""
 
 
 class Replaced(NamedTuple):
-    """Rows of one log partition that hold, or ended at `settled` or behind it. With 0, all rows of the partition.
+    """The rows of one log partition that still hold, or that ended at the offset `settled` or behind it; all of them with 0.
 
-    `is_cluster`: all rows of the cluster, whatever log partition they are of, or of none.
+    With `is_cluster`, all rows of the cluster, of any log partition or of none.
     """
 
     cluster: str
@@ -35,13 +34,13 @@ class Replaced(NamedTuple):
     is_cluster: bool = False
 
     def columns(self, table: Table) -> list[str]:
-        """What tells whether a row is replaced."""
+        """Return the columns of the table that decide whether a row is replaced."""
         return (
             ["cluster"] if self.is_cluster or table.ends is None else ["cluster", "log_partition", table.ends]
         )
 
     def may_be_in(self, file: FileFacts, table: Table) -> bool:
-        """Whether a file may have such rows."""
+        """Return whether a file may have replaced rows, going by its statistics."""
         if not is_within(file, "cluster", self.cluster):
             return False
         if self.is_cluster:
@@ -55,7 +54,7 @@ class Replaced(NamedTuple):
         return last is None or bool(file.get(f"null_count.{table.ends}")) or last >= self.settled
 
     def is_all_of(self, file: FileFacts, table: Table) -> bool:
-        """Whether a file is known to have no others."""
+        """Return whether all rows of a file are known to be replaced, going by its statistics."""
         if self.is_cluster:
             return _is_only(file, "cluster", self.cluster)
         rows = file.get("num_records")
@@ -71,7 +70,7 @@ class Replaced(NamedTuple):
         return nulls[table.ends] == rows if first is None else first >= self.settled
 
     def are(self, rows: pa.RecordBatch, table: Table) -> pa.Array:
-        """Which rows are replaced."""
+        """Return for each row whether it is replaced, as an array of booleans."""
         is_there = pc.equal(rows.column("cluster"), self.cluster)
         if self.is_cluster:
             return is_there
@@ -86,10 +85,10 @@ class Replaced(NamedTuple):
 
 
 class ReplacedPlaces:
-    """All rows of some partitions of topics of a cluster, however many these are."""
+    """The rows of some partitions of topics of a cluster, however many there are."""
 
     def __init__(self, cluster: str, places: pa.Table) -> None:
-        """`places` has their `topic` and `partition`."""
+        """`places` has the columns `topic` and `partition`."""
         self.cluster = cluster
         self._topics = pc.unique(places.column("topic")).sort()
         self._names: list[str] = self._topics.to_pylist()
@@ -98,11 +97,11 @@ class ReplacedPlaces:
         )
 
     def columns(self, table: Table) -> list[str]:
-        """As Replaced has it."""
+        """Return the columns of the table that decide whether a row is replaced."""
         return ["cluster", "topic", "partition"]
 
     def may_be_in(self, file: FileFacts, table: Table) -> bool:
-        """Likewise."""
+        """Return whether a file may have replaced rows, going by its statistics."""
         least, greatest = file.get("min.topic"), file.get("max.topic")
         if not is_within(file, "cluster", self.cluster) or not self._names:
             return False
@@ -112,16 +111,16 @@ class ReplacedPlaces:
         return at < len(self._names) and self._names[at] <= greatest
 
     def is_all_of(self, file: FileFacts, table: Table) -> bool:
-        """Likewise; statistics do not tell."""
+        """Return False: statistics cannot show that all rows of a file are replaced."""
         return False
 
     def are(self, rows: pa.RecordBatch, table: Table) -> pa.Array:
-        """Likewise."""
+        """Return for each row whether it is replaced, as an array of booleans."""
         here = pc.is_in(self._number(rows.column("topic"), rows.column("partition")), self._numbers)
         return pc.and_(here, pc.equal(rows.column("cluster"), self.cluster))
 
     def _number(self, topics: pa.Array, partitions: pa.Array) -> pa.Array:
-        """Topic and partition as one number; for another topic one that no partition of these comes to, be it negative."""
+        """Return topic and partition as one number, which for another topic differs from that of any place wanted."""
         if isinstance(topics, pa.DictionaryArray):
             found = pc.index_in(topics.dictionary, self._topics).take(topics.indices)
         else:
@@ -134,7 +133,7 @@ Replacement = Replaced | ReplacedPlaces
 
 
 class Replacing(NamedTuple):
-    """Files that go, by their paths in the table's folder, and files with what stays of them."""
+    """The files that are removed, by their paths in the table's folder, and new files with the rows of them that stay."""
 
     gone: list[str]
     kept: list[NewFile]
@@ -143,7 +142,7 @@ class Replacing(NamedTuple):
 def replace(
     lake: Path, table: Table, files: Sequence[FileFacts], replaced: Sequence[Replacement]
 ) -> Replacing:
-    """Plans for all files that a table has, and writes what stays."""
+    """Find the files of a table that have replaced rows, and write the rows of them that stay to new files."""
     gone, kept = [], list[NewFile]()
     for file in files:
         concerned = _concerned(file, replaced, table)
@@ -158,7 +157,7 @@ def replace(
 def count_replaced(
     lake: Path, table: Table, files: Sequence[FileFacts], replaced: Sequence[Replacement]
 ) -> int:
-    """How many rows `replace` would take out."""
+    """Return how many rows of a table `replace` would remove."""
     return sum(_count(lake, table, file, _concerned(file, replaced, table)) for file in files)
 
 
@@ -167,7 +166,7 @@ def _concerned(file: FileFacts, replaced: Sequence[Replacement], table: Table) -
 
 
 def _count(lake: Path, table: Table, file: FileFacts, replaced: Sequence[Replacement]) -> int:
-    """How many rows of a file are replaced."""
+    """Return how many rows of a file are replaced."""
     if not replaced:
         return 0
     if any(each.is_all_of(file, table) for each in replaced):
@@ -178,14 +177,14 @@ def _count(lake: Path, table: Table, file: FileFacts, replaced: Sequence[Replace
 
 
 def _is_only(file: FileFacts, column: str, value: Any) -> bool:
-    """By statistics that keep texts whole: a text cut short is never its own maximum."""
+    """Return whether a file has only this value in a column, by statistics: a text that was cut short differs from its maximum."""
     return bool(file.get(f"min.{column}") == value == file.get(f"max.{column}"))
 
 
 def _write_others(
     lake: Path, table: Table, file: FileFacts, replaced: Sequence[Replacement]
 ) -> list[NewFile]:
-    """What ended apart from what holds: the next replay shall find the latter in a small file again."""
+    """Write the rows that stay, ended ones apart from those that hold, so that the next replay finds the latter in a small file."""
     ended, holding = TableWriter(lake, table), TableWriter(lake, table)
     for rows in file_rows(lake / table.name / file["path"], table, table.schema.names):
         others = rows.filter(pc.invert(_are_replaced(rows, replaced, table)))

@@ -1,7 +1,7 @@
-"""Rows of a table, some at a time: of a table however large, no more than a batch is held.
+"""Read rows of a table in batches: of a table of any size, no more than one batch is held.
 
-Files that cannot have such rows, by Delta's statistics, are not opened. Read file after file and not as a data set: this would read
-many row groups ahead. Knows nothing about what is done with rows.
+Files that cannot have wanted rows, by Delta's statistics, are not opened. Reads file after file: data sets of Arrow read many
+row groups ahead. Does not know what rows are used for.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,19 +24,19 @@ FileFacts = Mapping[str, Any]
 
 
 def facts_of(there: DeltaTable) -> list[FileFacts]:
-    """Of each file."""
+    """Return what Delta knows of each file of a table."""
     found: list[FileFacts] = pa.table(there.get_add_actions(flatten=True)).to_pylist()
     return found
 
 
 def is_within(file: FileFacts, column: str, value: Any) -> bool:
-    """Whether the column may have the value; where all are null, or nothing is known, it may."""
+    """Return whether a file's column may have the value, by its statistics; True where all values are null or nothing is known."""
     least, greatest = file.get(f"min.{column}"), file.get(f"max.{column}")
     return least is None or greatest is None or least <= value <= greatest
 
 
 def file_rows(path: Path, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """All rows of a file, texts that repeat as their dictionaries have them. SourceError where it does not hold them."""
+    """Yield all rows of a file, texts that repeat dictionary-encoded; SourceError where the file is damaged."""
     encoded = encoded_schema(table.schema)
     schema = pa.schema([encoded.field(name) for name in columns])
     repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
@@ -51,7 +51,7 @@ def file_rows(path: Path, table: Table, columns: Sequence[str]) -> Iterator[pa.R
 def scan(
     lake: Path, table: Table, columns: Sequence[str], clusters: Collection[str], after: int = 0
 ) -> Iterator[pa.RecordBatch]:
-    """What runs after `after` wrote of these clusters, in the table's columns of these names; as `file_rows` has them."""
+    """Yield the rows that runs after the run `after` wrote for these clusters, with the columns named; SourceError for damage."""
     names = pa.array(sorted(clusters), pa.string())
     for file in facts_of(open_delta(lake / table.name)):
         greatest = file.get("max.run")
@@ -68,7 +68,7 @@ def scan(
 def greatest_of(
     lake: Path, table: Table, columns: Sequence[str], clusters: Collection[str]
 ) -> dict[str, dict[str, int]]:
-    """By cluster the greatest that each column has; without clusters that have no rows."""
+    """Return by cluster the greatest value of each column, without clusters that have no rows."""
     found: dict[str, dict[str, int]] = {}
     for rows in scan(lake, table, ["cluster", *columns], clusters):
         of_each = pa.table(rows).group_by("cluster").aggregate([(name, "max") for name in columns])

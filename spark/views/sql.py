@@ -1,6 +1,6 @@
-"""Questions in SQL to a lake that is open in a session, and their answers as rows for `offsets_tool.cli.render`.
+"""Ask questions in SQL of a lake that is open in a session; answers are rows for `offsets_tool.cli.render`.
 
-What Spark cannot do is one sentence; a table or view that the lake does not have yet is named. Knows no terminal.
+Errors of Spark become one sentence, which names a table or view that the lake does not have yet. Knows no terminal.
 """
 
 from base64 import b64encode
@@ -25,17 +25,17 @@ _NOT_FOUND: Final = "TABLE_OR_VIEW_NOT_FOUND"
 
 
 class QueryResult(NamedTuple):
-    """Rows as they come, and their columns: the names of the query, made different by a number where they are alike."""
+    """The answer to a query: its rows, as they come, and its columns, where equal names are told apart by a number."""
 
     columns: tuple[str, ...]
     rows: Iterator[dict[str, Any]]
 
 
 def ask(session: SparkSession, shown: Sequence[Shown], query: str) -> QueryResult:
-    """The answer to a query over the tables and views that `open_lake` has shown.
+    """Return the answer to a query over the tables and views that `open_lake` has made.
 
-    UsageError for what the lake lacks and for SQL that Spark does not understand, OffsetsToolError (later, too, while rows come)
-    for what it cannot do. What it meets in files comes as Spark raises it.
+    UsageError for a table that the lake lacks and for SQL that Spark does not understand; OffsetsToolError, possibly while rows
+    come, for what Spark cannot do. Errors in the lake's files come as Spark raises them.
     """
     with _in_one_sentence(shown):
         rows = session.sql(query.strip().removesuffix(END))
@@ -44,7 +44,7 @@ def ask(session: SparkSession, shown: Sequence[Shown], query: str) -> QueryResul
 
 
 def statements(lines: Iterable[str]) -> Iterator[str]:
-    """Queries in what is typed or piped: each ends with a line that ends with a semicolon, or with the input."""
+    """Yield the queries in lines of input; each ends with a line that ends with a semicolon, or with the input."""
     typed: list[str] = []
     for line in lines:
         typed.append(line)
@@ -67,7 +67,7 @@ def _rows(found: Iterator[Row], columns: tuple[str, ...], shown: Sequence[Shown]
 
 
 def _plain(value: Any) -> Any:
-    """As in our JSON lines: times in UTC with milliseconds, bytes in base64."""
+    """Return a value as JSON lines have it: times in UTC with milliseconds, bytes in base64."""
     match value:
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -97,14 +97,14 @@ def _in_one_sentence(shown: Sequence[Shown]) -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        raise _told(error, shown) from error
+        raise _sentence(error, shown) from error
     except Py4JJavaError as error:  # in a task, while rows come
         if is_of_files(error):
             raise
         raise OffsetsToolError(f"Spark cannot answer: {in_words(error)}") from error
 
 
-def _told(error: PySparkException, shown: Sequence[Shown]) -> OffsetsToolError:
+def _sentence(error: PySparkException, shown: Sequence[Shown]) -> OffsetsToolError:
     said = str(error).strip().partition("\n")[0]
     if error.getCondition() != _NOT_FOUND:
         return OffsetsToolError(f"Spark cannot answer: {said}")

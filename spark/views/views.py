@@ -1,7 +1,7 @@
-"""The lake's tables and views in a session: temporary views, in which only runs count that `sources` has.
+"""Make the lake's tables and views temporary views of a session, with the rows of finished runs only.
 
-`open_lake` makes them. What the lake had then is what they go on showing: runs that come later count when it is opened again,
-so that all of them show the same. SQL functions only, no Python for any row.
+They go on showing the lake as it was when `open_lake` made them; later runs count when it is opened again.
+SQL functions only: no Python runs for any row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,9 +32,9 @@ from spark.lake.tables import (
 )
 
 VIEWS: Final = (*OF_THE_LOG, *OF_HISTORIES, *OF_DERIVATIONS, *OF_KINDS)
-"""A view stands behind those that it reads."""
+"""All views of a lake, each behind those that it reads."""
 CONTENTS: Final = "contents"
-"""The view that names the others, and says of each what one row is."""
+"""The name of the view that lists all tables and views, and says what one row of each is."""
 _OF_CONTENTS: Final = {
     "name": "The table's or view's name.",
     "kind": "table or view.",
@@ -47,7 +47,7 @@ _NO_TABLE: Final = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_
 
 
 class Shown(NamedTuple):
-    """A table or view that one can ask, or cannot yet: `lacks` names the lake's table that is not there."""
+    """A table or view of the session; one that cannot be asked yet names in `lacks` the table that the lake does not have."""
 
     name: str
     kind: str
@@ -56,7 +56,7 @@ class Shown(NamedTuple):
 
 
 def open_lake(session: SparkSession, lake: str) -> tuple[Shown, ...]:
-    """Makes the lake's tables and views temporary views of the session. UsageError where there is no lake."""
+    """Make the lake's tables and views temporary views of the session, and return them all. UsageError where there is no lake."""
     if "://" not in lake:
         check_whole(Path(lake).absolute())
     shown = [_show_table(session, table, rows) for table, rows in _tables(session, lake)]
@@ -70,7 +70,10 @@ def open_lake(session: SparkSession, lake: str) -> tuple[Shown, ...]:
 
 
 def _tables(session: SparkSession, lake: str) -> Iterator[tuple[Table, DataFrame | None]]:
-    """All tables, each with its rows that count. What makes runs count is read first: of these, the others have all rows."""
+    """Yield all tables, each with its rows of finished runs; None for a table that does not exist.
+
+    Tables that say which runs are finished are read first, since all others then have every row of these runs.
+    """
     sources, replays, derivations = (
         _stored(session, lake, table) for table in (SOURCES, REPLAYS, DERIVATIONS)
     )
