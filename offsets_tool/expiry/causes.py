@@ -1,4 +1,4 @@
-"""What can become of an offset, how sure that is, and the explanation that says so. Knows no rule."""
+"""Causes of the removal of offsets, how sure they are, and the explanation that names them. Knows no rule."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from offsets_tool.replay.changes import CommittedOffset
 
 
 class Cause(StrEnum):
-    """What became of an offset."""
+    """Why an offset was removed."""
 
     RETENTION = "retention"
-    """Expired: retention was over."""
+    """It expired: retention was over."""
     EXPIRE_TIMESTAMP = "expire_timestamp"
-    """Expired: its own time was over."""
+    """It expired: the time that the commit itself gives was over."""
     UNSUBSCRIBED_TOPIC = "unsubscribed_topic"
-    """Expired: retention was over and no member of the group read the topic any more."""
+    """It expired: retention was over and no member of the group read the topic any more."""
     OFFSETS_DELETED = "offsets_deleted"
     """A client deleted offsets (OffsetDelete, kafka-consumer-groups --delete-offsets)."""
     GROUP_DELETED = "group_deleted"
@@ -23,11 +23,11 @@ class Cause(StrEnum):
     TOPIC_DELETED = "topic_deleted"
     """The topic was deleted."""
     ABORTED = "aborted"
-    """Its transaction was aborted: it never counted."""
+    """Its transaction was aborted: it was never effective."""
     SUPERSEDED = "superseded"
-    """A newer commit stood there when its transaction was committed: it never counted."""
+    """A newer commit was effective when its transaction was committed: it was never effective itself."""
     UNKNOWN = "unknown"
-    """Nothing that is known to write such a tombstone could have written this one."""
+    """Nothing that is known to write such tombstones could have written this one."""
 
 
 class Confidence(StrEnum):
@@ -39,10 +39,11 @@ class Confidence(StrEnum):
 
 
 class Deletion(NamedTuple):
-    """Why an offset went. `at` is when (epoch milliseconds, None in magic 0), `expected_at` when by its rule it was to expire.
+    """Why one offset was removed.
 
-    `evidence` are places of the log, "partition:offset": the commit, the group as it was, the tombstone, the group's own; and what
-    went elsewhere with it.
+    `at` is when (epoch milliseconds, None in magic 0), `expected_at` when its rule let it expire. `evidence` has places of the
+    log, "partition:offset": the commit, the group as it was, the tombstone, the group's own, and removals elsewhere that go with
+    it.
     """
 
     log_partition: int | None
@@ -62,7 +63,7 @@ class Deletion(NamedTuple):
 
 
 class PolicyConfidence(NamedTuple):
-    """What an explanation may take for granted: whether release and retention are the broker's, or only supposed."""
+    """Whether release and retention are known to be the broker's, or only supposed."""
 
     release: bool = True
     retention: bool = True

@@ -1,6 +1,6 @@
-"""Which requests can have taken what a group lost of a topic: deletion of the group, of offsets, of a topic.
+"""Which client requests can have removed a group's offsets of a topic: deletion of the group, of offsets, of the topic.
 
-Each leaves out what the coordinator's code would have refused or written otherwise, and what the log contradicts: offsets that the
+Left out is what the coordinator's code would have refused or written otherwise, and what the log contradicts: offsets that the
 group kept, members that read the topic, other groups that kept the topic. Source: GroupCoordinator.handleDeleteGroups and
 handleDeleteOffsets, GroupMetadataManager.cleanupGroupMetadata (classic); GroupCoordinatorShard, OffsetMetadataManager (new).
 """
@@ -19,11 +19,11 @@ from offsets_tool.replay.member_records import CONSUMER_PROTOCOL
 from offsets_tool.wire.json import Release
 
 TOPIC_DELETION_FROM: Final[Release] = (0, 10, 2)
-"""KAFKA-2000."""
+"""First release that removes the offsets of deleted topics (KAFKA-2000)."""
 DELETE_GROUPS_FROM: Final[Release] = (1, 1)
-"""KIP-229."""
+"""First release with DeleteGroups (KIP-229)."""
 OFFSET_DELETE_FROM: Final[Release] = (2, 4)
-"""KIP-496."""
+"""First release with OffsetDelete (KIP-496)."""
 
 
 _AT_ONCE_MS: Final = 1_000
@@ -31,7 +31,7 @@ _AT_ONCE_MS: Final = 1_000
 
 
 class _Told(NamedTuple):
-    """PartitionRemovals that the topic's deletion may be, by time; `alone` counts those before each that little else explains."""
+    """Removals that the topic's deletion can have made, by time; `alone` counts those before each that little else explains."""
 
     times: list[int]
     groups: list[str]
@@ -39,10 +39,10 @@ class _Told(NamedTuple):
 
 
 class Possible(NamedTuple):
-    """Requests that can have taken what was lost of a topic, the most usual first.
+    """Requests that can have removed a group's offsets of a topic, the most usual first.
 
-    `topic_together`: its deletion is among them, and several groups lost the topic together, one of them neither by expiry nor with
-    all it had. `topic_at_once`: so close to each other that they are one event.
+    `topic_together`: the topic's deletion is among them, and several groups lost the topic together, one of them neither by expiry
+    nor with all its offsets. `topic_at_once`: so close together that they are one event.
     """
 
     causes: list[Cause]
@@ -51,14 +51,14 @@ class Possible(NamedTuple):
 
 
 class Requests:
-    """By the release's code, and by what happened to the topic in all groups."""
+    """The requests that can have made removals of one topic, by the release's code and by what other groups lost of the topic."""
 
     def __init__(self, release: Release | None, topic: TopicTimeline) -> None:
-        """`release` None: of any."""
+        """Start for a topic; `release` None stands for any release."""
         self._release, self._topic = release, topic
 
     def possible(self, loss: TopicRemoval) -> Possible:
-        """What can have taken what was lost of the topic."""
+        """Return the requests that can have made this removal."""
         may_be_topic = self._may_be_topic(loss)
         possible = (
             (Cause.GROUP_DELETED, self._may_be_group(loss)),
@@ -94,13 +94,13 @@ class Requests:
         return self._release is None or self._release >= since
 
     def _may_be_group(self, loss: TopicRemoval) -> bool:
-        """DeleteGroups takes all that a group has, with its record if there is one: always, by the new coordinator."""
+        """Return whether DeleteGroups can have: it removes all offsets of a group, with its record if there is one."""
         if not self._has(DELETE_GROUPS_FROM) or loss.left:
             return False
         return loss.group_gone_at is not None or not (loss.is_new or _has_record(loss.group))
 
     def _may_be_offsets(self, loss: TopicRemoval) -> bool:
-        """OffsetDelete: of a group without members, or of a topic that its consumers do not read."""
+        """Return whether OffsetDelete can have: the group has no members, or its consumers do not read the topic."""
         if not self._has(OFFSET_DELETE_FROM) or (loss.is_new and loss.group_gone_at is not None):
             return False
         if loss.group is None or not loss.group.members:
@@ -111,7 +111,7 @@ class Requests:
         return of_consumers and not loss.is_read
 
     def _may_be_topic(self, loss: TopicRemoval) -> bool:
-        """A topic's deletion leaves no group an offset of it; the new coordinator leaves the groups alone."""
+        """Return whether the topic's deletion can have: it leaves no group an offset of it, and new coordinators keep groups."""
         if not self._has(TOPIC_DELETION_FROM) or loss.is_left:
             return False
         if loss.is_new and loss.group_gone_at is not None:
@@ -120,5 +120,5 @@ class Requests:
 
 
 def _has_record(group: Group | None) -> bool:
-    """Whether the classic coordinator deletes a record of its own with the group: one that has had a generation."""
+    """Return whether the classic coordinator deletes a record with the group: only one that has had a generation has a record."""
     return group is not None and group.kind is not GroupKind.SIMPLE and group.generation != 0

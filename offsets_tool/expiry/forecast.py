@@ -1,7 +1,7 @@
-"""Expiry at a moment, a row each: of what is there when it goes, as things stand, and of what is gone why it went.
+"""Expiry at a moment, a row each: when an offset that is live will expire, and why one that was removed is gone.
 
-Offsets of groups that the coordinator no longer has are left out of the forecast, as it answers nothing for them. What compaction
-took altogether has no row; where it left the tombstone, only the commit is missing.
+Offsets of groups that the coordinator no longer has are left out of the forecast, because it answers nothing for them. What
+compaction removed altogether has no row; where it left the tombstone, only the commit is missing.
 """
 
 from collections import defaultdict
@@ -29,13 +29,13 @@ from offsets_tool.wire.times import is_time
 
 _ALL: Final = Wanted()
 Happened = tuple[Event, tuple[Change, ...]]
-"""An event and what it did."""
+"""An event and its changes."""
 
 
 def forecast(
     partition: PartitionSnapshot, policy: Policy
 ) -> Iterator[tuple[OffsetOf, CommittedOffset, Expiry]]:
-    """When each offset that is there goes, if nothing more is written."""
+    """Yield each live offset of a partition with its commit and its expiry, if nothing more is written."""
     state = partition.state
     asks_pending = partition.coordinator.rules is Rules.NEW
     pending = {offset for commits in state.pending.values() for offset in commits} if asks_pending else set()
@@ -50,7 +50,10 @@ def forecast(
 
 
 class PartitionRemovals(NamedTuple):
-    """What went in one partition of the log, and what is left."""
+    """The offsets removed in one partition of the log, and those left.
+
+    `changed` is when each group last changed, in epoch milliseconds.
+    """
 
     partition: PartitionSnapshot
     changed: Mapping[str, int]
@@ -61,7 +64,10 @@ class PartitionRemovals(NamedTuple):
 
 
 def losses(partition: PartitionSnapshot, happened: Iterable[Happened], *, is_new: bool) -> PartitionRemovals:
-    """Of one partition, given its events and changes. `is_new`: whether the new coordinator wrote the end of its log."""
+    """Return the removals of one partition, from its events and changes.
+
+    `is_new`: whether the new coordinator wrote the end of its log.
+    """
     folded = RemovalTracker(partition.log_partition)
     removals, ended = list[Removal](), list[DroppedCommit]()
     for each in _folded(folded, happened):
@@ -78,7 +84,7 @@ def losses(partition: PartitionSnapshot, happened: Iterable[Happened], *, is_new
 
 
 def all_removals(replayed: ReplayedPartitions, signs: ClusterFacts) -> list[PartitionRemovals]:
-    """Of all partitions, given their changes once more; their events are also what `signs` go by."""
+    """Return the removals of every partition, from their events and changes once more; `signs` learns from the events too."""
     found = []
     for partition, happened in replayed:
         log = LogFacts()
@@ -89,7 +95,7 @@ def all_removals(replayed: ReplayedPartitions, signs: ClusterFacts) -> list[Part
 
 
 def ages(found: Iterable[PartitionRemovals], policy: Policy) -> Ages:
-    """How old it was what went, by the release of the policy."""
+    """Return how old removed offsets were, counted by the rules of the policy's release."""
     made = Ages()
     for each in found:
         for removal in each.removals:
@@ -98,7 +104,7 @@ def ages(found: Iterable[PartitionRemovals], policy: Policy) -> Ages:
 
 
 def ages_left(found: Iterable[PartitionRemovals], newest: int | None, policy: Policy) -> Ages:
-    """How old is what is left; `newest` as `explained` has it."""
+    """Return how old the offsets are that are left; `newest` is the time of the cluster's newest record, epoch milliseconds."""
     made = Ages()
     for each in found:
         observe_left(made, each.partition, each.changed, newest, policy)
@@ -108,7 +114,7 @@ def ages_left(found: Iterable[PartitionRemovals], newest: int | None, policy: Po
 def observe_left(
     made: Ages, partition: PartitionSnapshot, changed: Mapping[str, int], newest: int | None, policy: Policy
 ) -> None:
-    """Adds the ages of what is left in one partition; `changed` says when each group last was."""
+    """Add the ages of the offsets left in one partition; `changed` says when each group last changed."""
     if newest is not None and is_time(newest):
         left = forecast(partition, policy)
         written = (
@@ -126,9 +132,9 @@ def _seen(happened: Iterable[Happened], signs: LogFacts) -> Iterator[Happened]:
 def explained(
     found: Sequence[PartitionRemovals], newest: int | None, policy: Policy, known: PolicyConfidence
 ) -> list[Deletion]:
-    """Why every offset went that is gone, given the losses of all partitions of a cluster; by log partition and log offset.
+    """Return why each offset was removed, by log partition and log offset, given the removals of all partitions of a cluster.
 
-    `newest`: the time of the cluster's newest record, epoch milliseconds.
+    `newest` is the time of the cluster's newest record, in epoch milliseconds.
     """
     lost, alive = defaultdict[str, list[TopicRemoval]](list), defaultdict[str, list[LongestLifetime]](list)
     for each in found:
@@ -146,7 +152,7 @@ def explained(
 
 
 def _folded(folded: RemovalTracker, happened: Iterable[Happened]) -> Iterator[Removal | DroppedCommit]:
-    """What all changes come to."""
+    """Yield the removals and dropped commits that all events and changes come to."""
     for event, changes in happened:
         yield from folded.take_event(event, changes)
     yield from folded.close()
@@ -155,7 +161,7 @@ def _folded(folded: RemovalTracker, happened: Iterable[Happened]) -> Iterator[Re
 def live_rows(
     partitions: Iterable[PartitionSnapshot], policy: Policy, now: int | None, wanted: Wanted | None = None
 ) -> list[Row]:
-    """The forecast of what is there, by group, topic and partition. `now` is the time of the moment, in epoch milliseconds."""
+    """Return a row for each live offset, by group, topic and partition; `now` is the time of the moment, in epoch milliseconds."""
     asked = wanted or _ALL
     rows = [row for p in partitions for row in forecast_rows(p, policy, now, asked)]
     return sorted(rows, key=lambda row: (row["group"], row["topic"], row["partition"]))
@@ -164,7 +170,7 @@ def live_rows(
 def forecast_rows(
     p: PartitionSnapshot, policy: Policy, now: int | None, asked: Wanted = _ALL
 ) -> Iterator[Row]:
-    """The same of one partition, one after the other."""
+    """Yield a row for each live offset of one partition that is `asked` for."""
     for offset, commit, expiry in forecast(p, policy):
         if asked.has_group(offset.group) and asked.has_offset(offset.topic, offset.partition):
             yield _live_row(p, offset, commit, expiry) | _until(expiry, now) | _policy_fields(policy)
@@ -190,7 +196,7 @@ def _until(expiry: Expiry, now: int | None) -> Row:
 
 
 def gone_rows(found: Iterable[Deletion], policy: Policy, wanted: Wanted | None = None) -> list[Row]:
-    """The explanations of what is gone, in their order."""
+    """Return a row for each explanation, in their order; `wanted` chooses groups, topics and partitions."""
     asked = wanted or _ALL
     return [
         _gone_row(each, policy)

@@ -1,6 +1,6 @@
-"""Since when each group has had an offset in each partition that it has one in, and the commit that is there: what lives.
+"""The live offset of each group and partition, and since when the group has had one there without a break.
 
-In memory that grows with what lives. Knows no rule; what is there is told by Changes (removal_tracker.py), or of many at once.
+Memory grows with the number of live offsets only. Knows no rule; learns from Changes (removal_tracker.py), or from many at once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,10 +12,10 @@ from offsets_tool.replay.changes import CommittedOffset, OffsetOf, TopicPartitio
 
 
 class Lifetime(NamedTuple):
-    """A commit that is there.
+    """A live commit, and since when its partition has had one.
 
-    `began_at`: since when there has been one without a break, of the topic with this id if that is known; `committed_at`: when this
-    one was written. Epoch ms, None unknown.
+    `began_at`: since when the group has had a commit there without a break, of the topic with this id if that is known;
+    `committed_at`: when this one was written. Epoch milliseconds, None unknown.
     """
 
     commit: CommittedOffset
@@ -23,28 +23,28 @@ class Lifetime(NamedTuple):
     committed_at: int | None
     topic_id: UUID | None = None
     doubtful: bool = False
-    """Whether only a coordinator that loaded this log has it, and not the one that wrote it."""
+    """Whether only a coordinator that loaded this log has the commit, and not the one that wrote it."""
 
 
 ByGroup = dict[str, dict[TopicPartition, Lifetime]]
 
 
 class Lifetimes:
-    """Of one log partition."""
+    """The live offsets of one log partition."""
 
     def __init__(self, lives: ByGroup | None = None) -> None:
         self.by_group: ByGroup = lives or {}
 
     def get(self, offset: OffsetOf) -> Lifetime | None:
-        """What is there."""
+        """Return the live commit of an offset; None without one."""
         return self.by_group.get(offset.group, {}).get(TopicPartition(offset.topic, offset.partition))
 
     def put(self, offset: OffsetOf, lived: Lifetime) -> None:
-        """In the place of what was there."""
+        """Set the live commit of an offset."""
         self.by_group.setdefault(offset.group, {})[TopicPartition(offset.topic, offset.partition)] = lived
 
     def commit(self, offset: OffsetOf, commit: CommittedOffset, timestamp: int, *, doubtful: bool) -> None:
-        """A commit that counts from a record of that time on."""
+        """Make a commit live from a record of this time on; its lifetime goes on if it is of the same topic."""
         at = time_of(timestamp, commit.commit_timestamp)
         known = self.get(offset)
         began_at, topic_id = at, commit.topic_id
@@ -53,7 +53,7 @@ class Lifetimes:
         self.put(offset, Lifetime(commit, began_at, at, topic_id, doubtful))
 
     def end(self, offset: OffsetOf) -> Lifetime | None:
-        """It is gone; what there was."""
+        """Remove an offset and return what was live; None if nothing was."""
         there = self.by_group.get(offset.group, {})
         lived = there.pop(TopicPartition(offset.topic, offset.partition), None)
         if not there:
@@ -61,11 +61,11 @@ class Lifetimes:
         return lived
 
     def of_group(self, group: str) -> Mapping[TopicPartition, Lifetime]:
-        """All that a group has."""
+        """Return all live offsets of a group."""
         return self.by_group.get(group, {})
 
     def alive(self) -> Iterator[LongestLifetime]:
-        """Of every topic that has offsets, the longest life."""
+        """Yield the longest lifetime of each topic that has live offsets."""
         first: dict[tuple[str, UUID | None], int] = {}
         for there in self.by_group.values():
             for at, lived in there.items():
@@ -76,6 +76,6 @@ class Lifetimes:
 
 
 def time_of(timestamp: int, commit_timestamp: int) -> int | None:
-    """A record's time; in magic 0, which has none, the commit's."""
+    """Return a record's time, or the commit's where the record has none (magic 0); None if neither has."""
     at = commit_timestamp if timestamp < 0 else timestamp
     return None if at < 0 else at

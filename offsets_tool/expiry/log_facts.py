@@ -1,6 +1,6 @@
-"""What one log partition says of its cluster, whatever lives in it: by whose rules offsets expire, up to when, and what is missing.
+"""Facts of one log partition that tell its cluster's release and policy: record types, value versions, retention, newest time.
 
-Counts only: of any number of records little is kept, unless each lasts for another time. Told of events, or of many at once.
+Keeps counts only, so that it stays small however many records pass. Observes events, or many at once.
 """
 
 from collections import Counter
@@ -19,20 +19,23 @@ _LONG: Final = 1 << 64
 
 @dataclass(slots=True)
 class LogFacts:
-    """`seen`: types of keys that read with versions of values that do (None without). `lasting`: how many commits had each time
-    from commit to expiry, as Java's long has it: the broker added the one to the other so. `newest`: time of the newest record,
-    epoch milliseconds. `is_new`: whether a record proves the new coordinator, by whichever rules it was replayed."""
+    """Facts of one log partition.
+
+    `seen`: record types with the versions of their values that could be decoded (None without a value). `lasting`: number of
+    commits by the time from commit to expiry, in Java's long arithmetic, which is how the broker added them. `newest`: time of the
+    newest record, epoch milliseconds. `is_new`: whether a record proves the new coordinator, by whichever rules it was replayed.
+    """
 
     seen: set[tuple[int, int | None]] = field(default_factory=set)
     lasting: Counter[int] = field(default_factory=Counter)
     newest: int | None = None
     is_new: bool = False
     proven_from: int = 0
-    """From here on every record is there."""
+    """Every record from this offset on is present."""
     _next_offset: int = 0
 
     def observe(self, event: Event) -> None:
-        """One event."""
+        """Learn from one event."""
         self._reach(timestamp_of(event))
         if event.type_id is None or event.key is None:
             return
@@ -50,14 +53,17 @@ class LogFacts:
         *,
         is_new: bool,
     ) -> None:
-        """As if told of many events."""
+        """Learn from many events, whose facts were counted elsewhere."""
         self.seen.update(seen)
         self.lasting.update(lasting)
         self.is_new = self.is_new or is_new
         self._reach(newest)
 
     def observe_offsets(self, first: int, last: int, behind_gap: int | None) -> None:
-        """Records from one offset to another were there; the last of those that come behind a missing one, if any do."""
+        """Learn that offsets from `first` to `last` have records.
+
+        `behind_gap` is the last of them that stands behind a missing record; None if none is missing.
+        """
         if first != self._next_offset:
             self.proven_from = first
         if behind_gap is not None:
@@ -69,14 +75,14 @@ class LogFacts:
             self.newest = timestamp
 
     def pack(self) -> Any:
-        """As JSON has it."""
+        """Return the facts as JSON."""
         seen = sorted(([*each] for each in self.seen), key=repr)
         lasting = sorted(self.lasting.items())
         return [seen, lasting, self.newest, self.is_new, self.proven_from, self._next_offset]
 
     @classmethod
     def unpack(cls, packed: Any) -> "LogFacts":
-        """What `pack` gave."""
+        """Return the facts from which `pack` made this JSON."""
         seen, lasting, *others = packed
         known = {(type_id, version) for type_id, version in seen}
         return cls(known, Counter(dict(lasting)), *others)

@@ -1,6 +1,6 @@
-"""Whether the broker's check for expired offsets can have written a removal: just those that were over, and soon after they were.
+"""Whether the broker's check for expired offsets can have written a removal: only expired offsets, soon after they expired.
 
-A check takes everything of a group that is over, and comes every `check_interval_ms`; a broker that was down, or a group that was
+A check removes all expired offsets of a group, and comes every `check_interval_ms`; a broker that was down, or a group that was
 rebalancing, makes it late. Tombstones without a time (magic 0) fit whenever their offsets expire at all.
 """
 
@@ -25,18 +25,21 @@ class Fit(StrEnum):
     TIMELY = "timely"
     LATE = "late"
     OTHER_RETENTION = "other_retention"
-    """Only if retention was another than supposed."""
+    """It fits only if retention was another than supposed."""
     UNSEEN = "unseen"
-    """As far as it can be told: a commit is not in the log any more."""
+    """It fits as far as can be told: a commit is no longer in the log."""
     NONE = "none"
 
 
 Expiries = Sequence[tuple[RemovedOffset, Expiry | None]]
-"""What went, with when it was to, if anything tells it."""
+"""Removed offsets, each with its expiry; None where nothing tells it."""
 
 
 def expiries_of(removal: Removal, policy: Policy, *, is_new: bool) -> Expiries:
-    """`is_new`: whether the new coordinator wrote the removal, which leaves alone what a transaction is about to commit."""
+    """Return the offsets of a removal with their expiries.
+
+    `is_new`: whether the new coordinator wrote the removal; it keeps what an open transaction is about to commit.
+    """
     return [(gone, _expiry(removal, gone, policy, is_new=is_new)) for gone in removal.gone]
 
 
@@ -52,7 +55,7 @@ def _expiry(removal: Removal, gone: RemovedOffset, policy: Policy, *, is_new: bo
 
 
 def expiries_left(removal: Removal, policy: Policy, *, is_new: bool) -> Iterator[Expiry]:
-    """When the oldest of what a removal left was to expire, one of each kind that the rules tell apart."""
+    """Yield the expiry of the oldest offset that a removal left, one of each kind that the rules distinguish."""
     for kept in removal.kept:
         commit = _UNSEEN._replace(
             commit_timestamp=kept.commit_timestamp, expire_timestamp=kept.expire_timestamp
@@ -61,7 +64,7 @@ def expiries_left(removal: Removal, policy: Policy, *, is_new: bool) -> Iterator
 
 
 def fit_of(removal: Removal, found: Expiries, policy: Policy, *, is_new: bool, retention_known: bool) -> Fit:
-    """How well a removal fits expiry; `retention_known`: whether the policy's is the broker's own."""
+    """Return how well a removal fits expiry; `retention_known`: whether the policy's retention is the broker's own."""
     if any(not may_expire(gone, expiry) for gone, expiry in found):
         return Fit.NONE
     expiries = [expiry for _, expiry in found if expiry is not None]
@@ -78,24 +81,24 @@ def fit_of(removal: Removal, found: Expiries, policy: Policy, *, is_new: bool, r
 
 
 def may_expire(gone: RemovedOffset, expiry: Expiry | None) -> bool:
-    """Whether a check can have taken it: not what is pending, nor what its group's state keeps."""
+    """Return whether a check can have removed the offset: not while it is pending, nor while its group's state keeps it."""
     return gone.producer_id is None and (expiry is None or expiry.at is not None)
 
 
 def _all_over(left: Iterable[Expiry], expiries: Iterable[Expiry], at: int) -> bool:
-    """Whether all that went was over, and nothing that was over is left."""
+    """Return whether all that was removed had expired, and nothing that was left had."""
     left_over = any(each.at is not None and each.at <= at - CHECKED_MS for each in left)
     return not left_over and all(each.at is not None and each.at <= at for each in expiries)
 
 
 def _due(removal: Removal, gone: RemovedOffset, expiry: Expiry | None) -> int:
-    """From when on a check would have taken it: what kept it until then may have been the group's state."""
+    """Return from when on a check would have removed it: until then the group's state may have kept it."""
     assert expiry is not None and expiry.at is not None
     return max(expiry.at, removal.changed_at or 0, gone.committed_at or 0)
 
 
 def _fits_another(left: Iterable[Expiry], expiries: Iterable[Expiry], at: int) -> bool:
-    """Whether another retention, of whole minutes, would have taken just these: all older than what was left."""
+    """Return whether another retention, of whole minutes, would have removed exactly these: all older than what was left."""
     bases = [each.base_timestamp for each in expiries]
     counted = [base for base in bases if base is not None]
     if len(counted) < len(bases):

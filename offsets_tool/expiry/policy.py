@@ -1,8 +1,8 @@
-"""By which release's rules a log's offsets expire, as far as the log proves it, and after how long.
+"""The release and the retention by which a log's offsets expire, as far as the log proves them.
 
-A log names no release. By versions of values, record types and the coordinator's own batches it tells a range, and the newest
-of the range stands for it: they have one rule, unless `inter.broker.protocol.version` was held back. Up to 2.0 the broker's
-retention stands in the values; later it is nowhere, and Kafka's default stands for it, unless removals speak for another.
+A log names no release. Versions of values, record types and the coordinator's own batches give a range, and the newest of the
+range stands for it: they have one rule, unless `inter.broker.protocol.version` was held back. Up to 2.0 the values hold the
+broker's retention; later Kafka's default is supposed, unless removals prove another.
 """
 
 from collections import Counter
@@ -32,9 +32,9 @@ from offsets_tool.wire.json import Release, release_of
 
 
 class Basis(NamedTuple):
-    """A Policy and what it rests on, in words; `None` for what was given.
+    """A Policy and the reasons for it, in words; a reason is None for what the user gave.
 
-    `known`: what of it explanations take for granted. `interval_by` None also says that Kafka's default stands.
+    `known` is what explanations may rely on. `interval_by` is also None where Kafka's default is supposed.
     """
 
     policy: Policy
@@ -45,7 +45,7 @@ class Basis(NamedTuple):
 
 
 class _Sign(NamedTuple):
-    """What a log has, and the newest release that would write it and nothing newer."""
+    """Words for what a log has, and the newest release that writes it and nothing newer."""
 
     release: Release
     words: str
@@ -68,11 +68,11 @@ _CLASSIC_SIGNS: Final = (
     (OFFSET_COMMIT, {1}, _Sign((2, 0), "commits of version 1, no group metadata: 0.9 to 2.0")),
     (LEGACY_OFFSET_COMMIT, {0}, _Sign((0, 8, 2), "keys of type 0 alone: 0.8.2")),
 )
-"""The first that holds: type, versions of its values, what they tell."""
+"""Record type, versions of its values, what they prove; the first that applies counts."""
 
 
 class ClusterFacts:
-    """Told what each log partition of a cluster says, by which release and retention offsets expire."""
+    """The facts of all log partitions of a cluster, and the release and retention that they prove."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[int, int | None]] = set()
@@ -80,7 +80,7 @@ class ClusterFacts:
         self._lasting: Counter[int] = Counter()
 
     def add(self, log: LogFacts) -> None:
-        """Of one partition, in any order."""
+        """Add the facts of one partition; the order does not matter."""
         self._seen |= log.seen
         self._new = self._new or log.is_new
         self._lasting.update(log.lasting)
@@ -88,7 +88,7 @@ class ClusterFacts:
     def basis(
         self, release: Release | None, retention_ms: int | None, check_interval_ms: int | None
     ) -> Basis:
-        """The policy: what is given, else what the log proves, else Kafka's default."""
+        """Return the policy: what is given, else what the log proves, else Kafka's default."""
         sign = self._sign() if release is None else None
         rules = release or (sign.release if sign else ())
         found, words = self._retention(rules) if retention_ms is None else (retention_ms, None)
@@ -102,7 +102,7 @@ class ClusterFacts:
         return default_retention_ms(release), _BY_DEFAULT
 
     def _is_plain(self, words: str, retention_ms: int) -> bool:
-        """Whether nothing speaks against a retention that was not given: of values, many and nearly all say it."""
+        """Return whether nothing contradicts a retention that was not given: it is the default, or nearly all commits have it."""
         many, by = self._lasting.total(), self._lasting[retention_ms]
         return words == _BY_DEFAULT or (by >= _MANY and 4 * by > 3 * many)
 
@@ -121,7 +121,10 @@ class ClusterFacts:
 
 
 def by_removals(basis: Basis, ages: Ages, left: Callable[[], Ages], *, interval_given: bool) -> Basis:
-    """The basis, with what removals speak for in the place of Kafka's defaults; `left` as `search` has it."""
+    """Return the basis with the settings that removals prove in the place of Kafka's defaults.
+
+    `left` returns the ages of the offsets that are left, as `search` asks for them.
+    """
     policy = basis.policy
     supposed = Settings(policy.retention_ms, policy.check_interval_ms)
     is_default = basis.retention_by == _BY_DEFAULT

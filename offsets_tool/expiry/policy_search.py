@@ -20,14 +20,14 @@ _MOST_MINUTES: Final = 1 << 31
 
 
 class Age(NamedTuple):
-    """An offset's, in milliseconds: since what retention counts from, and since it or its group was last written."""
+    """The age of an offset in milliseconds: since retention began to count, and since it or its group was last written."""
 
     since_base: int
     since_written: int
 
 
 class Fitting(NamedTuple):
-    """How many removals a retention fits, and from when to when they came, epoch milliseconds."""
+    """The number of removals that a retention fits, and the time of the first and the last, epoch milliseconds."""
 
     removals: int
     first: int
@@ -35,18 +35,21 @@ class Fitting(NamedTuple):
 
 
 Minutes = tuple[int, int]
-"""A retention of so many minutes that it is more than the first, and not more than the second, fits a removal."""
+"""A retention fits a removal if it is more than the first number of minutes, and at most the second."""
 
 
 @dataclass(slots=True)
 class Ages:
-    """`oldest`: ages of which none is below another in both numbers."""
+    """Ages of removed offsets and of those left, in a sum of little size.
+
+    `oldest` has the ages of which none is below another in both numbers.
+    """
 
     fitting: dict[Minutes, Fitting] = field(default_factory=dict)
     oldest: list[Age] = field(default_factory=list)
 
     def observe_removal(self, removal: Removal, found: Expiries, policy: Policy, *, is_new: bool) -> None:
-        """`found`: when each offset was to expire, by any retention."""
+        """Add a removal; `found` has when each of its offsets was to expire, by any retention."""
         at = removal.at
         if at is None or not is_time(at):
             return
@@ -62,26 +65,26 @@ class Ages:
             self._fit(fits, Fitting(1, at, at))
 
     def observe_left(self, left: Iterable[tuple[Expiry, int]], now: int) -> None:
-        """Offsets that are there now, each with when it or its group was last written."""
+        """Add offsets that are live at `now`, each with when it or its group was last written."""
         for expiry, written_at in left:
             base = _base(expiry)
             if base is not None:
                 self._add(Age(now - base, now - written_at))
 
     def add(self, other: "Ages") -> None:
-        """What was seen elsewhere."""
+        """Add the ages that were collected elsewhere."""
         for minutes, fitting in other.fitting.items():
             self._fit(minutes, fitting)
         for age in other.oldest:
             self._add(age)
 
     def lateness(self, retention_ms: int) -> int:
-        """By how much the latest offset outlasted a retention; all that have not, 0."""
+        """Return by how much the latest offset outlived a retention, in milliseconds; at most 0 if none did."""
         late = (min(age.since_base - retention_ms, age.since_written) for age in self.oldest)
         return max(late, default=0)
 
     def fits(self, retention_ms: int) -> Fitting:
-        """The removals that a retention of whole minutes fits."""
+        """Return the removals that a retention of whole minutes fits."""
         minutes = retention_ms // MINUTE_MS
         return _sum({each: some for each, some in self.fitting.items() if each[0] < minutes <= each[1]})
 
@@ -100,7 +103,7 @@ def _covers(age: Age, other: Age) -> bool:
 
 
 def _base(expiry: Expiry | None) -> int | None:
-    """What retention counts from, of an offset that expires at all."""
+    """Return what retention counts from; None for an offset that does not expire."""
     if expiry is None or expiry.at is None or expiry.base_timestamp is None:
         return None
     return expiry.base_timestamp if is_time(expiry.base_timestamp) else None
@@ -122,14 +125,17 @@ def _sum(some: Mapping[object, Fitting]) -> Fitting:
 
 _SURE: Final = log(1_000)
 _DOUBTFUL: Final = log(10)
-"""For each removal."""
+"""The evidence for each removal that puts the default in doubt."""
 _ONCE_MS: Final = 1_000
-"""What one script, or one pass, removes at once tells once."""
+"""Removals within this time are one script's, or one check's, and count as one observation."""
 
 
 class Settings(NamedTuple):
-    """A broker's; `removals` is how many they were found by, 0 if they are what was supposed. `in_doubt`: so few removals speak for
-    another retention that it stands."""
+    """Retention and check interval of a broker.
+
+    `removals` is the number of removals that they were found by, 0 if they are the supposed ones. `in_doubt`: another retention
+    fits, but too few removals prove it.
+    """
 
     retention_ms: int
     check_interval_ms: int
@@ -140,9 +146,9 @@ class Settings(NamedTuple):
 def search(
     supposed: Settings, ages: Ages, left: Callable[[], Ages], *, retention: bool, interval: bool
 ) -> Settings:
-    """The settings, those that are to be searched for and speak for themselves found, the others as supposed.
+    """Return the settings: those to be searched for as removals prove them, all others as supposed.
 
-    `left`: ages of what is left, asked for only where what is gone speaks for other settings.
+    `left` returns the ages of what is left; it is called only where the removals speak for other settings.
     """
     found = _searched(supposed, ages, retention=retention, interval=interval)
     if found == supposed:
@@ -159,7 +165,7 @@ def _searched(supposed: Settings, ages: Ages, *, retention: bool, interval: bool
 
 
 def _retention(supposed: Settings, ages: Ages) -> Settings:
-    """The retention with most evidence, if it is enough and more than for what is supposed."""
+    """Return the retention with most evidence, if it is enough and more than for the supposed one."""
     interval = supposed.check_interval_ms
     best, most = supposed, _evidence(supposed.retention_ms, interval, ages)
     for minutes in sorted({high for _, high in ages.fitting}, reverse=True):
@@ -171,7 +177,7 @@ def _retention(supposed: Settings, ages: Ages) -> Settings:
 
 
 def _weighed(supposed: Settings, retention_ms: int, ages: Ages, evidence: float) -> Settings:
-    """The retention if the evidence for it is enough, else what is supposed, and whether that is in doubt."""
+    """Return the retention if the evidence for it is enough; else the supposed one, and whether that is in doubt."""
     removals = ages.fits(retention_ms).removals
     if evidence > _SURE and _is_apart(retention_ms, ages):
         return Settings(retention_ms, supposed.check_interval_ms, removals)
@@ -184,7 +190,7 @@ def _is_apart(retention_ms: int, ages: Ages) -> bool:
 
 
 def _evidence(retention_ms: int, check_interval_ms: int, ages: Ages) -> float:
-    """How improbable it is that all removals that it fits came by chance so soon after it was over, as a logarithm."""
+    """Return how improbable it is that all removals that fit came by chance so soon after retention, as a logarithm."""
     late = max(0, ages.lateness(retention_ms))
     if late > check_interval_ms + SLACK_MS:
         return 0
@@ -192,7 +198,7 @@ def _evidence(retention_ms: int, check_interval_ms: int, ages: Ages) -> float:
 
 
 def _interval(found: Settings, ages: Ages) -> Settings:
-    """The shortest time, in seconds, that checks need not have come more often than, if it is far less than the default."""
+    """Return the settings with the shortest check interval, in whole seconds, that fits, if it is far below the default."""
     removals = ages.fits(found.retention_ms).removals
     late = max(0, ages.lateness(found.retention_ms))
     is_short = 2 * late < CHECK_INTERVAL_MS

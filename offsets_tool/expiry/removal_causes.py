@@ -1,8 +1,8 @@
-"""Why committed offsets went: a cause for each, how sure it is, what else fits, and where the log says so. Topic by topic.
+"""Why committed offsets were removed: a cause for each, how sure it is, what else fits, and where the log says so.
 
-Expiry is weighed against the requests that can have written the same (delete_requests.py). `certain`: nothing else is possible;
-`likely`: it fits exactly, and another would be a coincidence; `ambiguous`: both write the same records, the first is only the more
-usual.
+Works topic by topic, and compares expiry with the requests that write the same records (delete_requests.py). `certain`: nothing
+else is possible; `likely`: it fits exactly, and another cause would be a coincidence; `ambiguous`: both write the same records,
+and the first is only more usual.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ from offsets_tool.replay.changes import ChangeKind
 
 _ALL_KNOWN: Final = PolicyConfidence()
 _OTHERS: Final = 3
-"""How many other groups' losses are named as evidence."""
+"""Number of other groups' removals that are named as evidence."""
 _EXPIRED_BY: Final = {
     Rule.EXPIRE_TIMESTAMP: Cause.EXPIRE_TIMESTAMP,
     Rule.UNSUBSCRIBED_TOPIC: Cause.UNSUBSCRIBED_TOPIC,
@@ -28,14 +28,14 @@ _EXPIRED_BY: Final = {
 
 
 class Explanations:
-    """Explains what groups lost of a topic."""
+    """Explains removals of one topic, by a policy and by what all groups lost of the topic."""
 
     def __init__(self, policy: Policy, topic: TopicTimeline, known: PolicyConfidence = _ALL_KNOWN) -> None:
         self._policy, self._topic, self._known = policy, topic, known
         self._requests = Requests(policy.release, topic)
 
     def explain(self, loss: TopicRemoval) -> Iterator[Deletion]:
-        """Every offset of it."""
+        """Yield the explanation of every offset of a removal."""
         requests = self._requests.possible(loss)
         for gone, expiry in loss.gone:
             causes, confidence = self._judged(loss, expiry, requests)
@@ -71,7 +71,7 @@ class Explanations:
     def _judged(
         self, loss: TopicRemoval, expiry: Expiry | None, requests: Possible
     ) -> tuple[list[Cause], Confidence]:
-        """Possible causes, the most usual first."""
+        """Return the possible causes, the most usual first, and the confidence in that one."""
         expired = self._expired(expiry, loss.fit)
         if not expired:
             return self._request(loss, requests)
@@ -87,7 +87,7 @@ class Explanations:
         return [*expired, *requests.causes], Confidence.AMBIGUOUS
 
     def _timely(self, expired: list[Cause], requests: Possible) -> tuple[list[Cause], Confidence]:
-        """Of what went as its rule expected it."""
+        """Return causes and confidence for offsets removed just when their rule expected it."""
         causes = [*expired, *requests.causes]
         if len(expired) > 1:
             return causes, Confidence.AMBIGUOUS
@@ -95,7 +95,10 @@ class Explanations:
         return causes, Confidence.CERTAIN if alone else Confidence.LIKELY
 
     def _expired(self, expiry: Expiry | None, fit: Fit) -> list[Cause]:
-        """By which rule it expired, if it did. Up to 2.0 values have a time whoever asked for it: only retention tells which."""
+        """Return the causes by which the offset can have expired; none if it cannot.
+
+        Up to 2.0 every value has an expiry time, whoever asked for it: only the broker's retention tells which.
+        """
         if fit is Fit.NONE:
             return []
         cause = _EXPIRED_BY.get(expiry.rule, Cause.RETENTION) if expiry else Cause.RETENTION
@@ -105,7 +108,7 @@ class Explanations:
         return [cause, Cause.RETENTION] if in_doubt else [cause]
 
     def _request(self, loss: TopicRemoval, requests: Possible) -> tuple[list[Cause], Confidence]:
-        """Which of several requests it was, where none expired."""
+        """Return which of several requests it was, and how sure, for offsets that did not expire."""
         if not (requests.causes or self._known.release):
             # A broker may be newer than what it writes: inter.broker.protocol.version, held back.
             requests = Requests(None, self._topic).possible(loss)
@@ -140,13 +143,13 @@ def explained_topic(
     policy: Policy,
     known: PolicyConfidence,
 ) -> Iterator[Deletion]:
-    """Why all went that any group lost of a topic; `until` as TopicTimeline has it."""
+    """Yield why all offsets were removed that any group lost of a topic; `until` as TopicTimeline has it."""
     explanations = Explanations(policy, TopicTimeline(losses, alive, until), known)
     return (gone for loss in losses for gone in explanations.explain(loss))
 
 
 def explain_dropped(ended: DroppedCommit) -> Deletion:
-    """A pending commit that its transaction's marker dropped: the marker says it."""
+    """Return why a pending commit was dropped: its transaction's marker says it."""
     pending, commit = ended.pending, ended.commit
     return Deletion(
         ended.log_partition,

@@ -1,6 +1,6 @@
-"""PartitionRemovals, and all that RemovalTracker know, as JSON and back: for rows of `removals` and for checkpoints.
+"""Removals, and the state of the removal tracker, as JSON and back: for rows of `removals` and for checkpoints.
 
-What does not read raises KeyError, TypeError or ValueError, as packing has it.
+Unpacking what is damaged raises KeyError, TypeError or ValueError.
 """
 
 import json
@@ -27,13 +27,13 @@ _REMOVAL: Final = "removal"
 
 
 def pack_removal_facts(losses: Iterable[Removal | DroppedCommit]) -> str:
-    """As JSON in ASCII."""
+    """Return removals and dropped commits as JSON in ASCII."""
     packed = [_packed_removal(loss) if isinstance(loss, Removal) else _packed_ended(loss) for loss in losses]
     return json.dumps(packed, separators=(",", ":"))
 
 
 def unpack_removal_facts(text: str) -> list[Removal | DroppedCommit]:
-    """What `pack_removal_facts` was given."""
+    """Return the removals and dropped commits from which `pack_removal_facts` made this text."""
     return [_removal(facts) if kind == _REMOVAL else _ended(kind, facts) for kind, *facts in json.loads(text)]
 
 
@@ -87,7 +87,7 @@ def _ended(kind: str, facts: Packed) -> DroppedCommit:
 
 
 def pack_removals(memory: TrackerState, now: State) -> Packed:
-    """`now` is the state of the coordinator, which has the commits and the groups."""
+    """Return the tracker's state as JSON; `now` is the coordinator's state, which holds the commits and the groups."""
     return {
         "lives": {
             group: [_packed_life(memory.lifetimes.by_group[group][at]) for at in offsets]
@@ -100,7 +100,7 @@ def pack_removals(memory: TrackerState, now: State) -> Packed:
 
 
 def unpack_removals(body: Packed, now: State) -> TrackerState:
-    """What `pack_removals` was given, with a state equal to that."""
+    """Return the tracker's state from which `pack_removals` made this JSON; `now` must equal the state given then."""
     lives: ByGroup = {
         group: {
             at: _life(commit, facts)
@@ -118,7 +118,7 @@ def unpack_removals(body: Packed, now: State) -> TrackerState:
 
 
 def _packed_life(lived: Lifetime) -> Packed:
-    """Most commits say the id that their life has."""
+    """Return a lifetime as JSON, without the topic id where the commit has the same one."""
     times = [lived.began_at, lived.committed_at]
     if lived.topic_id == lived.commit.topic_id and not lived.doubtful:
         return times

@@ -1,6 +1,6 @@
-"""What a partition's groups lost, as rows that are told once they are complete: beside histories, and settled with them.
+"""Removals of one log partition as rows, which are returned once they are complete.
 
-Pure over events and their Changes, from the first record of the partition on, or from a saved RemovalLog.
+A pure function of events and their Changes, from the partition's first record or a saved state on.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,52 +14,55 @@ from offsets_tool.replay.changes import Change
 
 
 class RemovalLogState(NamedTuple):
-    """All that a RemovalLog knows, to go on from (checkpoint)."""
+    """All that a RemovalLog needs to go on later, as a checkpoint keeps it."""
 
     removals: TrackerState
     complete: list[RemovalRow]
-    """Which were not settled."""
+    """Complete rows that were not returned yet."""
 
 
 class RemovalLog:
-    """Of one log partition."""
+    """The removals of one log partition as rows: `fold` takes events, `settled` and `unsettled` return rows."""
 
     def __init__(self, log_partition: int | None, memory: RemovalLogState | None = None) -> None:
-        """With `memory`, goes on from there."""
+        """Start without removals, or from a saved state (`memory`)."""
         self.tracker = RemovalTracker(log_partition, memory and memory.removals)
         self._complete = memory.complete if memory else []
 
     def memory(self) -> RemovalLogState:
-        """What it knows at this moment."""
+        """Return what it knows now; save it at once, since it shares what goes on changing."""
         return RemovalLogState(self.tracker.memory(), self._complete)
 
     def fold(self, event: Event, changes: Sequence[Change]) -> None:
-        """An event and what it did. Of groups that `may_close` names, `removals.lifetimes` has to have all offsets."""
+        """Take in an event and its changes.
+
+        For groups that `may_close` names, `tracker.lifetimes` must have all offsets.
+        """
         self._add(self.tracker.take_event(event, changes))
 
     def may_close(self, event: Event) -> Iterable[str]:
-        """The groups of which something may be complete when this event comes."""
+        """Return the groups whose removals may be complete when this event comes."""
         batch = event.record.batch
         return self.tracker.may_close(event.record.log_offset if batch is None else batch.base_offset)
 
     def close(self) -> None:
-        """What comes next belongs to nothing that is open."""
+        """Complete the open removals: what comes next belongs to none of them."""
         self._add(self.tracker.close())
 
     def settled(self, before: int) -> list[RemovalRow]:
-        """The rows that ended below this offset of the log and were not told yet."""
+        """Return, once, the complete rows that ended below this offset of the log."""
         told = [row for row in self._complete if _end(row) < before]
         self._complete = [row for row in self._complete if _end(row) >= before]
         return told
 
     def unsettled(self) -> Iterator[RemovalRow]:
-        """The rows that are not told yet, complete or not."""
+        """Yield the rows that `settled` has not returned, complete or not."""
         yield from self._complete
         for removal in self.tracker.open_removals():
             yield removal_row(removal, is_open=True)
 
     def _add(self, losses: Iterable[Removal | DroppedCommit]) -> None:
-        """Of one event, at most."""
+        """Add the rows of one event's removals; commits that one marker dropped are one row."""
         by_marker: dict[tuple[str, str], list[DroppedCommit]] = {}
         for loss in losses:
             if isinstance(loss, Removal):

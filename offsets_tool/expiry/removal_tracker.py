@@ -1,6 +1,6 @@
-"""Which offsets went at once: tombstones of one group in one batch (before magic 2: in a run), and what the group was then.
+"""Which offsets were removed at once: tombstones of one group in one batch (before magic 2: in a run), and the group as it was.
 
-Folds the Changes of one log partition in the order of the log, in memory that grows with what lives; decides nothing about causes
+Folds the Changes of one log partition in the order of the log; memory grows with the live offsets. Decides nothing about causes
 (removal_causes.py).
 """
 
@@ -45,7 +45,7 @@ RUN_MS: Final = 1_000
 
 @dataclass(slots=True)
 class Open:
-    """A removal that may go on; group and members as they were when it began."""
+    """A removal that may not be complete; group and members as they were when it began."""
 
     at: int | None
     group: Group | None
@@ -64,7 +64,7 @@ class Open:
 
 
 class ChangePlace(NamedTuple):
-    """Of the last change of what is open."""
+    """The place of the last change of the open removals."""
 
     batch_offset: int
     log_offset: int
@@ -72,23 +72,23 @@ class ChangePlace(NamedTuple):
 
 
 class TrackerState(NamedTuple):
-    """All that RemovalTracker know, to go on from (checkpoint)."""
+    """All that a RemovalTracker needs to go on later, as a checkpoint keeps it."""
 
     state: State
-    """But for offsets and transactions."""
+    """The coordinator's state without offsets and transactions."""
     lifetimes: Lifetimes
     changed: dict[str, int]
     """When each group last changed, epoch milliseconds."""
     open: dict[str, Open]
-    """By group."""
+    """Open removals by group."""
     place: ChangePlace
 
 
 class RemovalTracker:
-    """Folds one log partition."""
+    """The removals of one log partition: `take` and `take_event` return those that are complete."""
 
     def __init__(self, log_partition: int | None, memory: TrackerState | None = None) -> None:
-        """With `memory`, goes on from there."""
+        """Start without removals, or from a saved state (`memory`)."""
         known = memory or TrackerState(State(), Lifetimes(), {}, {}, ChangePlace(-1, -1, -1))
         self._log_partition = log_partition
         self._written_new: bool | None = None
@@ -100,15 +100,15 @@ class RemovalTracker:
         self._place = known.place
 
     def memory(self) -> TrackerState:
-        """What it knows at this moment; what it goes on to learn is not in there, if it is saved at once."""
+        """Return what it knows now; save it at once, since it shares what goes on changing."""
         return TrackerState(self._state, self.lifetimes, self._changed, self._open, self._place)
 
     def may_close(self, batch_offset: int | None) -> Iterable[str]:
-        """The groups of which something may be complete when a record of this batch comes, or one that took nothing."""
+        """Return the groups whose removals may be complete when a record of this batch comes."""
         return () if batch_offset == self._place.batch_offset else self._open
 
     def take(self, change: Change, *, written_new: bool | None) -> list[Removal | DroppedCommit]:
-        """What is complete now that this change came. `written_new`: whether the new coordinator wrote it, if it is a tombstone."""
+        """Return what this change completes. `written_new`: whether the new coordinator wrote it, if it is a tombstone."""
         self._written_new = written_new
         if change.kind in VISIBILITY:
             return []
@@ -126,13 +126,13 @@ class RemovalTracker:
         return done if ended is None else [*done, ended]
 
     def take_event(self, event: Event, changes: Sequence[Change]) -> Iterator[Removal | DroppedCommit]:
-        """The same of an event and all that it did, or that its tombstone did not."""
+        """Yield what an event completes, from its changes and from a tombstone that changed nothing."""
         by_new = wrote_new(event)
         for change in (*changes, *noop_tombstone(event, changes)):
             yield from self.take(change, written_new=by_new)
 
     def close(self) -> list[Removal | DroppedCommit]:
-        """What is open, where nothing that follows belongs to it."""
+        """Return the open removals, which nothing that follows belongs to."""
         done: list[Removal | DroppedCommit] = [*self.open_removals()]
         for group in self._open:
             self._forget(group)
@@ -140,7 +140,7 @@ class RemovalTracker:
         return done
 
     def open_removals(self) -> Iterator[Removal]:
-        """What is open, as it is if nothing that follows belongs to it."""
+        """Yield the open removals as they are now."""
         return (self._removal(group, opened) for group, opened in self._open.items())
 
     def _belongs(self, change: Change) -> bool:
@@ -221,7 +221,7 @@ class RemovalTracker:
             self._changed[group] = at
 
     def _forget(self, group: str, deleted: Change | None = None) -> None:
-        """Nothing is remembered of a group of which nothing is left."""
+        """Forget when a group last changed, if nothing is left of the group."""
         is_there = deleted is None and group in self._state.groups
         if not is_there and not self.lifetimes.of_group(group):
             self._changed.pop(group, None)
@@ -259,7 +259,7 @@ class RemovalTracker:
     def _kept(
         self, group: str, opened: Open, left: Mapping[TopicPartition, Lifetime]
     ) -> tuple[KeptOffset, ...]:
-        """Expiry goes by a commit's age, and by how long after it the client wanted it to last."""
+        """Return the oldest offsets left, one of each kind that expiry distinguishes."""
         oldest: dict[tuple[bool | None, bool, int | None], KeptOffset] = {}
         for at, (commit, *_) in left.items():
             kept = KeptOffset(
@@ -281,7 +281,7 @@ def _without_values(group: Group) -> Group:
 
 
 def _left_topics(gone: Iterable[RemovedOffset], left: Mapping[TopicPartition, Lifetime]) -> frozenset[str]:
-    """Of the topics that something went of, those that are left; one that was made again under the name has another id."""
+    """Return the topics that lost offsets and still have some; a topic created again under the name has another id."""
     went: dict[str, set[UUID | None]] = {}
     for each in gone:
         went.setdefault(each.topic, set()).add(each.commit.topic_id if each.commit else None)

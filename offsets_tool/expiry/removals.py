@@ -1,7 +1,7 @@
-"""What went, as facts of one log partition: removals by tombstones, pending commits that markers dropped, and what lives on.
+"""Facts of one log partition: removals by tombstones, pending commits that markers dropped, and topics that have live offsets.
 
-Each is complete in itself and knows no policy, so that those of all log partitions can be brought together anywhere and at any
-time. A tombstone that changed nothing is a fact too: compaction had taken what it is for. Nothing here says why.
+Each fact is complete in itself and knows no policy, so that those of all log partitions can be brought together anywhere and at
+any time. A tombstone that changed nothing is a fact too: compaction had removed its commit. Nothing here says why.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ _GROUPS: Final = types_of(Role.GROUP, family=(Family.CLASSIC, Family.CONSUMER, F
 
 
 def noop_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
-    """A tombstone of an offset or a group that changed nothing of what it is for."""
+    """Yield, as a Change, the tombstone of an offset or a group that changed nothing of its subject."""
     if event.key is None or event.value is not None or event.kept_raw is not None:
         return
     subject = _subject(event)
@@ -40,7 +40,7 @@ def noop_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
 
 
 def _subject(event: Event) -> OffsetOf | GroupOf | None:
-    """The offset, or the group by its own record, that an event is about."""
+    """Return the offset, or the group by its own record, that an event is about; None for others."""
     if event.type_id in COMMITS and event.key is not None:
         key = event.key.data
         return OffsetOf(key.group, key.topic, key.partition)
@@ -48,16 +48,17 @@ def _subject(event: Event) -> OffsetOf | GroupOf | None:
 
 
 def is_noop(change: Change) -> bool:
-    """Whether a Change is of nothing to nothing."""
+    """Return whether a Change has no value before and none after."""
     return change.before is None and change.after is None
 
 
 class RemovedOffset(NamedTuple):
-    """An offset that ended. `producer_id` says that it was pending; `commit` None: compaction took it, and left the tombstone.
+    """An offset that was removed.
 
-    `reads`: whether a member read its topic (None: the coordinator could not tell). `has_pending`: whether a transaction was open
-    that commits the partition. `began_at`: since when the group had an offset there, `committed_at`: when this one was written, in
-    epoch ms, None unknown.
+    `producer_id` tells that it was pending; `commit` is None where compaction removed it and left the tombstone. `reads`: whether
+    a member read its topic (None: the coordinator could not tell). `has_pending`: whether an open transaction commits the
+    partition. `began_at`: since when the group had an offset there, `committed_at`: when this one was written, in epoch
+    milliseconds, None unknown.
     """
 
     topic: str
@@ -72,7 +73,7 @@ class RemovedOffset(NamedTuple):
 
 
 class KeptOffset(NamedTuple):
-    """The oldest of those offsets that a removal left which no rule of expiry tells apart by anything but their age."""
+    """The oldest of the offsets that a removal left and that the rules of expiry distinguish by nothing but their age."""
 
     reads: bool | None
     has_pending: bool
@@ -81,22 +82,25 @@ class KeptOffset(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """What one batch took of a group. `at` is its record timestamp, None in magic 0; the group last changed at `changed_at`."""
+    """What one batch removed of a group's offsets.
+
+    `at` is its record timestamp, None in magic 0; the group last changed at `changed_at`. Times are epoch milliseconds.
+    """
 
     log_partition: int | None
     at: int | None
     group_id: str
     group: Group | None
-    """As it was, without the values of its records."""
+    """The group as it was, without the values of its records."""
     written_new: bool | None
     """Whether the new coordinator wrote it; None where its records do not say."""
     gone: tuple[RemovedOffset, ...]
     group_gone_at: int | None
-    """Log offset of the group's own tombstone in it."""
+    """Log offset of the group's own tombstone in the batch; None without one."""
     left: int
-    """Offsets that the group still had after it."""
+    """Number of offsets that the group still had after it."""
     left_topics: frozenset[str]
-    """Of what went, the topics (by id, where commits have one) that the group still had an offset of."""
+    """Topics that it removed offsets of (by id, where commits have one) and that the group still had an offset of."""
     kept: tuple[KeptOffset, ...]
     changed_at: int | None
 
@@ -107,12 +111,15 @@ class Removal(NamedTuple):
 
     @property
     def last_offset(self) -> int:
-        """Log offset of its last, which may be the group's own."""
+        """Log offset of its last tombstone, which may be the group's own."""
         return max(self.gone[-1].log_offset, -1 if self.group_gone_at is None else self.group_gone_at)
 
 
 class DroppedCommit(NamedTuple):
-    """A pending commit that its marker dropped: `kind` is `aborted` or `superseded`. `at` as in Removal."""
+    """A pending commit that its transaction's marker dropped.
+
+    `kind` is `aborted` or `superseded`; `at` is the marker's timestamp, None in magic 0.
+    """
 
     log_partition: int | None
     log_offset: int
@@ -123,7 +130,7 @@ class DroppedCommit(NamedTuple):
 
 
 class LongestLifetime(NamedTuple):
-    """Of a topic, at the end: since when (epoch milliseconds) some group has had an offset there without a break."""
+    """Since when (epoch milliseconds) some group has had an offset of a topic without a break, at the end of the log."""
 
     topic: str
     topic_id: UUID | None
@@ -131,5 +138,5 @@ class LongestLifetime(NamedTuple):
 
 
 def may_be_one(topic_id: UUID | None, other: UUID | None) -> bool:
-    """Whether two ids under one name can be of one topic: not every commit has its topic's id, and one made again has another."""
+    """Return whether two ids under one name can be of one topic: not every commit has its topic's id."""
     return topic_id == other or topic_id is None or other is None

@@ -1,8 +1,8 @@
 """One row of the tables `expiry` and `removals`, each declared once.
 
-`removals` are facts: what one batch took of a group's offsets, or what of them a marker dropped. `expiry` tells of each offset that
-is there when it goes, as things stand, and of each that was removed why; its columns are the fields of forecast's rows, of both
-kinds together. Null means what the column's sentence says.
+`removals` are facts: what one batch removed of a group's offsets, or which pending ones a marker dropped. `expiry` says of each
+live offset when it will expire, and of each removed one why it was removed; its columns are the fields of forecast's rows, of both
+kinds together. What null means in a column, its sentence says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from offsets_tool.wire.times import UtcTime
 
 
 class ExpiryRow(NamedTuple):
-    """A committed offset: when it expires and by which rule if it is there, why it went and how sure that is if it was removed."""
+    """A committed offset: if live, when it expires and by which rule; if removed, why and how sure that is."""
 
     group: Group
     topic: Annotated[String, "Topic of the committed offset."]
@@ -89,25 +89,27 @@ class ExpiryRow(NamedTuple):
 
 
 def expiry_row(row: Mapping[str, Any]) -> ExpiryRow:
-    """A row of views_expiry."""
+    """Return the row for the fields that `forecast` gives; fields that it does not give are None."""
     fields: dict[str, Any] = {name: row.get(name) for name in ExpiryRow._fields}
     return ExpiryRow(**fields | {name: tuple(fields[name] or ()) for name in ("alternatives", "evidence")})
 
 
 class RemovalKind(StrEnum):
-    """What took the offsets."""
+    """What removed the offsets."""
 
     REMOVED = "removed"
     """Tombstones."""
     ABORTED = "aborted"
-    """A marker, with the transaction that they were pending in."""
+    """An ABORT marker, with the transaction that they were pending in."""
     SUPERSEDED = "superseded"
-    """A marker, as newer commits stood in their place."""
+    """A COMMIT marker, because newer commits were effective."""
 
 
 class RemovalRow(NamedTuple):
-    """Offsets that one group lost at once: by tombstones in one batch (before magic 2: in a run), or, while they were pending, by a
-    marker; with what the group was then. The table `expiry` says why."""
+    """Offsets that one group lost at once, with the group as it was; the table `expiry` says why.
+
+    They went by tombstones in one batch (before magic 2: in a run) or, while they were pending, by a marker.
+    """
 
     group: Group
     log_partition: LogPartition
@@ -140,7 +142,7 @@ class RemovalRow(NamedTuple):
 
 
 def removal_row(removal: Removal, *, is_open: bool) -> RemovalRow:
-    """`is_open`: the next record may be one more of it."""
+    """Return the row of a removal; `is_open`: the next record may belong to it."""
     return RemovalRow(
         removal.group_id,
         removal.log_partition,
@@ -159,7 +161,7 @@ def removal_row(removal: Removal, *, is_open: bool) -> RemovalRow:
 
 
 def dropped_row(ended: Sequence[DroppedCommit]) -> RemovalRow:
-    """Of pending commits of one group that one marker dropped alike."""
+    """Return the row of pending commits of one group that one marker dropped in one way."""
     first = ended[0]
     kind, topics = RemovalKind(first.kind.value).value, {each.pending.topic for each in ended}
     place = (first.pending.group, first.log_partition, first.log_offset, first.log_offset, first.at, first.at)

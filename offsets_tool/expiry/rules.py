@@ -1,6 +1,6 @@
-"""When a committed offset expires, by the rule of the broker's release: plain functions of what the log says and of a Policy.
+"""When a committed offset expires, by the rule of the broker's release: functions of what the log says and of a Policy.
 
-`at` is the first millisecond at which a check finds it expired; the first check from then on takes it, up to an interval later.
+`at` is the first millisecond at which a check finds it expired; the first check from then on removes it, up to an interval later.
 Source: OffsetManager.compact (0.8.2), GroupMetadataManager.deleteExpiredOffsets (0.9 to 2.0), GroupMetadata.getExpiredOffsets
 (KIP-211: 2.1, KIP-496: 2.4), OffsetExpirationConditionImpl and Group.isSubscribedToTopic (the new coordinator's groups).
 """
@@ -31,17 +31,17 @@ _NONE: Final = -1
 
 
 def default_retention_ms(release: Release) -> int:
-    """Kafka's default of offsets.retention.minutes: a day, since 2.0 a week (KIP-186)."""
+    """Return Kafka's default of offsets.retention.minutes, in milliseconds: a day, since 2.0 a week (KIP-186)."""
     return 7 * _DAY_MS if release >= WEEK_FROM else _DAY_MS
 
 
 def may_be_retention(milliseconds: int) -> bool:
-    """Whether a broker can have it: `offsets.retention.minutes` is an int, and at least 1."""
+    """Return whether a broker can have this retention: `offsets.retention.minutes` is an int, and at least 1."""
     return MINUTE_MS <= milliseconds <= MAX_RETENTION_MS and milliseconds % MINUTE_MS == 0
 
 
 class Policy(NamedTuple):
-    """By what a broker expires offsets: its release, `offsets.retention.minutes` and how often it looks, in milliseconds."""
+    """The settings by which a broker expires offsets: release, `offsets.retention.minutes` and check interval, in milliseconds."""
 
     release: Release
     retention_ms: int
@@ -49,7 +49,7 @@ class Policy(NamedTuple):
 
 
 class Rule(StrEnum):
-    """Why an offset expires when it does; from `subscribed` on, why it does not."""
+    """Why an offset expires when it does; from `subscribed` on, why it does not expire."""
 
     RETENTION_SINCE_COMMIT = "retention_since_commit"
     """Retention after the commit: simple groups, consumer and streams groups without members, and all before 2.1."""
@@ -58,23 +58,27 @@ class Rule(StrEnum):
     UNSUBSCRIBED_TOPIC = "unsubscribed_topic"
     """Retention after the commit, of a topic that no member of the group reads (2.4+)."""
     EXPIRE_TIMESTAMP = "expire_timestamp"
-    """Its own time: the client asked for it."""
+    """The time that the commit itself gives: the client asked for it."""
     SUBSCRIBED = "subscribed"
-    """A member reads the topic: not while that is so."""
+    """A member reads the topic: it does not expire while that is so."""
     HAS_MEMBERS = "has_members"
     """The group has members and its release, protocol type or subscription leaves its offsets alone."""
     PENDING = "pending"
     """A transaction that commits this partition is open (new coordinator)."""
     SHARE_GROUP = "share_group"
-    """Share groups expire nothing."""
+    """Offsets of share groups do not expire."""
     NO_GROUP = "no_group"
-    """The new coordinator has no such group, and looks only at groups."""
+    """The new coordinator has no such group, and checks groups only."""
     OUT_OF_RANGE = "out_of_range"
-    """Its time is none that a clock reaches: behind the year 9999, or too long ago for Java's long to count from."""
+    """No clock reaches its time: after the year 9999, or too long ago for Java's long to count from."""
 
 
 class Expiry(NamedTuple):
-    """`at` None: never, as things stand. `base_timestamp` is what retention counts from, None where nothing is. Epoch ms."""
+    """When an offset expires, and by which rule.
+
+    `at` is None if it does not expire as things stand. `base_timestamp` is what retention counts from, None where nothing is
+    counted. Times are epoch milliseconds.
+    """
 
     at: int | None
     rule: Rule
@@ -108,7 +112,7 @@ def expiry_of(
 
 
 def _expiry_by_itself(commit: CommittedOffset, policy: Policy) -> Expiry:
-    """Up to 2.0, whatever the group does. Strictly later than retention, or than the time in the value."""
+    """Return the expiry up to 2.0, whatever the group does: strictly later than retention, or than the time in the value."""
     if commit.expire_timestamp == _NONE or policy.release < OWN_EXPIRY_FROM:
         base = commit.commit_timestamp
         return _counted(base, policy.retention_ms + 1, Rule.RETENTION_SINCE_COMMIT)
@@ -121,7 +125,7 @@ def _expiry_by_itself(commit: CommittedOffset, policy: Policy) -> Expiry:
 def _expiry_in_group(
     commit: CommittedOffset, group: Group, subscribed: bool | None, policy: Policy
 ) -> Expiry:
-    """Since 2.1: which base the group's state gives, and whether it gives any."""
+    """Return the expiry since 2.1: the group's state gives what retention counts from, and whether it counts."""
     if not group.members or _has_no_protocol(group):
         since_empty = group.kind is GroupKind.CLASSIC and group.protocol_type is not None
         at = group.current_state_timestamp if since_empty else None
@@ -140,7 +144,10 @@ def _has_no_protocol(group: Group) -> bool:
 
 
 def _since(commit: CommittedOffset, base: int, rule: Rule, policy: Policy) -> Expiry:
-    """Since 2.1 from that very millisecond on; a time of its own takes the place of retention, not of the group's state."""
+    """Return the expiry since 2.1: from that very millisecond on.
+
+    A commit's own time replaces retention, but not the group's state.
+    """
     if commit.expire_timestamp != _NONE:
         return _at_its_own(commit.expire_timestamp)
     return _counted(base, policy.retention_ms, rule)
@@ -152,14 +159,14 @@ def _counted(base: int, after: int, rule: Rule) -> Expiry:
 
 
 def _at_its_own(expire_timestamp: int) -> Expiry:
-    """No clock gets behind the year 9999; what is over long ago is over."""
+    """Return the expiry at the commit's own time; never, if that is after the year 9999."""
     if expire_timestamp > LAST_MILLISECOND:
         return Expiry(None, Rule.OUT_OF_RANGE)
     return Expiry(expire_timestamp, Rule.EXPIRE_TIMESTAMP)
 
 
 def is_subscribed(group: Group, members: Mapping[str, Member], topic: str) -> bool | None:
-    """Whether the coordinator takes the topic for one that the group reads; None where it cannot tell, and then expires nothing.
+    """Return whether the coordinator considers the topic read by the group; None where it cannot tell, and expires nothing.
 
     Classic groups: the subscriptions of members with protocol type consumer. Consumer groups: names, and what regular expressions
     were resolved to. Streams groups: source and repartition topics of the topology, but no patterns.
@@ -192,7 +199,7 @@ def _classic_reads(group: Group, members: Iterable[Member], topic: str) -> bool 
 
 @lru_cache(4096)
 def _asked(blob: bytes) -> frozenset[str] | None:
-    """Topics that a classic member asks for; generations repeat their members' blobs."""
+    """Return the topics that a classic member asks for; cached, because generations repeat their members' blobs."""
     message = consumer_subscription(blob)
     return None if message is None else frozenset(message.topics)
 
@@ -203,7 +210,7 @@ def _consumer_topics(group: Group, members: Iterable[Member]) -> set[str]:
 
 
 def _topology_reads(group: Group, topic: str) -> bool:
-    """StreamsTopology.sourceTopicMap: patterns are not in it."""
+    """Return whether a topology reads the topic (StreamsTopology.sourceTopicMap, which has no patterns)."""
     if group.topology is None:
         return False
     parts = group.topology.data.subtopologies

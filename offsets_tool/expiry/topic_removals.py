@@ -1,6 +1,6 @@
-"""A removal weighed by a policy, topic by topic: what its explanation needs of it, and no more, so that topics part ways here.
+"""Removals split by topic, each with how well it fits expiry by a policy: what its explanation needs, and no more.
 
-Whether it fits expiry is told of the removal as a whole; all else that explains it is about a topic.
+How well it fits is a fact of the whole removal; all else that explains it is about one topic.
 """
 
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from offsets_tool.replay.changes import Group
 
 
 class TopicRemoval(NamedTuple):
-    """What a removal took of one topic; what is not said here is as Removal has it."""
+    """What a removal took of one topic; fields without a sentence are as in Removal."""
 
     topic: str
     log_partition: int | None
     first_offset: int
-    """Of the removal."""
+    """Log offset of the first tombstone of the whole removal."""
     at: int | None
     group_id: str
     group: Group | None
@@ -28,36 +28,37 @@ class TopicRemoval(NamedTuple):
     group_gone_at: int | None
     left: int
     is_left: bool
-    """Whether the group still had an offset of the topic, or of another that the removal took offsets of."""
+    """Whether the group still had an offset of a topic that the removal took offsets of."""
     is_read: bool
     """Whether a member read the topic."""
     fit: Fit
     is_proven: bool
-    """Whether the log still has every record from before it."""
+    """Whether the log still has every record from before the removal."""
     gone: Expiries
 
 
 class LogEnd(NamedTuple):
-    """What the end of its log tells of a partition's removals: who wrote those that do not say it, and from where on every record
-    is there."""
+    """What the end of a log tells about its removals: who wrote those that do not say it, and from where on it is complete."""
 
     is_new: bool
     proven_from: int
 
 
 def log_end_of(*, is_new: bool, proven_from: int, begins: int, end: int) -> LogEnd:
-    """Of a log with all records from `proven_from` up to `end`, as far as they are there; nothing is proven where segments are
-    missing at its beginning: the first that is there `begins` behind offset 0."""
+    """Return the end of a log that has all records from `proven_from` up to `end`.
+
+    Nothing is proven where segments are missing at its beginning: the first that is present `begins` behind offset 0.
+    """
     return LogEnd(is_new, proven_from if begins == 0 else end + 1)
 
 
 def wrote(removal: Removal, ending: LogEnd) -> bool:
-    """Whether the new coordinator wrote it."""
+    """Return whether the new coordinator wrote the removal."""
     return ending.is_new if removal.written_new is None else removal.written_new
 
 
 def age(ages: Ages, removal: Removal, ending: LogEnd, policy: Policy) -> None:
-    """Adds how old it was what the removal took; of the policy, only the release counts."""
+    """Add how old the removed offsets were to `ages`; only the policy's release matters."""
     is_new = wrote(removal, ending)
     ages.observe_removal(removal, expiries_of(removal, policy, is_new=is_new), policy, is_new=is_new)
 
@@ -65,7 +66,7 @@ def age(ages: Ages, removal: Removal, ending: LogEnd, policy: Policy) -> None:
 def weighed(
     removal: Removal, ending: LogEnd, policy: Policy, *, retention_known: bool
 ) -> Iterator[TopicRemoval]:
-    """Of each topic that it took something of; `retention_known`: whether the policy's is the broker's own."""
+    """Yield what a removal took of each topic; `retention_known`: whether the policy's retention is the broker's own."""
     is_new = wrote(removal, ending)
     found = expiries_of(removal, policy, is_new=is_new)
     fit = fit_of(removal, found, policy, is_new=is_new, retention_known=retention_known)

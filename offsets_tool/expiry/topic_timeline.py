@@ -1,6 +1,6 @@
-"""What groups lost of a topic, and when, over all log partitions: when it cannot have been deleted, and who lost it with whom.
+"""Removals of a topic's offsets by time, over all log partitions: when it cannot have been deleted, who lost it together.
 
-KeptOffset are what was taken and the lives that ended with it, and of what lives the longest life: little, however long the log is.
+Keeps the removals with the lifetimes that ended, and the longest lifetime of what is live: little, however long the log is.
 """
 
 from bisect import bisect_left
@@ -18,16 +18,16 @@ SPREAD_MS: Final = 10_000
 
 
 class TopicTimeline:
-    """What happened to one topic in all groups and log partitions.
+    """What happened to the offsets of one topic in all groups and log partitions.
 
-    `until` is the time up to which all log partitions are here: what is alive was alive then. Epoch milliseconds.
+    `until` is the time up to which all log partitions are here: what is live was live then. Epoch milliseconds.
     """
 
     def __init__(
         self, losses: Iterable[TopicRemoval], alive: Iterable[LongestLifetime], until: int | None
     ) -> None:
         self.losses = sorted((each for each in losses if each.at is not None), key=_place)
-        """All that took offsets of the topic at a known time, in the order of times."""
+        """All removals of offsets of the topic at a known time, in the order of time."""
         lives: dict[UUID | None, list[tuple[int, int]]] = {}
         for living in alive:
             if until is not None:
@@ -39,7 +39,7 @@ class TopicTimeline:
         self._lives = {topic_id: _lives(spans) for topic_id, spans in lives.items()}
 
     def outlived(self, loss: TopicRemoval) -> bool:
-        """Whether some group had an offset of the topic before this, and still had it after it."""
+        """Return whether some group had an offset of the topic before this removal and still had it after it."""
         at = loss.at
         if at is None:
             return False
@@ -51,7 +51,7 @@ class TopicTimeline:
         )
 
     def others(self, loss: TopicRemoval) -> Iterator[TopicRemoval]:
-        """What other groups lost of it at about the same time."""
+        """Yield the removals of the topic in other groups at about the same time."""
         if loss.at is None:
             return
         for number in range(bisect_left(self.losses, loss.at - SPREAD_MS, key=_when), len(self.losses)):
@@ -62,7 +62,7 @@ class TopicTimeline:
 
 
 class _Lives(NamedTuple):
-    """Times at which lives began, ascending, and until when the longest of those up to each lasted."""
+    """Times at which lifetimes began, ascending, and until when the longest of those up to each lasted."""
 
     began: list[int]
     longest: list[int]
