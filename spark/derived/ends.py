@@ -75,7 +75,8 @@ def _known(root: Path, found: Iterable[EndRow]) -> Iterator[EndRow]:
     names = pa.array(sorted(set().union(*sources.values())), pa.string())
     for rows in scan(root, ENDS, ENDS.schema.names, sources):
         of_these = pc.is_in(rows.column("source").cast(pa.string()), names)
-        yield from (EndRow(**row)._replace(run=0) for row in rows.filter(of_these).to_pylist())
+        for row in rows.filter(of_these).to_pylist():
+            yield EndRow(**row)._replace(run=0, observed_at=row["timestamp"])
 
 
 class _Found:
