@@ -1,4 +1,4 @@
-"""How fast, against whom: inputs from a seed, ours and the peers in one run, equal results first, then a table of medians.
+"""Benchmarks against peers: inputs from a seed, ours and the peers in one run, equal results first, then a table of medians.
 
-Run by `make bench`; no part of the wheel. Nothing in the toolkit knows of it.
+Run by `make bench`; not part of the wheel. Nothing in the toolkit imports it.
 """

@@ -25,7 +25,10 @@ _USUAL: Final = 100
 
 
 def main() -> int:
-    """1 if readers disagree or something is missing; the README stays as it is then, and for inputs of another size."""
+    """Run all benchmarks and print their tables; return 1 if readers disagree or something is missing.
+
+    The README is written only after a complete run with inputs of the usual size.
+    """
     began = time.monotonic()
     try:
         parts = [f"{described()}\n"]

@@ -62,12 +62,12 @@ CLIENTS: Final = {
 
 
 def topic_id(topic: str) -> UUID:
-    """Always the same for a topic; never zero."""
+    """Return a topic's id, made from its name; never zero."""
     return uuid5(NAMESPACE_OID, topic)
 
 
 class _Partition:
-    """One partition that a group consumes, and where it has come to."""
+    """A partition that a group consumes, and the offset that the group has reached."""
 
     def __init__(self, group: str, topic: str, partition: int, client: Client, reached: int) -> None:
         self.key = key(1, group=group, topic=topic, partition=partition)

@@ -1,4 +1,4 @@
-"""Commands as a person waits for them: whole processes over a segment, ours and kafka-dump-log, and what of it is only starting."""
+"""Time commands as a person waits for them: whole processes over a segment, ours and kafka-dump-log, and their start alone."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -52,7 +52,7 @@ def _run(command: list[str]) -> Callable[[], float]:
 
 
 def _checked(path: Path) -> Tally:
-    """What dump-log says there is; ours must print the same bytes, and inspect count the same."""
+    """Return what dump-log counts; Unequal where ours prints other bytes or inspect counts otherwise."""
     theirs, mine = measured(kafka.dump_log(path)).output, measured(ours.dump_text(path)).output
     if theirs != mine:
         raise Unequal("decode --formatter dump-log does not print what kafka-dump-log prints")

@@ -28,7 +28,7 @@ class Input(NamedTuple):
     codec: str = "none"
 
     def path(self) -> Path:
-        """Where it is, made if it is not there; named and placed as brokers do."""
+        """Return the path of the segment, which is made if it does not exist; named and placed as brokers do."""
         size = max(1, int(self.share * megabytes() * _MEGABYTE))
         folder = _kept() / f"{self.mix}-{self.codec}-{size}" / "__consumer_offsets-0"
         path = folder / "00000000000000000000.log"
@@ -70,7 +70,7 @@ def write_large(of: Input, times: int, path: Path) -> int:
 
 
 def _kept() -> Path:
-    """A folder for what this very generator makes."""
+    """Return the cache folder of inputs, which changes with the code that generates them."""
     here = Path(__file__).parent
     identity = hashlib.sha256(b"".join((here / name).read_bytes() for name in _GENERATOR))
     return cache() / "bench" / identity.hexdigest()[:12]

@@ -26,7 +26,7 @@ def dump_log(path: Path) -> list[str]:
 
 
 def tally_text(text: bytes) -> Tally:
-    """Of what dump-log printed about commits."""
+    """Return the tally of what dump-log printed about commits."""
     records, commits, committed = 0, 0, 0
     groups = set()
     for found in _LINE.finditer(text):
@@ -50,5 +50,5 @@ def pace(oracle: Oracle, path: Path, *, memory: bool) -> Callable[[], float]:
 
 
 def tally(oracle: Oracle, path: Path, *, memory: bool) -> Tally:
-    """What Kafka's classes find there."""
+    """Return the tally that Kafka's classes find in a segment."""
     return Tally(*oracle.pace(path, memory=memory, count_groups=True))

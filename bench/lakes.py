@@ -113,13 +113,13 @@ def _partition(path: Path, folder: Path) -> Path:
 
 
 def _ingest(running: SparkSession, path: Path, lake: Path) -> None:
-    """Into a lake that is not there yet."""
+    """Ingest the path into a new lake, in place of one that is there."""
     shutil.rmtree(lake, ignore_errors=True)
     ingest(Request(paths=[str(path)], lake=str(lake), cluster="bench"), lambda: running)
 
 
 def _tally(running: SparkSession, events: Path) -> Tally:
-    """As Spark counts a Delta table."""
+    """Return how many rows Spark counts in a Delta table."""
     rows = running.read.format("delta").load(str(events))
     committing = F.when(F.col("topic").isNotNull(), F.col("group"))
     counts = (

@@ -29,7 +29,7 @@ def commits(random: Random) -> Iterator[Batch]:
 
 
 def large_batches(random: Random) -> Iterator[Batch]:
-    """The same in batches of some sixty records: what a coordinator that lingers appends, and codecs need to be of use."""
+    """Commits without metadata, some sixty records a batch, large enough for codecs: what a coordinator that lingers appends."""
     waiting: list[Record] = []
     for batch in commits(random):
         waiting += batch.records

@@ -51,7 +51,7 @@ class Reading:
                 yield item
 
     def run(self, path: Path) -> None:
-        """Makes the rows and drops them."""
+        """Read the segment once, and drop the rows."""
         for _ in self.rows(path):
             pass
 
@@ -71,13 +71,13 @@ def write_tables(path: Path, lake: Path) -> None:
 
 
 def write_and_drop(path: Path) -> None:
-    """The same into a folder that is gone afterwards."""
+    """Write both tables' Parquet files into a folder that is deleted afterwards."""
     with tempfile.TemporaryDirectory(dir=path.parent) as lake:
         write_tables(path, Path(lake))
 
 
 def tally_tables(path: Path) -> Tally:
-    """What the `events` file holds; the `log` file must have as many rows."""
+    """Return the tally of the `events` file; AssertionError where the `log` file has another number of rows."""
     with tempfile.TemporaryDirectory(dir=path.parent) as lake:
         write_tables(path, Path(lake))
         [events], [log] = (list(Path(lake, table.name).glob("*.parquet")) for table in (EVENTS, LOG))

@@ -1,4 +1,4 @@
-"""Times things against each other: one after another, again and again, so that a noisy machine is noisy for all; medians.
+"""Time things against each other: one after another, again and again, so that a noisy machine is noisy for all; medians.
 
 What uses one core and waits for nothing is timed by the CPU time of all threads of its process: what it would take on an idle core.
 """
@@ -66,7 +66,7 @@ def race(entries: Sequence[Entry]) -> dict[str, Timed]:
 
 
 def _warm(entry: Entry) -> None:
-    """Until three runs in a row are no faster than the best before them."""
+    """Run an entry until three runs in a row are no faster than the best before them."""
     best, since = entry.run(), 0
     for _ in range(WARM_AT_MOST):
         took = entry.run()

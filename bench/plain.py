@@ -29,7 +29,7 @@ def struct_tally(path: Path) -> Tally:
 
 
 def kafka_python_tally(path: Path) -> Tally:
-    """The same records as kafka-python reads them."""
+    """Read a segment's commits by the record reader of kafka-python."""
     return _tally(_kafka_python_records(path.read_bytes()))
 
 
@@ -92,7 +92,7 @@ def _tally(records: Iterator[tuple[bytes, bytes | None]]) -> Tally:
 
 
 def _key(key: bytes) -> tuple[str, str, int]:
-    """Group, topic, partition."""
+    """Return group, topic and partition of a commit's key."""
     if _SHORT.unpack_from(key)[0] > 1:
         raise ValueError("only offset commits")
     group, at = _text(key, 2)
@@ -101,7 +101,7 @@ def _key(key: bytes) -> tuple[str, str, int]:
 
 
 def _value(value: bytes) -> tuple[Any, ...]:
-    """Offset, leader epoch, metadata, commit and expire timestamp."""
+    """Return offset, leader epoch, metadata, commit and expire timestamp of a commit's value."""
     version = _SHORT.unpack_from(value)[0]
     if version > 3:
         raise ValueError("only value versions 0 to 3")

@@ -84,7 +84,7 @@ def one_at_a_time(path: Path, most: int | None = None) -> State:
 
 
 def history(path: Path, most: int | None = None) -> None:
-    """The same, its changes folded into rows, which are dropped."""
+    """Replay a segment by Coordinator.replay into rows of its history, which are dropped; at most so many events."""
     coordinator, folded = Coordinator(0), History()
     for event in _events(path, most):
         for change in coordinator.replay(event):
@@ -116,7 +116,7 @@ def state_tally(state: State) -> Tally:
 
 
 def kafka_tally(oracle: Oracle, path: Path) -> Tally:
-    """The same of what Kafka's coordinator holds after it has loaded the segment."""
+    """Return the tally of what Kafka's coordinator holds after it has loaded the segment."""
     [loaded] = oracle.load(NEWEST, path)
     offsets = loaded.offsets.values()
     pending = sum(map(len, loaded.pending.values()))
@@ -126,7 +126,7 @@ def kafka_tally(oracle: Oracle, path: Path) -> Tally:
 
 
 def _kafka(oracle: Oracle, path: Path) -> Callable[[], float]:
-    """By the CPU time of the whole JVM."""
+    """Return a function that loads a segment by Kafka's coordinator and returns the CPU seconds of the whole JVM."""
 
     def run() -> float:
         began = oracle.cpu_seconds()

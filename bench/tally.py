@@ -23,7 +23,7 @@ class Tally(NamedTuple):
 
 
 def of_events(batches: Iterable[pa.RecordBatch]) -> Tally:
-    """Of rows of `events`."""
+    """Return the tally of rows of `events`."""
     records, commits, committed = 0, 0, 0
     groups: set[str] = set()
     for rows in batches:
@@ -37,7 +37,7 @@ def of_events(batches: Iterable[pa.RecordBatch]) -> Tally:
 
 
 def agreed(what: str, tallies: Mapping[str, Tally]) -> Tally:
-    """The one tally of all. Unequal says who found what."""
+    """Return the tally that all readers agree on; Unequal, with the tally of each, where they do not."""
     found = set(tallies.values())
     if len(found) != 1:
         told = "; ".join(f"{name}: {tuple(tally)}" for name, tally in tallies.items())

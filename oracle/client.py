@@ -1,4 +1,4 @@
-"""Kafka's own classes, to be asked from a test: what the oracle knows, as typed Python.
+"""Ask Kafka's own classes from a test; answers are typed Python.
 
 Every answer carries what Kafka threw, if it threw: `error` is the exception's class and message, and the fields that were
 not reached are None. `version` is always a Kafka release that oracle/jars.py names.
@@ -160,6 +160,7 @@ class Oracle:
         self.close()
 
     def close(self) -> None:
+        """End the JVM."""
         self._jvm.close()
 
     def serde(self, version: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> list[Read]:

@@ -63,13 +63,13 @@ def _kafka(version: str, artifacts: tuple[str, ...]) -> tuple[str, ...]:
 def _release(
     version: str, *artifacts: str, without: tuple[str, ...] = UNASKED, besides: tuple[str, ...] = ()
 ) -> JarSet:
-    """What runs the tools of a release: these artifacts and what they need."""
+    """Return the set of jars that runs the tools of a release: these artifacts and what they need."""
     coordinates = (*_kafka(version, artifacts), LOGGING, *besides)
     return JarSet(f"kafka-{version}", coordinates, transitive=True, excludes=without)
 
 
 def _serde(version: str, jackson: str, annotations: str, *artifacts: str) -> JarSet:
-    """What reads and writes a release's records, and no more."""
+    """Return the set of jars that reads and writes a release's records, without its tools."""
     records = ("kafka-clients", "kafka-group-coordinator", "kafka-server-common", *artifacts)
     json = tuple(
         f"com.fasterxml.jackson.core:jackson-{part}"
@@ -115,7 +115,7 @@ DIGESTS = {
 
 
 def kafka_jars(wanted: JarSet) -> list[Path]:
-    """As `jars` has it, held against the digests of this folder."""
+    """Return the paths of a set's jars, fetched if need be and checked against jars.sha256; SetupError where that fails."""
     return jars(wanted, DIGESTS)
 
 
@@ -124,7 +124,7 @@ AT_ONCE = 6
 
 
 def main() -> int:
-    """Fetches what `make test` asks for."""
+    """Fetch the jars that `make test` needs, several sets at a time; return the exit code."""
     try:
         with ThreadPoolExecutor(AT_ONCE) as threads:
             list(threads.map(kafka_jars, (DELTA, *reversed(DECLARED.values()))))

@@ -30,7 +30,7 @@ NULL = INT.pack(-1)
 
 
 class OracleError(Exception):
-    """The oracle could not be asked: a release or class that it does not have, or a JVM that is gone."""
+    """The oracle could not be asked: a release or class that it does not have, or a JVM that has ended."""
 
 
 class Jvm:
@@ -58,7 +58,7 @@ class Jvm:
         return time.clock_gettime(~self._process.pid << 3 | 2)
 
     def close(self) -> None:
-        """Ends the JVM: it stops when nothing more can come."""
+        """End the JVM, which stops when its input is closed."""
         assert self._process.stdin and self._process.stdout
         self._process.stdin.close()
         self._process.wait(timeout=60)
@@ -142,7 +142,7 @@ def _cases(frame: bytes) -> Iterator[tuple[bytes | None, ...]]:
 
 
 def _classes() -> Path:
-    """The compiled oracle, made anew whenever its sources or the newest release change."""
+    """Return the folder of the compiled oracle, compiled again whenever its sources or the newest release change."""
     sources = sorted(SOURCES.rglob("*.java"))
     identity = hashlib.sha256(KAFKA[NEWEST].list_name.encode())
     for source in sources:

@@ -1,4 +1,4 @@
-"""Reads what Load.java and LoadClassic.java say of Kafka's objects, by the names of their fields in each release."""
+"""Read what Load.java and LoadClassic.java print of Kafka's objects, by the names of their fields in each release."""
 
 import base64
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ KINDS = {"ConsumerGroup": "consumer", "ShareGroup": "share", "StreamsGroup": "st
 
 
 def loaded(told: Json) -> LoadedState:
-    """The state in the JSON of Load.java."""
+    """Return the state of a new coordinator from the JSON that Load.java prints."""
     share = told["share"]
     return LoadedState(
         _error(told),
@@ -35,7 +35,7 @@ def loaded(told: Json) -> LoadedState:
 
 
 def loaded_classic(told: Json) -> LoadedState:
-    """The state in the JSON of LoadClassic.java, where groups hold their offsets."""
+    """Return the state of a classic coordinator from the JSON that LoadClassic.java prints, where groups hold their offsets."""
     offsets: dict[Place, LoadedOffset] = {}
     pending: dict[int, dict[Place, LoadedOffset]] = {}
     for group in told["groups"]:
@@ -188,7 +188,7 @@ def _member(held: Json) -> LoadedMember:
 
 
 def _protocols(held: Iterable[Any] | None) -> tuple[tuple[str, bytes], ...] | None:
-    """Objects in Java, pairs in Scala."""
+    """Return a classic member's protocols, name and bytes; the JSON has objects from Java, pairs from Scala."""
     if held is None:
         return None
     pairs = ((each["name"], each["metadata"]) if isinstance(each, dict) else each for each in held)
