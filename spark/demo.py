@@ -51,7 +51,7 @@ QUESTIONS: Final = (
         """
         SELECT cluster, `group`, count(DISTINCT topic, partition) AS partitions,
                count_if(NOT is_tombstone) AS commits, count_if(is_transactional) AS transactional,
-               count_if(tombstone) AS tombstones
+               count_if(is_tombstone) AS tombstones
         FROM events WHERE topic IS NOT NULL
         GROUP BY cluster, `group` ORDER BY commits DESC, `group` LIMIT 6
         """,

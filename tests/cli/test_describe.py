@@ -159,7 +159,7 @@ def test_others_are_shown_beside_one_that_is_not_there(tmp_path: Path) -> None:
 def test_a_group_that_is_unknown_is_not_called_absent(tmp_path: Path) -> None:
     write_log(tmp_path, [Placed(4, 4, commit("h", "t", 0, 1)), Placed(5, 5, group_metadata("g", 3))])
     result = invoke(tmp_path, "--group", "g", "--state", "--as-of", "3:5")
-    assert result.exit_code == 0 and "what it was at this moment is unknown" in result.stderr
+    assert result.exit_code == 0 and "its state at this moment is unknown" in result.stderr
     assert json.loads(result.stdout)["is_proven"] is False
 
 
