@@ -13,6 +13,7 @@ from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.plausibility import SLACK_MS
 from offsets_tool.expiry.policy import ClusterFacts
 from offsets_tool.expiry.rules import Rule
+from offsets_tool.records.kinds import NEWEST
 from offsets_tool.replay.changes import OffsetOf
 from tests.expiry.corpus_truth import corpora
 from tests.expiry.replayed_corpora import Logs, explained_corpus, moment_of, policy_of, truth_of
@@ -177,7 +178,7 @@ RULES = {
     "2.8.2-expiry": (3, 9),
     "3.9.2-expiry": (3, 9),
     "4.0.2-newgroups": (4, 0),
-    "4.3.1-expiry": (4, 3),
+    "4.3.1-expiry": NEWEST,
 }
 
 
