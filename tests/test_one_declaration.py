@@ -191,10 +191,10 @@ def test_the_newest_release_stands_for_a_log_that_tells_none(run: Run) -> None:
     script = """
 from offsets_tool.dialects import formatter
 from offsets_tool.dialects.versions import NEWEST, name_of
-from offsets_tool.expiry.policy import Signs
+from offsets_tool.expiry.policy import ClusterFacts
 
 assert name_of(NEWEST) == "4.5" and formatter("offsets", "4.5") is not None
-assert Signs().basis(None, None, None).policy.release == (4, 5)
+assert ClusterFacts().basis(None, None, None).policy.release == (4, 5)
 """
     run("-c", script)
 
