@@ -18,7 +18,7 @@ import resource, sys
 import pyarrow as pa
 from offsets_tool.columns.replay.history_events import COLUMNS
 from spark.replay.plan import Work
-from spark.replay.tasks import COPY, UNIT, Job, replay_work
+from spark.replay.tasks import COPY, UNIT, ReplayJob, replay_work
 from spark.lake.tables import EVENTS, LOG
 
 ALIKE = {{
@@ -48,7 +48,7 @@ def batches():
         yield rows(first)
 
 work = Work("c", 0, {RECORDS}, None, None, 0, 0)
-(done,) = replay_work(Job((work,), 1, sys.argv[1], {{}}))(batches())
+(done,) = replay_work(ReplayJob((work,), 1, sys.argv[1], {{}}))(batches())
 (told,) = done.to_pylist()
 assert told["error"] is told["lost"] is None, told
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
