@@ -27,13 +27,14 @@ from tests.replay.story_segments import in_order, write_log
 NAMES = ["", "-", "g" * 249, "注文" * 60, "🦊🦊", "two\nlines", "e\u0301" * 40]
 WIDTHS = (40, 80, 120, 200)
 VIEWS = ("--offsets", "--members", "--state")
+pytestmark = pytest.mark.slow
+
 OF_EVIDENCE = ("inspect", "decode", "groups", "offsets", "history", "expiry", "transactions", "lag")
 
 _ALL = """
 import contextlib, fcntl, io, json, struct, sys, termios
 from offsets_tool.cli import main as tool
 
-pytestmark = pytest.mark.slow
 for width, command in json.load(sys.stdin):
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     said = io.StringIO()
