@@ -10,13 +10,12 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
-from bench.batches import repeated, write_batches
-from bench.mixes import MIXES
+from bench.generator.batches import repeated, write_batches
+from bench.generator.mixes import MIXES
 from offsets_tool.errors import UsageError
 from spark.runtime.jars import cache
 
 SEED: Final = 20261121
-_GENERATOR: Final = ("batches.py", "clients.py", "members.py", "mixes.py", "templates.py", "inputs.py")
 _MEGABYTE: Final = 1 << 20
 
 
@@ -71,6 +70,7 @@ def write_large(of: Input, times: int, path: Path) -> int:
 
 def _kept() -> Path:
     """Return the cache folder of inputs, which changes with the code that generates them."""
-    here = Path(__file__).parent
-    identity = hashlib.sha256(b"".join((here / name).read_bytes() for name in _GENERATOR))
+    here = Path(__file__)
+    sources = (*sorted((here.parent / "generator").glob("*.py")), here)
+    identity = hashlib.sha256(b"".join(source.read_bytes() for source in sources))
     return cache() / "bench" / identity.hexdigest()[:12]

@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from bench.batches import repeated
+from bench.generator.batches import repeated
 from bench.inputs import Input
 from bench.pace import Entry, race, timed
 from bench.table import Table, number, times

@@ -6,7 +6,7 @@ from os import sched_getaffinity, sched_setaffinity
 from pathlib import Path
 
 from bench import kafka, ours, plain
-from bench.batches import CODECS
+from bench.generator.batches import CODECS
 from bench.inputs import Input
 from bench.pace import Entry, Timed, race, timed
 from bench.processes import measured

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.batches import HEADER
+from bench.generator.batches import HEADER
 from bench.tally import Tally, of_events
 from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead

@@ -1,148 +1,20 @@
-"""Ask Kafka's own classes from a test; answers are typed Python.
+"""Ask Kafka's own classes from a test; answers are typed Python (oracle/answers.py).
 
-Every answer carries what Kafka threw, if it threw: `error` is the exception's class and message, and the fields that were
-not reached are None. `version` is always a Kafka release that oracle/jars.py names.
+`version` is always a Kafka release that oracle/jars.py names.
 """
 
-import base64
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Self
 
+from oracle.answers import Blob, Consumed, Dumped, LogFile, Paced, Printed, Read, Thrown, Written
+from oracle.batches import Batch, described
 from oracle.jars import NEWEST
 from oracle.jvm import Jvm
 from oracle.load_json import loaded, loaded_classic
 from oracle.loaded import LoadedState
-
-
-class Thrown(NamedTuple):
-    """A Java exception: its class by full name, its message or None."""
-
-    type: str
-    message: str | None
-
-    @property
-    def name(self) -> str:
-        """The class without its package, as in UnknownRecordTypeException."""
-        return self.type.rpartition(".")[2].rpartition("$")[2]
-
-
-class Read(NamedTuple):
-    """A record as the broker's loader reads it; JSON as `{"type":..,"data":..}` and `{"version":..,"data":..}`.
-
-    `value` and `value_bytes` are None for a tombstone. The bytes are what the serde writes for what it has read; a record
-    that it reads and cannot write has an error beside its JSON.
-    """
-
-    error: Thrown | None
-    key: str | None
-    value: str | None
-    key_bytes: bytes | None
-    value_bytes: bytes | None
-
-
-class Written(NamedTuple):
-    """A record that Kafka wrote from its JSON."""
-
-    error: Thrown | None
-    key: bytes | None
-    value: bytes | None
-
-
-class Consumed(NamedTuple):
-    """A record as the console consumer hands it to a formatter; timestamp in ms."""
-
-    key: bytes | None
-    value: bytes | None
-    offset: int = 0
-    timestamp: int = 0
-    partition: int = 0
-
-
-class Printed(NamedTuple):
-    """What a formatter printed (exact bytes) before it returned or threw, and what went to stderr."""
-
-    error: Thrown | None
-    text: bytes
-    stderr: bytes
-
-
-class Dumped(NamedTuple):
-    """What kafka-dump-log said; `status` is None when it returned without calling exit."""
-
-    error: Thrown | None
-    stdout: bytes
-    stderr: bytes
-    status: int | None
-
-
-class Blob(NamedTuple):
-    """What a client reads in a blob: JSON, or Kafka's toString for the kinds of Streams."""
-
-    error: Thrown | None
-    text: str | None
-
-
-class LogFile(NamedTuple):
-    """The batches of a .log file with their records, in the words of fixtures/vectors/record_batches.jsonl.
-
-    `error` is what ended the reading before the end of the file, if something did; what stopped the reading of one batch's
-    records stands in that batch, as `error` and `message`.
-    """
-
-    error: Thrown | None
-    batches: list[dict[str, Any]]
-
-
-class Paced(NamedTuple):
-    """What Kafka read of a segment; `groups` committed, or deleted a commit."""
-
-    records: int
-    commits: int
-    committed_offsets: int
-    groups: int
-
-
-class Record(NamedTuple):
-    """A record to be built: timestamp in ms; its log offset, or the next one."""
-
-    key: bytes | None
-    value: bytes | None
-    timestamp: int = 0
-    offset: int | None = None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-
-
-class Marker(NamedTuple):
-    """The one record of a control batch: COMMIT or ABORT."""
-
-    type: str
-    coordinator_epoch: int = 0
-    timestamp: int = 0
-
-
-class Batch(NamedTuple):
-    """A batch to be built by Kafka's MemoryRecordsBuilder; without records and marker, the empty batch that compaction leaves.
-
-    `last_offset` may lie beyond the last record's. `log_append_time` (ms) counts where `timestamp_type` is LogAppendTime.
-    """
-
-    records: tuple[Record, ...] = ()
-    marker: Marker | None = None
-    magic: int = 2
-    codec: str = "none"
-    timestamp_type: str = "CreateTime"
-    log_append_time: int = -1
-    base_offset: int = 0
-    last_offset: int | None = None
-    producer_id: int = -1
-    producer_epoch: int = -1
-    base_sequence: int = -1
-    is_transactional: bool = False
-    partition_leader_epoch: int = 0
-    delete_horizon_ms: int | None = None
 
 
 class Oracle:
@@ -258,39 +130,11 @@ class Oracle:
     def build(self, batches: Iterable[Batch]) -> bytes:
         """The batches as a .log file holds them, one after another. ValueError with Kafka's words for one that cannot be."""
         built = []
-        for told in self._jvm.ask(("build", NEWEST), ((_described(batch),) for batch in batches)):
+        for told in self._jvm.ask(("build", NEWEST), ((described(batch),) for batch in batches)):
             if thrown := _thrown(told):
                 raise ValueError(f"{thrown.type}: {thrown.message}")
             built.append(told[2] or b"")
         return b"".join(built)
-
-
-def _described(batch: Batch) -> bytes:
-    """The JSON that Build.java reads."""
-    described = {_camel(name): value for name, value in batch._asdict().items()}
-    described["marker"] = batch.marker and {
-        _camel(name): value for name, value in batch.marker._asdict().items()
-    }
-    described["records"] = [
-        {
-            "offset": batch.base_offset + place if record.offset is None else record.offset,
-            "timestamp": record.timestamp,
-            "key": _base64(record.key),
-            "value": _base64(record.value),
-            "headers": [[name, _base64(value)] for name, value in record.headers],
-        }
-        for place, record in enumerate(batch.records)
-    ]
-    return json.dumps(described).encode()
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-def _base64(field: bytes | None) -> str | None:
-    return None if field is None else base64.b64encode(field).decode()
 
 
 def _thrown(told: Sequence[bytes | None]) -> Thrown | None:

@@ -15,7 +15,7 @@ from offsets_tool.cli.render import default_format, note, output, write_caption,
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import json_line
-from offsets_tool.columns.text.printer import Printer
+from offsets_tool.columns.text.request import Printer
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 from offsets_tool.cli.opening import STRICT_EXIT
 from offsets_tool.cli.render import note
-from offsets_tool.columns.text.printer import Printer
+from offsets_tool.columns.text.request import Printer
 from offsets_tool.dialects import formatter
 from offsets_tool.dialects.dump_log.segment import DumpLog
 from offsets_tool.dialects.output import NOTHING, Output

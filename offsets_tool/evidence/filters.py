@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offsets_tool.as_of.selection import ANY, NameFilter, Wanted
-from offsets_tool.columns.text.selection import Range
+from offsets_tool.columns.text.request import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.moment_texts import NO_BOUND, Bound

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.columns.lane.availability import lane_problem
-from offsets_tool.columns.text.printer import Printer
-from offsets_tool.columns.text.selection import Selection
+from offsets_tool.columns.text.request import Printer, Selection
 from offsets_tool.events import decode
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.sources import Item, Source

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from bench.batches import CODECS, Batch, repeated, write_batches
-from bench.mixes import MIXES
+from bench.generator.batches import CODECS, Batch, repeated, write_batches
+from bench.generator.mixes import MIXES
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead
 from oracle.client import Oracle

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from bench.mixes import MIXES
-from bench.templates import EPOCH, OFFSET, TEXT, TIME, Template, value
+from bench.generator.mixes import MIXES
+from bench.generator.templates import EPOCH, OFFSET, TEXT, TIME, Template, value
 from offsets_tool.blobs import blobs_of
 from offsets_tool.events import Event, decode
 from offsets_tool.records.classic import GroupMetadataValue

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from bench import kafka, ours, plain
-from bench.batches import write_batches
-from bench.mixes import MIXES
+from bench.generator.batches import write_batches
+from bench.generator.mixes import MIXES
 from bench.pace import Entry, race
 from bench.processes import measured
 from bench.tally import Tally, Unequal, agreed

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.mixes import MIXES
+from bench.generator.mixes import MIXES
 from bench.replay import history, history_by_column, tallies
 from bench.tally import agreed
 from oracle.client import Oracle

@@ -16,7 +16,8 @@ from offsets_tool.dialects.dump_log.segment import dump_log
 from offsets_tool.dialects.versions import parse_release
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.segment import read_segment
-from oracle.client import Consumed, Oracle, Thrown
+from oracle.answers import Consumed, Thrown
+from oracle.client import Oracle
 from tests.depth import DEEP
 from tests.dialects.hostile import Hostile, Record, batches
 from tests.dialects.hostile_segments import end, segment

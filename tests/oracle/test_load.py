@@ -12,7 +12,8 @@ import pytest
 
 from offsets_tool.events import Key, Value, encode_key, encode_value
 from offsets_tool.records import RECORD_TYPES, consumer, offsets
-from oracle.client import Batch, Marker, Oracle, Record
+from oracle.batches import Batch, Marker, Record
+from oracle.client import Oracle
 from oracle.loaded import Assigned, LoadedGroup, LoadedState
 from tests.corpora import FIXTURES
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from oracle.client import Batch, Consumed, Marker, Oracle, Record
+from oracle.answers import Consumed
+from oracle.batches import Batch, Marker, Record
+from oracle.client import Oracle
 from oracle.declarations import declarations
 from oracle.jvm import OracleError
 from tests.corpora import FIXTURES

@@ -20,7 +20,8 @@ from tests.dialects.hostile import Hostile
 from tests.records.test_cases import key_bytes
 
 if TYPE_CHECKING:
-    from oracle.client import Oracle, Read
+    from oracle.answers import Read
+    from oracle.client import Oracle
 
 pytestmark = pytest.mark.java
 

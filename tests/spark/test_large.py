@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from bench.batches import write_batches
-from bench.mixes import MIXES
+from bench.generator.batches import write_batches
+from bench.generator.mixes import MIXES
 from spark.ingest.ingest import Request
 from spark.run import run
 from tests.spark.lakes import bring

@@ -9,13 +9,7 @@ import numpy as np
 
 from offsets_tool.columns.jit.machine import big_i16, big_i32, big_i64, load_u8, step
 from offsets_tool.columns.jit.utf8 import is_ascii, is_utf8, looks_escaped
-from offsets_tool.columns.lane.commit_layout import (
-    FLEXIBLE,
-    NONE,
-    PLAIN,
-    TOPIC_ID_TAG,
-    same_place,
-)
+from offsets_tool.columns.lane.commit_layout import FLEXIBLE, NONE, PLAIN, TOPIC_ID_TAG, same_place
 from offsets_tool.columns.lane.interned import NO_TOPIC_ID, topic_id_number
 from offsets_tool.columns.lane.layout import RecordField, RecordKind, get, put
 from offsets_tool.records.kinds import COMMITS

@@ -1,5 +1,6 @@
-"""What compiled code is told of a chunk: where everything is that its lines are made of."""
+"""The input of the compiled writer for one chunk: the lines to write in their order, and the addresses of what they are made of."""
 
+from typing import Final
 from uuid import UUID
 
 import numpy as np
@@ -7,13 +8,45 @@ import numpy as np
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import NO_KEY, RecordField, RecordKind
+from offsets_tool.columns.lane.layout import NO_KEY, BatchField, RecordField, RecordKind
 from offsets_tool.columns.text.fields import NUMBERS, KeyClass, columns
 from offsets_tool.columns.text.kernel import SLACK, KernelInput
 from offsets_tool.columns.text.keys import KeyTable
-from offsets_tool.columns.text.lines import Lines
+from offsets_tool.columns.text.programs import REFUSED
 from offsets_tool.columns.text.values import Values
 from offsets_tool.wire.json import uuid_text
+
+NO_RECORD: Final = -1
+
+
+class Lines:
+    """The lines to write, in order: the program of each, its batch, and its record; a batch's own line has no record."""
+
+    def __init__(
+        self,
+        chunk: Chunk,
+        of_batch: Array,
+        has_records: Array,
+        of_record: Array,
+        wanted: Array | None,
+        *,
+        with_batches: bool,
+    ) -> None:
+        batch = chunk.records[RecordField.BATCH]
+        refused = of_batch[batch] == REFUSED
+        shown = has_records[batch] & ~refused
+        self.in_lane: Array = np.flatnonzero(shown & (of_record != REFUSED))
+        if wanted is not None:
+            # What has no program is the caller's to select.
+            shown &= wanted | (of_record == REFUSED)
+        records = np.flatnonzero(shown)
+        heads = np.flatnonzero(of_batch == REFUSED) if not with_batches else np.arange(len(of_batch))
+        first = np.cumsum(chunk.batches[BatchField.COUNT]) - chunk.batches[BatchField.COUNT]
+        # A batch's own line comes before its records.
+        order = np.argsort(np.concatenate((2 * records + 1, 2 * first[heads])), kind="stable")
+        self.batches: Array = np.concatenate((batch[records], heads))[order]
+        self.records: Array = np.concatenate((records, np.full(len(heads), NO_RECORD)))[order]
+        self.programs: Array = np.concatenate((of_record[records], of_batch[heads]))[order]
 
 
 class KernelArguments:

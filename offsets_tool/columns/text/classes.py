@@ -9,8 +9,8 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.text.fields import TYPES_AT, KeyClass, absent, key_class, value_of_class
 from offsets_tool.columns.text.kernel import LONGEST_ESCAPE
 from offsets_tool.columns.text.keys import KeyTexts, probe_keys
-from offsets_tool.columns.text.printer import Printer
 from offsets_tool.columns.text.probes import SETTINGS, Probe, batch_probes, record_probe, record_probes
+from offsets_tool.columns.text.request import Printer
 from offsets_tool.columns.text.samples import Sample, sample_keys, sample_values
 from offsets_tool.columns.text.template import Escapes, PrintedProbe, Template, Text, fill, learn
 from offsets_tool.events import decode, decode_key, decode_value

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
-from offsets_tool.columns.text.printer import Printer
 from offsets_tool.columns.text.reference import Passed
-from offsets_tool.columns.text.selection import Selection
+from offsets_tool.columns.text.request import Printer, Selection
 from offsets_tool.columns.text.writer import TextOrRecord, TextWriter
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger

@@ -14,16 +14,14 @@ from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.interned import InternedKeys
 from offsets_tool.columns.lane.layout import RecordField, RecordKind
-from offsets_tool.columns.text.arguments import KernelArguments
+from offsets_tool.columns.text.arguments import NO_RECORD, KernelArguments, Lines
 from offsets_tool.columns.text.classes import Templates
 from offsets_tool.columns.text.fields import Classes, classes, distinct
 from offsets_tool.columns.text.kernel import SLACK, write_lines
 from offsets_tool.columns.text.keys import KeyTable, KeyTexts
-from offsets_tool.columns.text.lines import NO_RECORD, Lines
-from offsets_tool.columns.text.printer import Printer
 from offsets_tool.columns.text.programs import REFUSED, Programs
 from offsets_tool.columns.text.reference import FileInput, Passed, ReferenceRecords
-from offsets_tool.columns.text.selection import Selection
+from offsets_tool.columns.text.request import Printer, Selection
 from offsets_tool.columns.text.values import Values
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger, Outcome

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.batches import write_batches
-from bench.mixes import MIXES
+from bench.generator.batches import write_batches
+from bench.generator.mixes import MIXES
 from offsets_tool.checkpoint import read_log_facts
 from offsets_tool.columns.decode import decode_batches, log_batches
 from offsets_tool.columns.replay.history import ROWS, HistoryReplay, HistoryRows, Left, Start, replay_batches

@@ -6,8 +6,7 @@ from typing import NamedTuple
 from offsets_tool.cli.texts import json_line
 from offsets_tool.columns.lane.chunks import Chunk, Lane
 from offsets_tool.columns.lane.interned import InternedKeys
-from offsets_tool.columns.text.printer import Printer
-from offsets_tool.columns.text.selection import Selection
+from offsets_tool.columns.text.request import Printer, Selection
 from offsets_tool.columns.text.writer import TextWriter
 from offsets_tool.dialects import formatter
 from offsets_tool.dialects.dump_log.segment import DumpLog

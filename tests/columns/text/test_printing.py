@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.text.selection import Range, Selection
+from offsets_tool.columns.text.request import Range, Selection
 from offsets_tool.events import Key, encode_key
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire import walk

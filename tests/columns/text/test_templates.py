@@ -9,7 +9,7 @@ import pytest
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.lane.interned import InternedKeys, key_number
 from offsets_tool.columns.text.keys import KeyTable, KeyTexts
-from offsets_tool.columns.text.printer import Printer
+from offsets_tool.columns.text.request import Printer
 from offsets_tool.columns.text.template import Number, PrintedProbe, Text, fill, learn
 from offsets_tool.dialects.output import Output
 from offsets_tool.events import decode, decode_key

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from bench.batches import Batch, Record, write_batches
+from bench.generator.batches import Batch, Record, write_batches
 from offsets_tool.events import Key, Value, encode_key, encode_value
 from offsets_tool.lag.end_files import read_ends
 from offsets_tool.records import RECORD_TYPES

@@ -12,7 +12,15 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.errors import OffsetsToolError, UsageError
 from spark.ingest.ingest import Writer
-from tests.spark.lakes import SEGMENT, bring, ingest_here, place, plain, rows, rows_end
+from tests.spark.lakes import (
+    SEGMENT,
+    bring,
+    ingest_here,
+    place,
+    plain,
+    rows,
+    rows_end,
+)
 
 
 def test_compressed_copies_and_tars(tmp_path: Path) -> None:

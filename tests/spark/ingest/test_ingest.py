@@ -11,7 +11,17 @@ from spark.ingest.ingest import Request, Writer, ingest
 from spark.lake.folder import locked
 from spark.lake.tables import EVENTS
 from tests.corpora import COPIES
-from tests.spark.lakes import CORPORA, SEGMENT, bring, comparable, content, files, place, plain, rows
+from tests.spark.lakes import (
+    CORPORA,
+    SEGMENT,
+    bring,
+    comparable,
+    content,
+    files,
+    place,
+    plain,
+    rows,
+)
 
 pytestmark = pytest.mark.spark
 

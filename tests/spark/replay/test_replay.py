@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from bench.batches import Batch, Record, write_batches
+from bench.generator.batches import Batch, Record, write_batches
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.events import Key, Value, encode_key, encode_value
 from offsets_tool.log.segment import read_segment

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Final
 
-from bench import members
-from bench.batches import Batch, Record
-from bench.clients import CLIENTS, Group, groups
+from bench.generator import members
+from bench.generator.batches import Batch, Record
+from bench.generator.clients import CLIENTS, Group, groups
 
 Mix = Callable[[Random], Iterator[Batch]]
 

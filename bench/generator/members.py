@@ -7,9 +7,9 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
-from bench.batches import Record
-from bench.clients import topic_id
-from bench.templates import EPOCH, TIME, Template, key, value
+from bench.generator.batches import Record
+from bench.generator.clients import topic_id
+from bench.generator.templates import EPOCH, TIME, Template, key, value
 from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
 from offsets_tool.records.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,

@@ -1,9 +1,13 @@
-"""Which records to print, as far as columns and keys can tell; the rules are those of whoever asks."""
+"""What a caller of the text lane asks for: the records to print, and the functions that print them.
+
+Which records those are, and what is printed of one, are rules of the caller: a dialect of Kafka's, or our own JSON lines.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from offsets_tool.rows import LogRecord
+from offsets_tool.dialects.output import Output
+from offsets_tool.rows import Batch, LogRecord
 
 
 class Range(NamedTuple):
@@ -34,3 +38,13 @@ class Selection(NamedTuple):
 
     about: Callable[[LogRecord], bool]
     range_of: Callable[[int | None], Range | None]
+
+
+class Printer(NamedTuple):
+    """The functions that print each record, and each batch before its records; they depend on nothing else.
+
+    `batch` also says whether the batch's records are printed after it; it is None where nothing is printed of batches.
+    """
+
+    record: Callable[[LogRecord], Output]
+    batch: Callable[[Batch], tuple[Output, bool]] | None = None

@@ -16,7 +16,9 @@ OURS = re.compile(r"^from ((?:offsets_tool|spark)(?:\.\w+)*) import (.+)$", re.M
 def test_names_are_there(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    wanted = [(module, name.split(" as ")[0]) for module, names in OURS.findall(code) for name in names.split(", ")]
+    wanted = [
+        (module, name.split(" as ")[0]) for module, names in OURS.findall(code) for name in names.split(", ")
+    ]
     assert wanted
     missing = [f"{module}.{name}" for module, name in wanted if not hasattr(import_module(module), name)]
     assert missing == []

@@ -5,8 +5,8 @@ from random import Random
 from typing import Any, Final, NamedTuple
 from uuid import NAMESPACE_OID, UUID, uuid5
 
-from bench.batches import Record
-from bench.templates import OFFSET, TEXT, TIME, Template, key, value
+from bench.generator.batches import Record
+from bench.generator.templates import OFFSET, TEXT, TIME, Template, key, value
 from offsets_tool.records.offsets import OffsetCommitValue
 
 GROUPS: Final = 400

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 DECLARATIONS: Final = ROOT / "offsets_tool" / "records"
 """Classes of messages have Kafka's names, which Kafka gives to several."""
 
