@@ -24,7 +24,7 @@ _COMMANDS: Final[dict[str, Callable[[Path], list[str]]]] = {
 
 
 def commands_table() -> Table:
-    """Each command over the same segment, and over one of a single batch."""
+    """Return the table of commands, each over the same segment, and over one of a single batch."""
     path, first = _TEXT.path(), _FIRST_BATCH.path()
     tally = _checked(path)
     runs = race(

@@ -32,7 +32,7 @@ _COPY: Final = "copy"
 
 
 def lakes_table(folder: Path) -> Table:
-    """Both tables of each mix, and the log alone; lakes are made in `folder` and removed."""
+    """Return the table of ingests: both tables of each mix, and the log alone. Lakes are made in `folder` and removed."""
     running = session("offsets-tool bench", master=MASTER)
     try:
         rows = [row for input_ in _INPUTS for row in _rows(running, input_, folder / input_.mix)]
@@ -76,7 +76,7 @@ def copier(running: SparkSession, folder: Path) -> Callable[..., None]:
 
 
 def _agreed(running: SparkSession, input_: Input, folder: Path) -> int:
-    """How many records both lakes of one segment have."""
+    """Return the number of records that both lakes of one segment have."""
     lakes = (folder / _SOURCE, folder / _COPY)
     tallies = {lake.name: _tally(running, lake / EVENTS.name) for lake in lakes}
     records = agreed(f"Delta tables of {input_.mix}", tallies).records

@@ -16,7 +16,7 @@ _PACKAGES: Final = ("numba", "pyarrow", "kafka-python", "pyspark", "delta-spark"
 
 
 def described() -> str:
-    """One paragraph; load is that of the last minute when it was asked."""
+    """Return a paragraph about the machine; its load is that of the last minute."""
     told = Path("/proc/cpuinfo").read_text()
     model = re.search(r"^model name\s*: (.*)$", told, re.MULTILINE)
     flags = set((re.search(r"^flags\s*: (.*)$", told, re.MULTILINE) or [""])[0].split())

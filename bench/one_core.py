@@ -27,7 +27,7 @@ _WARM = "Kafka's MemoryRecords and serde, warm JVM: objects, dropped"
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """This process and all that it starts, on one core."""
+    """Keep this process and all that it starts on one core."""
     allowed = sched_getaffinity(0)
     sched_setaffinity(0, {max(allowed)})
     try:
@@ -37,7 +37,7 @@ def one_core() -> Iterator[None]:
 
 
 def commits_table(oracle: Oracle) -> Table:
-    """The simplest mix, every reader there is."""
+    """Return the table of the simplest mix, read by every reader there is."""
     path, few = COMMITS.path(), _FEWER.path()
     dumped = kafka.tally_text(measured(kafka.dump_log(few)).output)
     agreed("the smaller segment", {
@@ -84,7 +84,7 @@ def _entries(oracle: Oracle, path: Path, records: int, few: Path, fewer: int) ->
 
 
 def mixes_table(oracle: Oracle) -> Table:
-    """The other mixes: ours and Kafka's classes."""
+    """Return the table of the other mixes, read by this toolkit and by Kafka's classes."""
     rows = []
     for input_, described in _OTHERS:
         ran = _against_kafka(oracle, input_)
@@ -98,7 +98,7 @@ def mixes_table(oracle: Oracle) -> Table:
 
 
 def codecs_table(oracle: Oracle) -> Table:
-    """The same records in every codec: what remains after decompression."""
+    """Return the table of one mix in every codec, with the time that remains after decompression."""
     rows = []
     for codec in CODECS:
         input_ = Input("large-batches", 0.3, codec)

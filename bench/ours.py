@@ -43,7 +43,7 @@ class Reading:
         self._ranges = ((0, None),) if whole else ((0, 1), (1, None))
 
     def rows(self, path: Path) -> Iterator[RowsRead]:
-        """Every byte must have been read: generated segments have no damage."""
+        """Yield the rows of a segment. Unequal if a byte was not read: generated segments have no damage."""
         reader = self._kept or self._new()
         for start, end in self._ranges:
             for item in reader.read(path, _ORIGIN, start=start, end=end):
@@ -60,7 +60,7 @@ class Reading:
 
 
 def write_tables(path: Path, lake: Path) -> None:
-    """Both tables' Parquet files, as a task of an ingest writes them."""
+    """Write the Parquet files of both tables, as a task of an ingest does."""
     with TableWriter(lake, LOG) as log, TableWriter(lake, EVENTS) as events:
         for item in Reading(log=True).rows(path):
             if item.log is not None and item.events is not None:

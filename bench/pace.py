@@ -53,7 +53,7 @@ def timed(do: Callable[[], object], clock: Callable[[], float] = time.process_ti
 
 
 def race(entries: Sequence[Entry]) -> dict[str, Timed]:
-    """All entries in turn, round after round, after each has become as fast as it gets; by name."""
+    """Time all entries in turn, round after round, after each has become as fast as it gets; return their medians by name."""
     for entry in entries:
         if entry.warms:
             _warm(entry)

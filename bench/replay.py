@@ -34,12 +34,12 @@ _MIXES: Final = {
 }
 _SHARE: Final = 0.2
 _ONE_BY_ONE: Final = 30_000
-"""Events that are enough where each takes its time."""
+"""The number of events that readers of one event at a time replay: enough for a rate."""
 _ROUNDS: Final = 5
 
 
 def replay_table(oracle: Oracle) -> Table:
-    """A column for each mix; its readers agree on the state before their time counts."""
+    """Return the table of replays, a column for each mix; readers must agree on the state before their time counts."""
     by_mix = [_rates(oracle, Input(mix, _SHARE).path()) for mix in _MIXES.values()]
     rows = [(name, *(number(rates[name]) for rates in by_mix)) for name in by_mix[0]]
     return Table(
@@ -62,7 +62,7 @@ def _rates(oracle: Oracle, path: Path) -> dict[str, float]:
 
 
 def tallies(oracle: Oracle, path: Path) -> dict[str, Tally]:
-    """The state at the end, by everybody who replays."""
+    """Return the tally of the state after a segment, by the name of each reader."""
     return {
         "Kafka": kafka_tally(oracle, path),
         "one at a time": state_tally(one_at_a_time(path)),
@@ -76,7 +76,7 @@ def _events(path: Path, most: int | None = None) -> Iterator[Event]:
 
 
 def one_at_a_time(path: Path, most: int | None = None) -> State:
-    """By Coordinator.replay, up to so many events."""
+    """Return the state after a segment, replayed by Coordinator.replay event by event; at most so many events."""
     coordinator = Coordinator(0)
     for event in _events(path, most):
         coordinator.replay(event)
@@ -92,7 +92,7 @@ def history(path: Path, most: int | None = None) -> None:
 
 
 def by_column(path: Path) -> State:
-    """By rows, as `offsets-tool offsets` reads large segments."""
+    """Return the state after a segment, replayed by column as `offsets-tool offsets` does with large segments."""
     moment = Snapshot(AsOf(), TopicNames())
     reads = RowReader().read(path, Origin("", "", 0, 0))
     replay_read(moment, 0, (read for read in reads if isinstance(read, RowsRead)))
@@ -101,7 +101,7 @@ def by_column(path: Path) -> State:
 
 
 def history_by_column(path: Path) -> int:
-    """By rows, as `offsets-spark replay` tells them, and dropped; how many there are of offsets."""
+    """Replay a segment by column into rows of its histories, as `offsets-spark replay` does, and return how many are of offsets."""
     reads = RowReader().read(path, Origin("", "", 0, 0))
     both = ((read.log, read.events) for read in reads if isinstance(read, RowsRead))
     rows = (with_raw(log, events) for log, events in both if log is not None and events is not None)

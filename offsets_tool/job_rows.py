@@ -27,7 +27,7 @@ class TopicNameRow(NamedTuple):
 
 
 class ReplayRow(NamedTuple):
-    """Up to where a replay has brought one log partition's histories. The latest row of a partition counts; it is written last."""
+    """How far a replay has got in one log partition. The latest row of a partition counts; it is written last."""
 
     cluster: Cluster
     log_partition: LogPartition
@@ -56,7 +56,7 @@ DerivedRun = Annotated[Int64, "The job that wrote the row."]
 
 
 class EndRow(NamedTuple):
-    """Where a partition began and ended at a time, as somebody saw it: a sample, once, whoever told it again."""
+    """A sample of a partition's log start and end offset at a time. A sample that is given again is not added again."""
 
     cluster: Cluster
     topic: Annotated[String, "The topic."]
@@ -75,7 +75,7 @@ class EndRow(NamedTuple):
 
 
 class DerivationRow(NamedTuple):
-    """What rows of `lag` or `expiry` of a cluster rest on. The latest row of a cluster and table counts; it is written last."""
+    """The input of a cluster's rows in `lag` or `expiry`. The latest row of a cluster and table counts; it is written last."""
 
     cluster: Cluster
     derived: Annotated[String, "The table: lag or expiry."]

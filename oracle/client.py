@@ -36,7 +36,7 @@ class Oracle:
         self._jvm.close()
 
     def serde(self, version: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> list[Read]:
-        """Each key and value (None: tombstone) as GroupCoordinatorRecordSerde reads it (3.7.2 and later).
+        """Return each key and value (None: tombstone) as GroupCoordinatorRecordSerde reads it (3.7.2 and later).
 
         3.7.2 has no JSON converters: there `data` is a string, what the message's toString says.
         """
@@ -46,7 +46,7 @@ class Oracle:
         ]
 
     def encode(self, version: str, records: Iterable[tuple[int, str, int, str | None]]) -> list[Written]:
-        """Record type, key's data as JSON, value version, value's data as JSON (None: tombstone), to bytes (4.1 and later)."""
+        """Return records as bytes (4.1 and later); given are type, key's JSON, value version, value's JSON (None: tombstone)."""
         cases = (
             (
                 b"%d" % record_type,
@@ -60,7 +60,7 @@ class Oracle:
         return [Written(_thrown(told), told[2], told[3]) for told in written]
 
     def formatter(self, version: str, name: str, records: Iterable[Consumed]) -> list[Printed]:
-        """What `kafka-console-consumer --formatter NAME` prints for each record; `name` is the full class name."""
+        """Return what `kafka-console-consumer --formatter NAME` prints for each record; `name` is the full class name."""
         cases = (
             (
                 b"%d" % record.partition,
@@ -75,13 +75,13 @@ class Oracle:
         return [Printed(_thrown(told), told[2] or b"", told[3] or b"") for told in answers]
 
     def dumplog(self, version: str, *arguments: str) -> Dumped:
-        """`kafka-dump-log` of that release with these arguments."""
+        """Run `kafka-dump-log` of that release with these arguments."""
         [told] = self._jvm.ask(("dumplog", version), [[argument.encode() for argument in arguments]])
         code = None if told[4] is None else int(told[4])
         return Dumped(_thrown(told), told[2] or b"", told[3] or b"", code)
 
     def blob(self, kind: str, blobs: Iterable[bytes]) -> list[Blob]:
-        """Member blobs as the newest client reads them.
+        """Return member blobs as the newest client reads them.
 
         JSON by Kafka's converters: subscription, assignment. JSON of Kafka's getters: sticky, cooperative-sticky,
         connect-metadata, connect-assignment. toString: streams-subscription, streams-assignment.
@@ -90,19 +90,19 @@ class Oracle:
         return [Blob(_thrown(each), _text(each[2])) for each in told]
 
     def reset_plan(self, text: str) -> tuple[Thrown | None, list[tuple[str | None, ...]]]:
-        """Group, topic, partition, offset of each line that `kafka-consumer-groups --reset-offsets --from-file` reads."""
+        """Return group, topic, partition and offset of each line that `kafka-consumer-groups --reset-offsets --from-file` reads."""
         [told] = self._jvm.ask(("reset-plan", NEWEST), [(text.encode(),)])
         return _thrown(told), [tuple(map(_text, told[i : i + 4])) for i in range(2, len(told), 4)]
 
     def batches(self, log: Path) -> LogFile:
-        """A segment as FileRecords of the newest release reads it, without an index."""
+        """Return a segment as FileRecords of the newest release reads it, without an index."""
         [told] = self._jvm.ask(("batches", NEWEST), [(str(log).encode(),)])
         return LogFile(_thrown(told), [json.loads(line) for line in (told[2] or b"").splitlines()])
 
     def load(
         self, version: str, log: Path, ends: Sequence[int] = (), *, classic: bool = False
     ) -> list[LoadedState]:
-        """What the coordinator holds after it has loaded a segment (magic 2) before each end offset; without `ends`, all of it.
+        """Return what the coordinator holds after loading a segment (magic 2) up to each end offset; without `ends`, all of it.
 
         The new coordinator (3.9 and later) by records: those below the end. The classic one (1.1.1 to 3.9) by batches: those
         that begin below it. What Kafka's load throws is in the state, and its clock stands still.
@@ -115,20 +115,20 @@ class Oracle:
         return [states[end] for end in ends or upto]
 
     def pace(self, log: Path, *, memory: bool, count_groups: bool) -> Paced:
-        """One reading of a segment as a coordinator loads it: checksums, and every record through the newest release's serde.
+        """Read a segment once as a coordinator loads it: checksums, and every record through the newest release's serde.
 
-        From FileRecords, or from MemoryRecords over bytes read beforehand. Without `count_groups` that is all: `groups` is 0.
+        It is read as FileRecords, or as MemoryRecords over bytes read beforehand. Without `count_groups`, `groups` is 0.
         """
         words = (str(log), "memory" if memory else "file", "sum" if count_groups else "pace")
         [told] = self._jvm.ask(("pace", NEWEST), [tuple(word.encode() for word in words)])
         return Paced(*(int(field or b"") for field in told))
 
     def cpu_seconds(self) -> float:
-        """What the JVM has used of processors until now, all its threads."""
+        """Return the CPU seconds that all threads of the JVM have used until now."""
         return self._jvm.cpu_seconds()
 
     def build(self, batches: Iterable[Batch]) -> bytes:
-        """The batches as a .log file holds them, one after another. ValueError with Kafka's words for one that cannot be."""
+        """Return batches as a .log file holds them, one after another. ValueError with Kafka's words for one that cannot be."""
         built = []
         for told in self._jvm.ask(("build", NEWEST), ((described(batch),) for batch in batches)):
             if thrown := _thrown(told):

@@ -17,7 +17,7 @@ STRING_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOT
 
 @cache
 def declarations(version: str) -> dict[str, dict[str, Any]]:
-    """Every message a release declares, by name (`OffsetCommitValue`, `ConsumerProtocolSubscription`), parsed.
+    """Return every message that a release declares, by name (`OffsetCommitValue`, `ConsumerProtocolSubscription`), parsed.
 
     `version` is one of DECLARED from 2.8.2 on; 4.3.1 has Streams' SubscriptionInfoData too. 1.1.1 declares in code and gives none.
     """

@@ -20,7 +20,7 @@ _CONTROL: Final = 32
 _XERIAL: Final = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 _SNAPPY_BLOCK: Final = 1 << 15
 _LZ4_FRAME: Final = bytes.fromhex("04224d18604082")
-"""Magic, independent blocks of 64 KiB, no checksums, and the checksum of just that descriptor."""
+"""The header of an LZ4 frame: magic, independent blocks of 64 KiB, no checksums, and the descriptor's own checksum."""
 _LZ4_BLOCK: Final = 1 << 16
 _LZ4_RAW: Final = 1 << 31
 
@@ -33,7 +33,7 @@ class Record(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What a broker appends at once: records of one time (ms), of one producer (id, epoch, first sequence) if it has one."""
+    """Records that a broker appends at once: of one time (ms), and of one producer (id, epoch, first sequence) if they have one."""
 
     records: list[Record]
     timestamp: int
@@ -43,7 +43,7 @@ class Batch(NamedTuple):
 
 
 def write_batches(batches: Iterable[Batch], size: int, codec: str = "none") -> bytes:
-    """As many batches as hold `size` bytes before they are compressed, one after another from offset 0."""
+    """Return batches as the bytes of a segment from offset 0 on, until `size` bytes before compression are written."""
     written: list[bytes] = []
     held, offset = 0, 0
     for batch in batches:
@@ -57,7 +57,7 @@ def write_batches(batches: Iterable[Batch], size: int, codec: str = "none") -> b
 
 
 def repeated(segment: bytes, times: int) -> Iterator[bytes]:
-    """The segment's batches again and again, with offsets that go on: a batch's checksum does not cover its first offset."""
+    """Yield a segment so many times, its offsets going on: a batch's checksum does not cover its first offset."""
     starts = list(_starts(segment))
     base, _ = _PLACE.unpack_from(segment, starts[-1])
     step = base + _LAST_DELTA.unpack_from(segment, starts[-1] + _LAST_DELTA_AT)[0] + 1
@@ -138,4 +138,4 @@ _PACK: Final[dict[str, Callable[[bytes], bytes]]] = {
     "zstd": _zstd,
 }
 CODECS: Final = tuple(_PACK)
-"""By the number that a batch's attributes hold."""
+"""The codecs by the number that a batch's attributes hold."""

@@ -160,7 +160,7 @@ def _topics(group: str) -> tuple[str, ...]:
 
 
 def _shares(group: str, random: Random) -> list[dict[str, tuple[int, ...]]]:
-    """All partitions of all topics, shared out among the members; each member in all topics."""
+    """Return all partitions of all topics, shared out among the members so that each has some of every topic."""
     shares: list[dict[str, tuple[int, ...]]] = [{} for _ in range(MEMBERS)]
     for topic in _topics(group):
         partitions = random.sample(range(_PARTITIONS), _PARTITIONS)

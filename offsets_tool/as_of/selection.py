@@ -55,7 +55,7 @@ class NameFilter:
 
     @property
     def looked_for(self) -> list[str]:
-        """Every name that was looked up."""
+        """The names that were looked up."""
         return [name for name in self._decided if name is not None]
 
     @property

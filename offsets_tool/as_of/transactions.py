@@ -27,7 +27,7 @@ class TransactionOutcome(StrEnum):
 
 
 class AgeTo(StrEnum):
-    """What the age of a transaction counts to."""
+    """The event up to which the age of a transaction is counted."""
 
     MARKER = "marker"
     AS_OF = "as_of"

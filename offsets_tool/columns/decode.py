@@ -105,7 +105,7 @@ def _log_row(record: LogRecord, cluster: str, source: str, run: int) -> LogRow:
 def _record(
     key: bytes | None, value: bytes | None, is_control: bool, misplaced: str | None = None
 ) -> LogRecord:
-    """All of a record that decoding looks at."""
+    """Return a LogRecord with the fields that decoding looks at; the others are placeholders."""
     return LogRecord(
         source="",
         log_partition=None,

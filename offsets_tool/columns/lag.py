@@ -130,7 +130,7 @@ def _runs(batch: pa.RecordBatch) -> Iterator[tuple[_Place, list[_Row]]]:
 
 
 def _values(column: pa.Array) -> list[FieldValue]:
-    """Each distinct text once."""
+    """Return a column as Python values; of texts each distinct one is made once."""
     if not pa.types.is_string(column.type):
         return list(column.to_pylist())
     encoded = column.dictionary_encode(null_encoding="encode")
@@ -139,7 +139,7 @@ def _values(column: pa.Array) -> list[FieldValue]:
 
 
 class _Partition:
-    """What is known of one partition of a topic: what its end was seen to be, and what groups committed."""
+    """One partition of a topic: the samples of its end, and the commits of all groups."""
 
     def __init__(self, cluster: str, place: TopicPartition) -> None:
         self.cluster = cluster
@@ -164,7 +164,7 @@ class _Partition:
             self._held.setdefault(row.group, []).append(held(row, commit))
 
     def lag(self, asked: LagAsked) -> Iterator[LagRow]:
-        """All rows, group after group."""
+        """Yield the rows of `lag` of this partition, group after group."""
         if not self._held:
             return
         ends = Ends.of([*self._samples, *self._bounds.samples(self._place)], last_stable=asked.last_stable)

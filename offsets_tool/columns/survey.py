@@ -125,7 +125,7 @@ def _kind(place: int) -> str:
 
 
 def _record(chunk: Chunk, row: int, log_partition: int | None) -> LogRecord:
-    """All of a record that decoding looks at, and where it stands."""
+    """Return a row of a chunk as a LogRecord with the fields that decoding looks at, and its place in the log."""
     records = chunk.records
     key, start, size = (
         int(records[field, row])
@@ -158,7 +158,7 @@ class _Keys:
         self.seen: Array = np.zeros(1 << 12, np.uint8)
 
     def belong_to(self, interned: InternedKeys) -> bool:
-        """Whether these are the keys of these tables."""
+        """Return whether the keys are those of these tables."""
         return self._interned is interned
 
     def groups(self) -> set[str]:

@@ -106,5 +106,5 @@ def _unknown(text: str, number: int) -> DecodeError:
 
 
 def line(key: str, value: str) -> Output:
-    """One line as the text formatters write it."""
+    """Return a line as the text formatters write it."""
     return Output(f"{key}::{value}\n".encode())

@@ -51,11 +51,11 @@ class KnownEnds:
 
     @property
     def has_any(self) -> bool:
-        """Whether anything but commits tells of ends."""
+        """Whether the end of any partition is known from a file or a data directory, and not from commits alone."""
         return bool(self._sampled or self._logs)
 
     def knows(self, place: TopicPartition) -> bool:
-        """Whether anything but commits tells of this partition's end."""
+        """Return whether this partition's end is known from a file or a data directory, and not from commits alone."""
         return place in self._sampled or place in self._logs
 
     def find(self, moment: Snapshot, places: Iterable[TopicPartition]) -> None:

@@ -22,7 +22,10 @@ CONTROL: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which events are asked for. `since` is inclusive, `until` exclusive; a place leaves only the partitions it names."""
+    """A choice of events: by names of groups and topics, by record type, and by a range of times or places in the log.
+
+    `since` is inclusive, `until` exclusive. A bound made of places excludes all log partitions that it does not name.
+    """
 
     groups: NameFilter = ANY
     topics: NameFilter = ANY
@@ -33,7 +36,7 @@ class Filters:
 
     @property
     def is_active(self) -> bool:
-        """Whether anything may be left out."""
+        """Whether the filters can exclude an event."""
         return self != EVERYTHING
 
     @property
@@ -46,7 +49,7 @@ class Filters:
         return frozenset(place.log_partition for place in (*self.since.places, *self.until.places))
 
     def matches(self, event: Event) -> bool:
-        """Whether the event is asked for."""
+        """Return whether an event passes all filters."""
         # Names first: a name that no event of the range has may be there outside of it.
         found = self.range_of(event.record.log_partition)
         return self.about(event) and found is not None and found.holds(event.record)
@@ -63,7 +66,7 @@ class Filters:
         return Range((self.since.time, self.until.time), (max(since, default=None), min(until, default=None)))
 
     def about(self, event: Event) -> bool:
-        """Whether the event's names and record type are asked for, wherever and whenever it is."""
+        """Return whether an event passes the filters of names and record types; its place and time are not looked at."""
         data = event.key.data if event.key else None
         if self.groups and event.group not in self.groups:
             return False

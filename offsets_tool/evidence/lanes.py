@@ -34,7 +34,10 @@ class TextLane:
     """The text that `printer` makes of the records of an evidence."""
 
     def __init__(self, evidence: Evidence, printer: Printer | None) -> None:
-        """Without a printer, all is left to the caller; so are batches' own lines where there are filters."""
+        """Prepare to print the evidence by `printer`; None leaves every record to the caller.
+
+        Lines of batches themselves are left to the caller where there are filters.
+        """
         self._evidence = evidence
         self._text = _text_reader(evidence, printer) if printer is not None else None
 
@@ -105,7 +108,7 @@ class SurveyLane:
 
 
 def rows_pay(sources: list[Source]) -> bool:
-    """Whether all sources are segments, and the lane can be had and is worth loading."""
+    """Return whether reading by rows is possible and pays: all sources are segments, large enough, and the lane can be had."""
     segments = all(source.segment is not None for source in sources)
     return segments and sum(source.size for source in sources) >= ROWS_FROM and lane_problem() is None
 
@@ -114,7 +117,7 @@ class RowLane:
     """One pass by rows over the sources of an evidence, replayed."""
 
     def __init__(self, evidence: Evidence, *, is_counted: bool = True) -> None:
-        """`is_counted` False when the ledgers have the records already."""
+        """Prepare to read the evidence; `is_counted` False keeps its records out of the ledgers, which have them already."""
         from offsets_tool.columns.reading import RowReader  # noqa: PLC0415 - with Arrow, where it pays
 
         self._evidence = evidence

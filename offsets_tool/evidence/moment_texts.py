@@ -41,7 +41,7 @@ class Bound:
 
     @property
     def is_given(self) -> bool:
-        """Whether it bounds anything."""
+        """Whether the bound has a time or a place; a bound without either excludes nothing."""
         return self.time is not None or bool(self.places)
 
 

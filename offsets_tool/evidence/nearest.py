@@ -49,7 +49,7 @@ def _plain(name: str) -> str:
 
 
 def _shared(pairs: set[str], length: int, name: str) -> float:
-    """How many neighbouring letters they have in common, less for a name that is longer or shorter."""
+    """Return how similar a name is: the pairs of neighbouring letters that it contains, less for another length than `length`."""
     return sum(map(name.__contains__, pairs)) / (1 + abs(len(name) - length) / 4)
 
 

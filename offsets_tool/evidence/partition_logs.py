@@ -149,7 +149,10 @@ class _Reached:
         self._run: _Run | None = None
 
     def is_new(self, run: _Run, log_offset: int) -> bool:
-        """Whether a record is above all before it; if not, it is left out, or refused with UsageError as of another copy."""
+        """Return whether a record is above all before it; False where it is to be left out.
+
+        UsageError if it is of another copy of the same log.
+        """
         if log_offset > self._end:
             self._end, self._run = log_offset, run
             return True

@@ -51,7 +51,7 @@ class Source:
 
     @property
     def path(self) -> str | None:
-        """Its path on disk; None for a live partition."""
+        """The path on disk of a file or archive; None for a live partition."""
         return self.segment.path if self.segment else self.name if self.is_archive else None
 
     def or_lost(self, items: Iterator[T], ledger: Ledger) -> Iterator[T | Unreadable]:
@@ -103,7 +103,7 @@ def open_sources(
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """What paths name on disk."""
+    """The sources that paths on disk name: segments and archives, found by `sources`."""
 
     paths: Sequence[str]
     log_partition: int | None

@@ -130,7 +130,7 @@ class DroppedCommit(NamedTuple):
 
 
 class LongestLifetime(NamedTuple):
-    """Since when (epoch milliseconds) some group has had an offset of a topic without a break, at the end of the log."""
+    """A topic with live offsets at the end of the log; since `began_at` (epoch milliseconds) a group has had one all the time."""
 
     topic: str
     topic_id: UUID | None

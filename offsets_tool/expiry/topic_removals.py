@@ -14,7 +14,7 @@ from offsets_tool.replay.changes import Group
 
 
 class TopicRemoval(NamedTuple):
-    """What a removal took of one topic; fields without a sentence are as in Removal."""
+    """A removal's part in one topic: facts of the offsets removed there. Fields without a sentence are as in Removal."""
 
     topic: str
     log_partition: int | None
@@ -38,7 +38,7 @@ class TopicRemoval(NamedTuple):
 
 
 class LogEnd(NamedTuple):
-    """What the end of a log tells about its removals: who wrote those that do not say it, and from where on it is complete."""
+    """Facts known at the end of a log that hold for its removals: by default who wrote them, and from where on it is complete."""
 
     is_new: bool
     proven_from: int

@@ -83,7 +83,7 @@ def _when(loss: TopicRemoval) -> int:
 
 
 def _place(loss: TopicRemoval) -> tuple[int, int, int]:
-    """By time; of one time, in the order of the logs."""
+    """Return the key by which removals are sorted: their time, then log partition and log offset."""
     return _when(loss), -1 if loss.log_partition is None else loss.log_partition, loss.first_offset
 
 

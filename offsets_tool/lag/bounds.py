@@ -25,7 +25,7 @@ class Bounds:
         self._commits: dict[TopicPartition, dict[int | None, list[CommitAt]]] = {}
 
     def add(self, log_partition: int | None, place: TopicPartition, commit: CommitAt) -> None:
-        """A commit; those with one number (of a log partition) in their order. None: of no log partition in particular."""
+        """Add a commit; those of one log partition come in their order. None stands for no log partition in particular."""
         kept = self._commits.setdefault(place, {}).setdefault(log_partition, [])
         last = kept[-1] if kept else None
         if (
@@ -36,7 +36,7 @@ class Bounds:
             kept.append(commit)
 
     def see(self, log_partition: int | None, changes: Iterable[Change]) -> None:
-        """All commits in some changes, also those whose transaction is open or was aborted: what they name was there."""
+        """Add the commits in some changes, also those of open or aborted transactions: the records that they name existed."""
         for change in changes:
             if change.kind in VISIBILITY:
                 continue

@@ -57,7 +57,7 @@ def position_of(path: Path, base: int, offset: int) -> int:
 
 
 def _headers(path: Path, position: int) -> Iterator[Batch]:
-    """One after another, to the first bytes that are none: zeros, a torn batch, damage."""
+    """Yield the batches of a segment from a position on, by their headers; it ends at zeros, a torn batch or damage."""
     log = map_file(path.as_posix(), block=PAGE)
     unverified = _Unverified(log.data)
     with suppress(DecodeError):

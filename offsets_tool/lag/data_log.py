@@ -34,7 +34,7 @@ _NUMBER: Final = re.compile("[0-9]{1,20}")
 
 
 class _Tail(NamedTuple):
-    """The last segment from where its producers are known, or else from its last index entry."""
+    """The batches of the last segment: from where its producers are known, or else from its last index entry."""
 
     end: int
     batches: tuple[Batch, ...]
@@ -42,7 +42,10 @@ class _Tail(NamedTuple):
 
 
 class DataLog:
-    """One copy of one partition. SourceError when something cannot be read that is needed for what is asked."""
+    """The log of one partition of a data topic, from one copy of its directory.
+
+    Properties and methods raise SourceError when a file that they need cannot be read.
+    """
 
     def __init__(self, directory: TopicDirectory) -> None:
         self.directory = directory
@@ -86,7 +89,7 @@ class DataLog:
 
     @cached_property
     def modified_at(self) -> int:
-        """When the last segment was written, or copied, in epoch milliseconds."""
+        """The modification time of the last segment's file, in epoch milliseconds: when it was last written, or copied."""
         path = self._segments[-1][1]
         try:
             return int(path.stat().st_mtime * 1000)
@@ -96,7 +99,10 @@ class DataLog:
             ) from error
 
     def samples(self, until: int | None = None) -> list[EndSample]:
-        """How the end grew, and what it was when the copy was made: `until` then, in epoch milliseconds, else when the file was."""
+        """Return samples of the end as it grew, and a last one of the end at `until`, the time of the copy in epoch milliseconds.
+
+        Without `until` the last sample is of the time at which the last segment was written.
+        """
         found = []
         newest = 0
         latest = max(self.modified_at, until or 0)
@@ -123,7 +129,7 @@ class DataLog:
         )
 
     def _growth(self) -> Iterator[tuple[int, int]]:
-        """Time and end after a record, in the order of offsets."""
+        """Yield times of records and the log end after each, in the order of offsets."""
         end = 0
         for base, path in self._segments:
             for timestamp, after in points_of(base, path):
@@ -147,7 +153,10 @@ class DataLog:
         return _Tail(end, batches, _first_unstable(*snapshot, batches, end))
 
     def _snapshot(self, base: int) -> tuple[int, dict[int, int]] | None:
-        """The newest that the last segment goes on from: its offset, and the first offset of each producer's open transaction."""
+        """Return the newest snapshot of producers: its offset, and the first offset of each open transaction by producer id.
+
+        None if there is none that reads; the log's beginning needs no file.
+        """
         paths = [path for path in self._files if path.suffix == ".snapshot" and _NUMBER.fullmatch(path.stem)]
         newest = max(paths, key=lambda path: int(path.stem), default=None)
         if newest is None or int(newest.stem) < base:
@@ -161,7 +170,7 @@ class DataLog:
         }
 
     def written(self, offset: int) -> Written | None:
-        """When the record at an offset was written, or the next one where compaction took it; None where the log has none."""
+        """Return when the record at an offset was written, or the next record if compaction removed it; None outside of the log."""
         if not self._segments[0][0] <= offset < self.end:
             return None
         first = bisect_right([base for base, _ in self._segments], offset) - 1
@@ -201,7 +210,7 @@ def _segments(files: Iterable[Path]) -> Iterator[tuple[int, Path]]:
 
 
 def _first_unstable(since: int, open_: dict[int, int], batches: tuple[Batch, ...], end: int) -> int:
-    """The oldest transaction that is open after the batches behind `since`; a marker ends its producer's."""
+    """Return the first offset of the oldest transaction that is open after the batches behind `since`; the end if none is."""
     for batch in batches:
         if batch.base_offset < since or not batch.is_transactional:
             continue

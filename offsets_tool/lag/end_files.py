@@ -23,7 +23,9 @@ _NO_NAMES: Final = ["topic", "partition", "offset"]
 
 
 def read_ends(path: str | Path, at: int | None = None, *, log_starts: bool = False) -> list[EndSample]:
-    """All samples of a file. `at` (epoch ms) is when they were taken where the file does not say it; else when it was written.
+    """Return the samples of end offsets in a file.
+
+    `at` (epoch ms) is when they were taken if the file does not say it; None stands for the time at which the file was written.
 
     `log_starts`: its offsets are those of `kafka-get-offsets --time earliest`.
     """

@@ -125,7 +125,7 @@ class TopicLifetime:
 
 
 class Ends:
-    """What is known of the end of one partition: of the topic, and of each earlier topic of the same name."""
+    """The ends of one partition over time: those of the topic, and of each earlier topic of the same name."""
 
     def __init__(self, lives: tuple[TopicLifetime, ...]) -> None:
         self.lives = lives

@@ -18,11 +18,11 @@ class LagMethod(StrEnum):
     SAMPLED = "sampled"
     """A broker said so at that time, or the same before and after it."""
     INDEX = "index"
-    """The topic's own log says so of that time, or the same before and after it."""
+    """The topic's own log gives the end at that time, or the same end before and after it."""
     INTERPOLATED = "interpolated"
-    """On a straight line between what is known before and after the moment."""
+    """The end was estimated on a straight line between those known before and after the moment."""
     LOWER_BOUND = "lower bound"
-    """The last that is known: it may have grown since. From then on lag is at least this."""
+    """Only an earlier end is known, and it may have grown since: lag is at least this."""
     UPPER_BOUND = "upper bound"
     """Only a later end is known: lag is at most `lag_max`."""
     NONE = "none"
@@ -34,16 +34,16 @@ class LagConfidence(StrEnum):
 
     EXACT = "exact"
     HIGH = "high"
-    """By the times that records carry, close together: clocks of clients may be wrong."""
+    """The end follows from times of records, close together; they are as right as the clocks of clients."""
     MEDIUM = "medium"
-    """Between two that are known."""
+    """The end was estimated between two known ones."""
     LOW = "low"
-    """A bound, or of a topic that has been created anew since the commit."""
+    """Only a bound is known, or the topic has been created anew since the commit."""
     NONE = "none"
 
 
 class CountedFrom(StrEnum):
-    """Where lag begins."""
+    """The offset from which lag is counted to the end."""
 
     COMMITTED = "committed offset"
     LOG_START = "log start"

@@ -99,7 +99,7 @@ class Counted(Protocol):
 
 
 def commit_of(row: Counted) -> CommitAt:
-    """What a row of a history says was committed, at the time of its record."""
+    """Return the commit of a row of an offset history, at the time of its record."""
     at = committed_at(row.from_timestamp, row.commit_timestamp)
     return CommitAt(at, row.committed_offset, row.topic_id)
 

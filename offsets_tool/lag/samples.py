@@ -14,7 +14,7 @@ from offsets_tool.wire.longs import MAX_LONG
 
 
 class EndMethod(StrEnum):
-    """Who says so."""
+    """Where a sample of an end offset comes from."""
 
     SAMPLED = "sampled"
     """A broker, asked at that time."""
@@ -25,7 +25,7 @@ class EndMethod(StrEnum):
 
 
 class EndSample(NamedTuple):
-    """Where a partition's log began and ended at a time; None is what was not asked.
+    """A sample of a partition's log start and end at a time; None is what was not asked.
 
     `end` is the offset that the next record gets (the high watermark, from a broker), `last_stable` the first offset of the oldest
     open transaction. `source` tells apart those who were asked: what one of them sees can only grow, but for a new topic of the
@@ -52,7 +52,7 @@ class CommitAt(NamedTuple):
 
 
 def committed_at(timestamp: int, commit_timestamp: int) -> int:
-    """When something was committed, by the time of its record, and by that in the commit where a record has none (magic 0)."""
+    """Return when an offset was committed: the time of its record, or that in the commit where a record has none (magic 0)."""
     return commit_timestamp if timestamp == NO_TIMESTAMP else timestamp
 
 

@@ -18,20 +18,20 @@ class TimeMethod(StrEnum):
     """How the time at which a record was written is known."""
 
     RECORD = "record"
-    """From the record, or its batch."""
+    """The record or its batch says it."""
     INTERPOLATED = "interpolated"
-    """On a straight line between the last end that had not the record and the first that had it."""
+    """Estimated on a straight line between the last end before the record and the first one after it."""
     EXTRAPOLATED = "extrapolated"
-    """As if the end had always grown as it did between the first sample and the last."""
+    """Estimated as if the end had always grown as it did between the first sample and the last."""
     BOUND = "bound"
-    """Not before `earliest`, not after `latest`, and no more is known."""
+    """Only bounds are known: not before `earliest`, not after `latest`."""
     CAUGHT_UP = "caught up"
     """There is nothing left to read."""
     NONE = "none"
 
 
 class Written(NamedTuple):
-    """When a record was written, in epoch milliseconds; a bound that is None is open."""
+    """The time at which a record was written, with bounds, in epoch milliseconds; a bound that is None is open."""
 
     at: int | None
     earliest: int | None
@@ -40,7 +40,7 @@ class Written(NamedTuple):
 
 
 class TimeLag(NamedTuple):
-    """Milliseconds; `time_lag_max_ms` None is open, `time_lag_ms` None not known."""
+    """A time lag with its bounds in milliseconds; `time_lag_max_ms` None means open, `time_lag_ms` None unknown."""
 
     time_lag_ms: int | None
     time_lag_min_ms: int
@@ -54,9 +54,9 @@ _UNKNOWN = TimeLag(None, 0, None, TimeMethod.NONE, LagConfidence.NONE)
 
 
 def written_at(offset: int, life: TopicLifetime) -> Written:
-    """When the record at an offset was written, going by the ends of its partition.
+    """Return when the record at an offset was written, as the ends of its partition imply.
 
-    An offset that is the last end that was seen has no record yet, as far as is known: a bound.
+    If the offset is the last end that was seen, no record there is known: the result is a bound.
     """
     i = bisect_right(life.ends, offset)
     earliest = life.times[i - 1] if i else None

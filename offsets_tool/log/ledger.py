@@ -48,7 +48,7 @@ class MisplacedRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
-    """One file (or one byte range of it), summed up. `sha256` is of the file as it lies on disk, None for a range."""
+    """The sums of one file, or of one byte range of it. `sha256` is of the file as it lies on disk, None for a range."""
 
     source: str
     log_partition: int | None
@@ -94,7 +94,7 @@ class LedgerEntry:
 
     @property
     def lacks_records(self) -> bool:
-        """Whether records are missing from every state that is replayed from this file: unreadable ones, or misplaced ones."""
+        """Whether every state that is replayed from this file lacks records: unreadable ones, or misplaced ones."""
         return self.misplaced > 0 or any(not found.kind.is_tail for found in self.unreadable)
 
 

@@ -29,7 +29,7 @@ NEWEST: Final[Release] = RELEASES[-1]
 
 
 class Family(StrEnum):
-    """What a record belongs to: the offsets of any group, or one kind of group."""
+    """A family of record types: the offsets of any group, or one kind of group."""
 
     OFFSETS = "offsets"
     CLASSIC = "classic"
@@ -39,7 +39,7 @@ class Family(StrEnum):
 
 
 class Role(StrEnum):
-    """What a record says. Two record types of one family and one role are replayed alike."""
+    """The meaning of a record within its family. Two record types of one family and one role are replayed alike."""
 
     COMMIT = "commit"
     """A committed offset."""
@@ -324,14 +324,14 @@ RECORD_TYPES: Final[dict[int, RecordType]] = {each.id: each for each in _TABLE}
 
 
 def types_of(*roles: Role, family: tuple[Family, ...] = tuple(Family)) -> frozenset[int]:
-    """The record types of these roles, or of all if none is named, in these families."""
+    """Return the ids of record types by role and family; without roles, of every role."""
     return frozenset(
         each.id for each in _TABLE if each.family in family and (not roles or each.role in roles)
     )
 
 
 def _lists_of_names(type_: RecordType) -> tuple[str, ...]:
-    """The fields of a value, in all its layouts, that list topics with id and name."""
+    """Return the names of a value's fields, in all its layouts, that list topics with id and name."""
     found = (
         field.name
         for layout in type_.layouts

@@ -66,7 +66,7 @@ class _Group:
 
 @dataclass(slots=True)
 class _Partition:
-    """One log partition: its groups, and every distinct complete target assignment of any time."""
+    """Facts of one log partition: its groups, and every distinct complete target assignment of any time."""
 
     next_offset: int = 0
     groups: dict[str, _Group] = field(default_factory=dict)

@@ -121,7 +121,7 @@ class _Expiry:
 
 
 class _Told(NamedTuple):
-    """What a cluster is judged by: a policy for each retention that was asked for, and the time of its newest record."""
+    """The basis of a cluster's expiry: a policy for each retention that was asked for, and the time of its newest record."""
 
     bases: Sequence[Basis]
     newest: int | None

@@ -130,7 +130,7 @@ def encoded_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """Each column in the encoding that takes the least time; each of them keeps files small.
+    """Return a writer that has for each column the encoding that takes the least time and still keeps files small.
 
     Small numbers stay the same for long, and plain ones are compressed at once; those of _VARIES are packed.
     """

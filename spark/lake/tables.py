@@ -22,11 +22,11 @@ from offsets_tool.table_rows import Cluster, EventRow, LogRow, SourceRow
 from offsets_tool.wire.arrow import arrow_schema
 
 _LOOKED_AT: Final = 32
-"""Columns of which Delta keeps statistics by default: the first ones."""
+"""The number of columns, from the first on, of which Delta keeps statistics by default."""
 
 
 class RowRefused(OffsetsToolError):
-    """A row that its table's declaration refuses: a defect of this toolkit. Nothing was written."""
+    """Raised for a row that does not fit its table's declaration: a defect of this toolkit. Nothing was written."""
 
 
 class Sum(NamedTuple):
@@ -57,7 +57,7 @@ class Maker(StrEnum):
 
 
 class Table:
-    """A table: a folder of the lake with its name."""
+    """The declaration of a table, which is a folder of the lake with its name."""
 
     def __init__(
         self,
@@ -72,9 +72,12 @@ class Table:
         is_replaced: bool = False,
         is_account: bool = False,
     ) -> None:
-        """`order`: the columns that compaction sorts by, those that questions name. `ends`: of a history, the offset in the log
-        up to which a row holds; null while it does. `is_replaced`: whether a run's rows may stand in the place of earlier ones.
-        `is_account`: whether it says which runs of its command count, and so is committed last."""
+        """Declare a table by name, the class of its rows and the columns of its key.
+
+        `order` has the columns that compaction sorts by, those that questions name. `ends` is, of a history, the column with the
+        log offset up to which a row holds; null while it does. `is_replaced` says whether a run's rows may replace earlier ones,
+        `is_account` whether the table says which runs of its command count, and so is committed last.
+        """
         self.name = name
         self.row = row
         self.key = key
@@ -91,19 +94,19 @@ class Table:
 
     @property
     def comment(self) -> str:
-        """What one row is, and what tells rows apart: Delta keeps no keys of its own."""
+        """The table's comment: what one row is, and the key, as Delta keeps no keys of its own."""
         return f"{' '.join((self.row.__doc__ or '').split())} Key: {', '.join(self.key)}."
 
     @property
     def properties(self) -> dict[str, str]:
-        """Delta's own: files are skipped by all columns, also where there are more than the 32 that Delta looks at unasked."""
+        """The table's Delta properties: files are skipped by all columns, even where there are more than Delta's default of 32."""
         columns = len(self.schema)
         return {"delta.dataSkippingNumIndexedCols": str(columns)} if columns > _LOOKED_AT else {}
 
     def check(self, rows: pa.RecordBatch) -> None:
-        """What Delta checks when Spark writes, and nobody when files are added: types, NOT NULL, constraints.
+        """Check types, NOT NULL and constraints, which Delta checks when Spark writes and nobody when files are added.
 
-        A text may be dictionary-encoded.
+        RowRefused if one does not hold. A text may be dictionary-encoded.
         """
         if not plain_schema(rows.schema).equals(self.schema):
             raise RowRefused(f"{self.name}: columns {rows.schema} are not those declared")
@@ -116,7 +119,7 @@ class Table:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns without dictionary encoding."""
+    """Return a schema with its columns as they are without dictionary encoding."""
     dictionary = pa.types.is_dictionary
     return pa.schema([f.with_type(f.type.value_type) if dictionary(f.type) else f for f in schema])
 
@@ -231,13 +234,13 @@ def _made_by(*makers: Maker) -> tuple[Table, ...]:
 TABLES: Final = _made_by(Maker.INGEST)
 REPLAY_TABLES: Final = _made_by(Maker.REPLAY)
 HISTORIES: Final = tuple(table for table in REPLAY_TABLES if table.ends)
-"""In the order of columns.replay.history.ROWS."""
+"""The tables of histories, in the order of columns.replay.history.ROWS."""
 DERIVED_TABLES: Final = _made_by(Maker.LAG, Maker.EXPIRY)
-"""What is made of histories and is replaced as a whole. `derivations` says which of them count."""
+"""The tables that are derived from histories and replaced as a whole; `derivations` says which of their rows count."""
 
 
 def create_statement(table: Table, name: str) -> str:
-    """SQL that makes the table if it is not there."""
+    """Return the SQL that makes a table under a name if it is not there."""
     described = ", ".join(
         f"`{c.name}` {c.dataType.simpleString()}{'' if c.nullable else ' NOT NULL'} COMMENT {_quoted(_comment(table, c.name))}"
         for c in from_arrow_schema(table.schema)
@@ -261,7 +264,7 @@ def _quoted(text: str) -> str:
 
 
 def read_table(session: SparkSession, lake: str, table: Table) -> DataFrame:
-    """A table's rows, without those of an ingest that was interrupted and waits to be finished."""
+    """Return a table's rows, without those of an ingest that was interrupted and waits to be finished."""
     rows = session.read.format("delta").load(f"{lake}/{table.name}")
     if table not in (LOG, EVENTS):
         return rows

@@ -17,7 +17,7 @@ LakeRow = Mapping[str, Any]
 
 
 class New(NamedTuple):
-    """What ingests have added to a log partition since the last replay."""
+    """The records that ingests have added to a log partition since the last replay."""
 
     cluster: str
     log_partition: int | None

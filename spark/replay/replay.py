@@ -67,7 +67,7 @@ def replay(
 
 
 class _Done(NamedTuple):
-    """What the replay of one log partition gave: its new files, and its row of `replays`."""
+    """The result of the replay of one log partition: its new files, and its row of `replays`."""
 
     files: list[NewFile]
     row: LakeRow

@@ -24,7 +24,10 @@ from spark.runtime.java import java
 
 
 class JarSet(NamedTuple):
-    """Jars that are wanted together: `group:artifact:version` each; `excludes` (`group:artifact`, `*` allowed) thin a closure."""
+    """Jars to fetch together, each as `group:artifact:version`.
+
+    `transitive` adds their dependencies, without `excludes` (`group:artifact`, `*` allowed).
+    """
 
     name: str
     coordinates: tuple[str, ...]
@@ -33,12 +36,12 @@ class JarSet(NamedTuple):
 
     @property
     def list_name(self) -> str:
-        """Changes with the request, so that no list outlives the request it answered."""
+        """The name of the file that lists the set's jars once they are there; another request has another name."""
         return f"{self.name}-{hashlib.sha256(repr(self).encode()).hexdigest()[:8]}.txt"
 
 
 DELTA = JarSet("delta-4.4.0", ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0"))
-"""What Delta needs beyond Spark's own jars. What its POM names besides is there already, or older than Spark's."""
+"""The jars that Delta needs beyond Spark's own. The others in its POM are there already, or older than Spark's."""
 
 DIGESTS: Mapping[str, str] = {
     "io.delta.delta-spark_4.2_2.13-4.4.0.jar": "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
@@ -47,10 +50,10 @@ DIGESTS: Mapping[str, str] = {
 """SHA-256 of DELTA's jars, by the names that they have here. (Those of their checksums that the repository publishes are SHA-1.)"""
 
 REFUSED = ".refused"
-"""Ends the name of a jar that was set aside."""
+"""The ending of the name of a jar that was refused and set aside."""
 
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""For a JVM that lives for seconds: half the CPU time."""
+"""Options of a JVM that lives for seconds: it takes half the CPU time with them."""
 
 ATTEMPTS = 2
 """One dropped connection among a hundred is common, and the second attempt goes on where the first stopped."""
@@ -63,7 +66,10 @@ COMPLAINTS = (
 
 
 def cache() -> Path:
-    """Where downloads live: $OFFSETS_TOOL_CACHE, else `.cache` in the project, else (an installed wheel) the user's cache."""
+    """Return the folder of downloads.
+
+    It is $OFFSETS_TOOL_CACHE, else `.cache` in the project, else (installed as a wheel) in the user's cache.
+    """
     if chosen := os.environ.get("OFFSETS_TOOL_CACHE"):
         return Path(chosen).absolute()
     project = Path(__file__).resolve().parents[2]
@@ -73,9 +79,9 @@ def cache() -> Path:
 
 
 def jars(wanted: JarSet, digests: Mapping[str, str] = DIGESTS) -> list[Path]:
-    """The paths of a set's jars, fetched if they are not there. `digests`: SHA-256 of each, by name; a jar without one is refused.
+    """Return the paths of a set's jars, which are fetched if they are not there.
 
-    SetupError says what stood in the way and the remedy.
+    `digests` has the SHA-256 of each by name; a jar without one is refused. SetupError says what is wrong and what to do.
     """
     pool = cache() / "jars"
     found = _listed(pool, wanted)
@@ -100,7 +106,7 @@ def _set_aside(jar: Path) -> None:
 
 
 def _why_refused(jar: Path, digests: Mapping[str, str]) -> str | None:
-    """None for the jar that was meant."""
+    """Return why a jar may not be loaded; None if it has the SHA-256 that is recorded for its name."""
     pinned = digests.get(jar.name)
     if pinned is None:
         return "is not among the jars whose digests are known"
@@ -113,7 +119,7 @@ def _why_refused(jar: Path, digests: Mapping[str, str]) -> str | None:
 
 
 def _listed(pool: Path, wanted: JarSet) -> list[Path]:
-    """The jars of a complete set; nothing if any is missing or has another size than when it was verified."""
+    """Return the paths of a set's jars; empty if any is missing or has another size than when it was verified."""
     try:
         lines = (pool / wanted.list_name).read_text().splitlines()
         sized = [(int(size), pool / name) for size, name in (line.split(" ", 1) for line in lines)]
@@ -138,7 +144,7 @@ def _fetch(pool: Path, wanted: JarSet, digests: Mapping[str, str]) -> list[Path]
 
 
 def _publish(staging: Path, pool: Path, wanted: JarSet, digests: Mapping[str, str]) -> list[Path]:
-    """Verifies, then moves jar by jar into the pool, and the list of them last."""
+    """Verify the fetched jars, then move them into the pool, and the list of them last; return their paths there."""
     fetched = sorted((staging / "jars").glob("*.jar"))
     for jar in fetched:
         _verify(jar, digests)
@@ -190,7 +196,7 @@ def _resolve(staging: Path, wanted: JarSet) -> None:
 
 
 def _settings(staging: Path) -> str:
-    """One resolver and a cache that lives as long as this download: neither ~/.m2 nor ~/.ivy2 is read or written."""
+    """Return Ivy's settings: one resolver, and a cache for this download alone. Neither ~/.m2 nor ~/.ivy2 is read or written."""
     mirror = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY")
     root = f" root={quoteattr(mirror)}" if mirror else ""
     return (
@@ -221,7 +227,7 @@ def _module(wanted: JarSet) -> str:
 
 
 def _ivy() -> Path:
-    """PySpark's Ivy, found without importing PySpark."""
+    """Return the path of the jar of Ivy that PySpark has, without importing PySpark. SetupError if PySpark is missing."""
     spec = find_spec("pyspark")
     homes = spec.submodule_search_locations if spec else None
     found = sorted(Path(homes[0], "jars").glob("ivy-*.jar")) if homes else []
@@ -231,13 +237,13 @@ def _ivy() -> Path:
 
 
 def _reason(output: str) -> str:
-    """What went wrong, in Ivy's own words: the network's complaint if there is one, else what the repository lacks."""
+    """Return why a download failed, in Ivy's own words: the network's complaint if there is one, else what the repository lacks."""
     told = (re.search(pattern, output) for pattern in COMPLAINTS)
     return next((match[1] for match in told if match), "the resolver does not say why")
 
 
 def main() -> int:
-    """Fetches what a session needs, ahead of the first one."""
+    """Fetch the jars that a session needs, ahead of the first one; return the exit code."""
     try:
         jars(DELTA)
     except OffsetsToolError as error:

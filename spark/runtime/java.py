@@ -22,7 +22,7 @@ REMEDY = (
 
 @lru_cache
 def java() -> Path:
-    """The `java` that Spark runs. SetupError if there is none, if it does not start, or if it is older than 17."""
+    """Return the `java` that Spark runs. SetupError if there is none, if it does not start, or if it is older than 17."""
     chosen = _chosen()
     version = _version(chosen)
     if version < OLDEST:
@@ -40,7 +40,7 @@ def _chosen() -> Path:
 
 
 def _version(java: Path) -> int:
-    """The feature number: 17 of "17.0.15", 8 of "1.8.0_312"."""
+    """Return the feature number of a Java: 17 of "17.0.15", 8 of "1.8.0_312". SetupError if it does not tell."""
     try:
         said = subprocess.run(
             [java, "-version"], capture_output=True, text=True, check=True, timeout=60

@@ -21,7 +21,7 @@ from spark.runtime.jars import DELTA, jars
 from spark.runtime.java import java
 
 SESSION = {"spark.sql.session.timeZone": "UTC"}
-"""What also a Spark Connect server may be asked for."""
+"""Settings of a session, which a Spark Connect server takes too."""
 
 JVM = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -39,14 +39,14 @@ NOISE = (
     b"WARNING: Using incubator modules: jdk.incubator.vector",
     b"WARNING: package sun.security.action not in java.base",
 )
-"""Said by the JVM itself (17 and 25) about the modules Spark opens; no logging setting reaches it."""
+"""Lines that the JVM itself (17 and 25) prints about the modules Spark opens; no logging setting suppresses them."""
 
 STDERR = 2
-"""The file descriptor, as a child process has it: in a notebook or under pytest `sys.stderr` is something else."""
+"""The file descriptor of stderr as a child process has it: in a notebook or under pytest `sys.stderr` is something else."""
 
 
 def session(app: str = "offsets-tool", *, master: str | None = None, **conf: str) -> SparkSession:
-    """A SparkSession that reads and writes Delta; the running one if there is one.
+    """Return a SparkSession that reads and writes Delta; the running one if there is one.
 
     `master` defaults to all cores of this machine; `conf` holds Spark's own keys (`**{"spark.driver.memory": "2g"}`) and wins.
     SetupError where Java, the jars or Spark Connect's packages are missing.
@@ -76,9 +76,9 @@ def _remote(app: str, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _start_jvm(conf: Mapping[str, str]) -> None:
-    """Starts the JVM that PySpark will find, with our settings and without its noise.
+    """Start the JVM that PySpark will find, with our settings and without its noise.
 
-    Loopback and this interpreter hold unless the environment says otherwise: a cluster's driver has other addresses.
+    It uses loopback and this interpreter unless the environment says otherwise: a cluster's driver has other addresses.
     """
     for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(
@@ -104,7 +104,7 @@ def _start_jvm(conf: Mapping[str, str]) -> None:
 
 
 def _pass_on(heard: int) -> None:
-    """What the JVM says to our stderr (stdout is for data), line by line, without NOISE, until the JVM is gone."""
+    """Copy what the JVM prints to our stderr (stdout is for data), line by line, without NOISE, until the JVM has ended."""
     with open(heard, "rb", buffering=0) as lines:
         for line in lines:
             if not line.startswith(NOISE):

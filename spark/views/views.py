@@ -129,14 +129,14 @@ def _show_view(session: SparkSession, view: View, lacking: Mapping[str, str | No
 
 
 def _counted(runs: Sequence[int]) -> Column:
-    """Whether a row counts: a condition without a join, by which files are skipped too. Runs that were given up are few."""
+    """Return the condition that a row is of one of these runs. It is no join, so that it skips files too; runs given up are few."""
     last = max(runs, default=0)
     given_up = sorted(set(range(1, last + 1)).difference(runs))
     return (F.col("run") <= last) & ~F.col("run").isin(given_up)
 
 
 def _stored(session: SparkSession, lake: str, table: Table, run: int | None = None) -> DataFrame | None:
-    """All rows of a table as it is now, or as it stays while later runs than this one are told; None if it is not there."""
+    """Return the rows of a table as it is now, or as it was after a run, whatever is committed later; None if there is no table."""
     path = f"{lake}/{table.name}"
     try:
         reader = session.read.format("delta")

@@ -42,7 +42,7 @@ def _packed(values: Array) -> pa.Buffer:
 
 
 def repeated(value: object, type_: pa.DataType, rows: int) -> pa.Array:
-    """One value, or null, for all rows of a chunk."""
+    """Return a column that has the same value, or null, in every row."""
     return _filled(value, type_).slice(0, rows)
 
 
@@ -52,7 +52,7 @@ def _filled(value: object, type_: pa.DataType) -> pa.Array:
 
 
 def repeated_name(text: str, rows: int) -> pa.DictionaryArray:
-    """One text as a column whose dictionary has nothing else."""
+    """Return a dictionary-encoded column that has the same text in every row."""
     return _named(text).slice(0, rows)
 
 

@@ -32,7 +32,10 @@ _FIELDS: Final = {"group_id": KeyField.GROUP, "partition": KeyField.PARTITION} |
 
 
 def _shape(type_id: int, names: dict[str, TextDictionary]) -> list[int]:
-    """How keys of a record type are read: fields K in their order; none if they are more than texts and a last partition."""
+    """Return how compiled code reads the keys of a record type: the number of its name, then its fields in their order.
+
+    No fields where keys are more than texts and a last partition: the reference reads those.
+    """
     record_type = RECORD_TYPES.get(type_id)
     if record_type is None:
         return [NULL] * SHAPE

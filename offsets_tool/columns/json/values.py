@@ -15,7 +15,7 @@ from offsets_tool.columns.json.programs import VERSIONS, programs
 
 
 class JsonTexts(NamedTuple):
-    """Where each value's JSON begins in `data`, and its size; -1 where the program declined."""
+    """The JSON of many values in one array of bytes: where each begins in `data`, and its size; -1 where the program declined."""
 
     data: Array
     starts: Array

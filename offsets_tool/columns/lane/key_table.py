@@ -139,7 +139,10 @@ def _forget(entry: int) -> None:
 
 @step
 def _text_end(at: int, end: int) -> int:
-    """Where the text ends whose length is at this address; 0 if it is null, too long, has a fault or is shown otherwise."""
+    """Return the address after a text of a key, given the address of its length.
+
+    0 if the text is null, goes beyond `end`, is not valid UTF-8, or is not shown as it is written.
+    """
     if at + 2 > end:
         return 0
     size = big_i16(at)

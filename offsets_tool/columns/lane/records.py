@@ -111,7 +111,7 @@ def _varlong(data: int, at: int, end: int) -> tuple[int, int]:
 def _read_record(
     data: int, at: int, limit: int, batches: int, number: int, tables: int, records: int, row: int
 ) -> int:
-    """One record; returns where the next begins, or DECLINED or TABLES_FULL."""
+    """Read one record into a row; return where the next record begins, or DECLINED or TABLES_FULL."""
     size, at = _varint(data, at, limit)
     end = at + size
     if at < 0 or size < 1 or end > limit:

@@ -84,7 +84,7 @@ class Classes(NamedTuple):
 
 
 def columns(chunk: Chunk, key_sizes: Array) -> dict[str, Array]:
-    """All of NUMBERS; `key_sizes` are those of the chunk's records."""
+    """Return the columns of a chunk by the names in NUMBERS; `key_sizes` are the sizes of its records' keys."""
     found = {name: chunk.batches[field] for name, field in BATCH_NUMBERS.items()}
     found |= {name: chunk.records[field] for name, field in RECORD_NUMBERS.items()}
     from_base = chunk.records[RecordField.LOG_OFFSET] - found["base_offset"][chunk.records[RecordField.BATCH]]

@@ -17,7 +17,10 @@ _LONGEST: Final = 1 << 20
 
 
 class Values:
-    """Where the JSON of each row's value is: in `data` from `starts` on, of `sizes`; its records are of kind JSON from now on."""
+    """The JSON of the values of a chunk: that of row i is the `sizes[i]` bytes of `data` from `starts[i]` on.
+
+    Making it changes the chunk: records whose value could be written get the kind JSON.
+    """
 
     def __init__(self, chunk: Chunk, key_classes: Array, json: JsonWriter) -> None:
         rows = chunk.records.shape[1]

@@ -112,7 +112,7 @@ class DumpLog:
             yield self.record(record)
 
     def _messages(self, read: BatchRead) -> Iterator[Output]:
-        """Up to 0.10.2: a line for each message, or for a wrapper as a whole."""
+        """Yield what releases up to 0.10.2 print: a line for each message, or for a wrapper as a whole."""
         if foreign := _foreign(read.batch, self._release):
             yield Output(error=foreign)
             return
@@ -148,7 +148,7 @@ def dump_log(
     deep: bool = True,
     decoder: bool = True,
 ) -> Iterator[Output]:
-    """What kafka-dump-log prints for the segment `name`, whose content `reads` is (read without refusing wrong checksums).
+    """Yield what kafka-dump-log prints for the segment `name`; `reads` is its content, read without refusing wrong checksums.
 
     `deep` is --deep-iteration; `decoder` is --offsets-decoder --print-data-log, which implies it from 1.1 on. Without `records`
     there are neither. Raises UsageError for a release that is none, or that cannot decode offsets.

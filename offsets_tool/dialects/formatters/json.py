@@ -54,7 +54,10 @@ class JsonFormatter:
 
 
 def _read_39(record: LogRecord, kind: str, release: Release) -> JsonObject | None:
-    """Also unknown record types and records without a key are printed, their values read as if they were the wanted kind."""
+    """Return what the formatters of Kafka 3.9 print for a record; None if it is of another known kind.
+
+    Unlike later releases they also print unknown record types and records without a key, reading the value as the wanted kind.
+    """
     key = None
     if record.key is not None:
         type_id = knowledge.prefix(record.key)

@@ -58,7 +58,7 @@ class Columns(NamedTuple):
 
     @property
     def missing(self) -> list[str]:
-        """What an archive cannot do without and this one lacks."""
+        """The fields that every archive needs and for which this one has no column."""
         return [field for field in REQUIRED if field not in self.by_field]
 
     @property
@@ -112,7 +112,7 @@ def _plain(name: str) -> str:
 
 
 def read_row(row: Row, columns: Columns, source: str, log_partition: int | None) -> LogRecord:
-    """One row as a record; `log_partition` is what the row's place says where it has no such column itself.
+    """Return a row as a record; `log_partition` is that of the row's file or folder, used where the row has no such column.
 
     Raises DecodeError for a row without an offset, or with text that cannot be turned back into bytes.
     """

@@ -82,7 +82,7 @@ def delta_rows(
 def delta_batches(
     table: Path, opened: "DeltaTable", columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch | str]:
-    """All rows of a table that others wrote, batch by batch; in the place of rows that do not read, why they do not.
+    """Yield the rows of a table that another program wrote, in batches; a text in the place of rows says why they cannot be read.
 
     A file that is damaged hides no other.
     """
@@ -108,8 +108,10 @@ def _of_file(name: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Record
 
 
 def _queried(table: Path, opened: "DeltaTable", columns: Sequence[str]) -> Iterator[pa.RecordBatch | str]:
-    """By deltalake's own engine, without rows that deletion vectors take away. It ends the process at some damaged files: all are
-    read by Arrow first.
+    """Yield the rows of a table by deltalake's own engine, which leaves out rows that deletion vectors delete.
+
+    Some damaged files make that engine end the process, so Arrow reads all files first. A text in the place of rows says why
+    they cannot be read.
     """
     from deltalake import QueryBuilder  # noqa: PLC0415
 

@@ -141,7 +141,7 @@ def _why_not_whole(path: Path, size: int) -> str | None:
 
 
 def why_no_parquet(path: Path, *, is_whole: bool = True) -> str | None:
-    """What is wrong with a Parquet file, read from its first row to its last, or (not `is_whole`) its footer alone."""
+    """Return why a Parquet file cannot be read, None if it can: all its rows, or (not `is_whole`) its footer alone."""
     try:
         with pq.ParquetFile(path) as file:
             for _ in file.iter_batches() if is_whole else ():
@@ -152,5 +152,5 @@ def why_no_parquet(path: Path, *, is_whole: bool = True) -> str | None:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, without the stack or backtrace below it."""
+    """Return the first line of an error's message, without the stack or backtrace below it."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

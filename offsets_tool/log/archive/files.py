@@ -34,7 +34,7 @@ class ArchiveKind(StrEnum):
 
 
 class ArchiveFile(NamedTuple):
-    """One file of an archive, or a whole Delta table. `named`: it was itself given, not found in a folder."""
+    """A file of an archive, or a whole Delta table. `named`: the path itself was given, and not found in a folder."""
 
     path: Path
     kind: ArchiveKind
@@ -42,7 +42,7 @@ class ArchiveFile(NamedTuple):
 
 
 def archive_files(path: str | Path, columns: Mapping[str, str] | None = None) -> list[ArchiveFile]:
-    """What there is to read at a path: the file itself, or the files and Delta tables of a folder and the folders in it.
+    """Return the archives at a path: the file itself, or the files and Delta tables of a folder and the folders in it.
 
     What is no archive (log segments, markers, checksums, foreign JSON) is not among them. `columns` as for `read_archive`.
     Raises SourceError when nothing is there or it cannot be opened, UsageError for columns of fields that there are not.

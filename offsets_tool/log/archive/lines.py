@@ -116,7 +116,7 @@ def names_of(rows: Iterable[Row]) -> dict[str, ColumnPath]:
 
 
 def _first_lines(stream: BufferedIOBase) -> Iterator[bytes]:
-    """Up to as many as are looked at; none at all of what is binary, or JSON laid out over many lines."""
+    """Yield the first lines of a file, as many as are probed; stop at what is binary, or is JSON laid out over many lines."""
     read = 0
     for number in range(_PROBED_LINES):
         line = stream.readline(LONGEST_LINE)

@@ -168,6 +168,9 @@ def _columns(opened: RowSource, chosen: Mapping[str, str]) -> Columns:
 
 
 def _partition_in_path(path: Path) -> int | None:
-    """What the innermost name says: hive style, a broker's directory, or `topic+partition+offset` and `topic-partition-offset`."""
+    """Return the partition in the innermost name of a path that has one, or None.
+
+    Known are hive style, a broker's directory, `topic+partition+offset` and `topic-partition-offset`.
+    """
     found = list(_IN_PATH.finditer(path.as_posix()))
     return int(found[-1]["named"] or found[-1]["hive"]) if found else None

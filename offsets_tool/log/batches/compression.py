@@ -53,7 +53,7 @@ def _gunzip(data: memoryview, limit: int) -> bytes:
 
 
 def _gunzip_member(data: memoryview, at: int, limit: int) -> tuple[bytes, int]:
-    """One member's content, and where it ends."""
+    """Return the content of one member of a gzip stream, and where the member ends."""
     member = zlib.decompressobj(wbits=31)
     parts: list[bytes] = []
     left = limit

@@ -33,7 +33,7 @@ class BatchExtent(NamedTuple):
 
 
 class BatchExtents:
-    """All batches of a file, in the order of their positions, as flat numbers: a segment may have a million."""
+    """The extents of a file's batches in the order of their positions, kept as flat numbers: a segment may have a million."""
 
     def __init__(self, places: Iterable[BatchExtent]) -> None:
         self._positions, self.firsts, self.lasts, self._magics = (array("q") for _ in BatchExtent._fields)

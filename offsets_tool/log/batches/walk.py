@@ -55,7 +55,7 @@ class Walker:
         self._zeros_from: int | None = None
 
     def walk(self, start: int = 0) -> Iterator[Batch | Unreadable]:
-        """From a position where a batch (or damage) begins to the end, without a gap.
+        """Yield the batches and the unreadable ranges from a position to the end, without a gap; `start` is where one begins.
 
         A batch whose checksum is wrong is yielded (with `crc_valid` False) where its neighbours show that it stands there,
         and wherever its header is possible if the walker does not verify.
@@ -136,7 +136,7 @@ class Walker:
         return batch is not None and batch.crc_valid
 
     def _gap(self, start: int, end: int) -> Iterator[Batch | Unreadable]:
-        """What is known about the bytes between two proven batches, or between one and the end."""
+        """Yield the batches and unreadable ranges between two proven batches, or between one and the end."""
         batches = list(self._chain(start, end))
         reached = batches[-1].position + batches[-1].size if batches else start
         if reached == end:
@@ -164,7 +164,7 @@ class Walker:
             start += batch.size
 
     def _tail(self, start: int) -> Unreadable | None:
-        """What ends the file at `start`, if it is what a crash or a live log leaves there."""
+        """Return the rest of the file from `start` on as a tail, if a crash or a live log leaves such a one; else None."""
         if start >= self._trailing_zeros() and len(self._data) - start >= SHORTEST_HEADER:
             return self._zero_tail(start)
         if self._holes(start, len(self._data)):
@@ -198,7 +198,7 @@ class Walker:
         return Unreadable(self._source, start, end - start, reason, kind)
 
     def _trailing_zeros(self) -> int:
-        """Where the zeros begin that end the file; its length if it does not end in zeros. What cannot be read is not zeros."""
+        """Return the position of the zeros that end the file; its length if there are none. Unreadable bytes are not zeros."""
         if self._zeros_from is None:
             end = len(self._data)
             while end:

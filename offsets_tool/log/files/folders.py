@@ -109,7 +109,7 @@ def _identity(folder: Path) -> tuple[int, int]:
 
 
 def _entry(path: Path, entry: os.DirEntry[str]) -> Entry:
-    """Where the folder says what it is, nothing is asked: that may be forbidden, or slow."""
+    """Return the entry at a path. The path is looked at only if the folder does not tell its kind: it may be slow or forbidden."""
     if entry.is_file(follow_symlinks=False):
         return Entry(path, PathKind.FILE)
     if entry.is_dir(follow_symlinks=False):

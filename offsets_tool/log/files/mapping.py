@@ -80,5 +80,5 @@ def _expanded(path: str, packing: Packing) -> OpenFile:
 
 @lru_cache(maxsize=2)
 def _expanded_once(path: str, packing: Packing, *_changed: int) -> OpenFile:
-    """One file may be read in several pieces; it is not decompressed for each."""
+    """Return a compressed file decompressed. The last ones are kept: a file that is read in pieces is decompressed once."""
     return expand_segment(open_file(path), packing, path)

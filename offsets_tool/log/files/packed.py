@@ -137,7 +137,7 @@ def _gunzip(packed: _Part, file: IO[bytes], room: int) -> None:
 
 
 class _Stream(Protocol):
-    """Of the standard library, bz2's and lzma's alike."""
+    """A decompressor of the standard library: of bz2 or of lzma."""
 
     @property
     def eof(self) -> bool: ...
@@ -179,7 +179,7 @@ def _unxz(packed: _Part, file: IO[bytes], room: int) -> None:
 
 
 def _streams(packed: _Part, make: Callable[[], _Stream]) -> Iterator[bytes]:
-    """What is in the streams of a file, one after another; padded with zeros, as xz allows."""
+    """Yield the decompressed content of a file's streams, one after another; zeros between them are skipped, as xz allows."""
     data = packed.read(PIECE)
     while data:
         stream = make()
@@ -206,7 +206,7 @@ def _by_cramjam(
     sizes: Callable[[memoryview, Fetch], Iterator[int]],
     inflate: Callable[[cramjam.File, cramjam.File], int],
 ) -> None:
-    """From file to file, which nothing stops on its way: so bounded beforehand, from the headers of its blocks."""
+    """Decompress into a file by cramjam, which cannot be stopped midway: so the headers of blocks are held against `room` first."""
     with tempfile.NamedTemporaryFile(prefix="offsets-tool-") as copy:
         # What cannot be read is an error here, and a range of a tar a file of its own.
         for piece in packed.file.pieces(packed.start, packed.size):

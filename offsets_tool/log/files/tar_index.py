@@ -110,7 +110,7 @@ def _index(path: str, *_changed: int) -> TarIndex:
 
 
 def _members(file: OpenFile) -> Iterator[TarMember]:
-    """In their order. Raises one of _BROKEN where the tar does not end as one."""
+    """Yield the members of a tar in their order. Raises one of _BROKEN if the tar does not end as it should."""
     if not file.size:
         raise tarfile.ReadError("it is empty")
     with tarfile.open(

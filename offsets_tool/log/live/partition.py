@@ -71,7 +71,7 @@ class PartitionReader:
         """Base offset and checksum of the misplaced batches that were read."""
 
     def read(self, offsets: OffsetRange) -> Iterator[BatchRead | Unreadable]:
-        """Every batch of the range, and an Unreadable for what was there and could not be read."""
+        """Yield every batch of the range, and an Unreadable for each range of offsets that could not be read."""
         self._offset, self._end = offsets
         while self._offset < self._end:
             fetched = self._fetch(self._offset, self._limit)
@@ -127,7 +127,7 @@ class PartitionReader:
             self._offset = self._end
 
     def _is_known(self, item: Batch | Unreadable) -> bool:
-        """Whether it was read before: also a misplaced batch ahead, which a broker finds for every offset below its own."""
+        """Return whether a batch was read before. A broker returns a misplaced batch for every offset below that batch's own."""
         if isinstance(item, Unreadable):
             return False
         return item.last_offset < self._offset or (item.base_offset, item.crc) in self._misplaced
@@ -135,7 +135,7 @@ class PartitionReader:
     def _judge(
         self, view: memoryview, items: list[Batch | Unreadable], rest: Batch | Unreadable, high_watermark: int
     ) -> Iterator[BatchRead | Unreadable]:
-        """Those batches of a reply that stand where they say move the reader on; no checksum covers an offset."""
+        """Yield the batches of a reply, and advance the reader by those that are not misplaced: no checksum covers an offset."""
         misplaced = _misplaced(items, high_watermark)
         batches = [item for item in items if isinstance(item, Batch) and not self._is_known(item)]
         standing = [batch for batch in batches if batch.position not in misplaced]
@@ -195,7 +195,7 @@ class PartitionReader:
 
 
 def _misplaced(items: Iterable[Batch | Unreadable], high_watermark: int) -> dict[int, Misplacement]:
-    """By their position, the batches of a reply that cannot stand where they say, among the others or in a log that ends there."""
+    """Return why batches of a reply are misplaced, by position: among the others, or in a log that ends at the high watermark."""
     batches = [item for item in items if isinstance(item, Batch)]
     places = BatchExtents(
         BatchExtent(batch.position, min(batch.base_offset, batch.last_offset), batch.last_offset, batch.magic)
