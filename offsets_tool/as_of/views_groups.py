@@ -3,10 +3,16 @@
 A group that the log no longer proves has a row with `is_proven` False, without state and members.
 """
 
+from typing import Final
+
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.replay.changes import Group, GroupOf
 from offsets_tool.rows import Row
+
+_ATTRIBUTES: Final = ("generation", "epoch", "assignment_epoch", "protocol_type", "protocol", "leader")
+GROUP_FIELDS: Final = ("kind", "state", *_ATTRIBUTES, "members")
+"""The fields of a group's state, in the order in which every table and history shows them."""
 
 
 def group_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
@@ -38,7 +44,7 @@ def _row(p: PartitionSnapshot, name: str) -> Row:
         "group": name,
         "kind": shown.kind if shown else None,
         "state": shown.state if shown and known else None,
-        **_epochs(shown),
+        **_attributes(shown),
         "members": shown.members if shown and known else None,
         "log_partition": p.log_partition,
         "log_offset": shown.log_offset if shown else None,
@@ -49,9 +55,8 @@ def _row(p: PartitionSnapshot, name: str) -> Row:
     }
 
 
-def _epochs(group: Group | None) -> Row:
-    names = ("generation", "epoch", "assignment_epoch", "protocol_type", "protocol", "leader")
-    return {name: getattr(group, name) if group else None for name in names}
+def _attributes(group: Group | None) -> Row:
+    return {name: getattr(group, name) if group else None for name in _ATTRIBUTES}
 
 
 def _details(p: PartitionSnapshot, group: Group | None) -> Row:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from offsets_tool.as_of.views_groups import group_rows
+from offsets_tool.as_of.views_groups import GROUP_FIELDS, group_rows
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
@@ -25,22 +25,7 @@ TABLE = PrintedTable.of(
     Column.name("PROTOCOL", 7),
     Column.number("LOG-PARTITION", 9),
 )
-CSV = PrintedTable.of_names(
-    (
-        "group",
-        "kind",
-        "state",
-        "generation",
-        "epoch",
-        "assignment_epoch",
-        "protocol_type",
-        "protocol",
-        "leader",
-        "members",
-        "log_partition",
-        "log_offset",
-    )
-)
+CSV = PrintedTable.of_names(("group", *GROUP_FIELDS, "log_partition", "log_offset"))
 
 _EPILOG = """
 \b

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from offsets_tool.as_of.views_groups import GROUP_FIELDS
 from offsets_tool.history.change_labels import GOES_ON, group_what, is_new, member_what, offset_what
 from offsets_tool.history.history import RowChange
 from offsets_tool.history.rows import GroupHistoryRow, LastingRow, MemberHistoryRow, OffsetHistoryRow
@@ -192,17 +193,7 @@ _TELLERS = {
     GroupHistoryRow: _Teller(
         HappeningKind.GROUPS,
         group_what,
-        (
-            "kind",
-            "state",
-            "generation",
-            "epoch",
-            "assignment_epoch",
-            "protocol_type",
-            "protocol",
-            "leader",
-            "members",
-        ),
+        GROUP_FIELDS,
         ("generation",),
     ),
     MemberHistoryRow: _Teller(
