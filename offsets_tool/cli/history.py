@@ -31,7 +31,7 @@ from offsets_tool.replay.changes import Change
 from offsets_tool.rows import Row
 
 TABLE = PrintedTable.of(
-    Column.time("AT", 1),
+    Column.time("WRITTEN-AT", 1),
     Column.word("LOG", 6),
     Column.name("GROUP", 2),
     Column.name("ABOUT", 4),
@@ -210,7 +210,7 @@ def _table_row(happening: Happening) -> Row:
     owner = happening.instance_id or happening.client_id or happening.member_id
     epochs = (happening.member_epoch, happening.generation, happening.group_epoch)
     return {
-        "at": shown_time(happening.timestamp),
+        "written_at": shown_time(happening.timestamp),
         "log": place(happening.log_partition, happening.log_offset),
         "group": happening.group,
         "about": about,

@@ -128,7 +128,7 @@ def test_what_compaction_took_is_said() -> None:
 def test_a_table_and_csv_for_people() -> None:
     table = invoke(TRANSACTIONS, "--group", "feeds-race-69", "--format", "table")
     header, *lines = table.stdout.splitlines()
-    assert header.split() == ["AT", "LOG", "GROUP", "ABOUT", "WHAT", "BEFORE", "AFTER", "BY", "EPOCH"]
+    assert header.split() == ["WRITTEN-AT", "LOG", "GROUP", "ABOUT", "WHAT", "BEFORE", "AFTER", "BY", "EPOCH"]
     assert any("0:9" in line and "anomaly: committed though" in line for line in lines)
     shown = invoke(MIGRATED, "--group", "sessions-migrate-60", "--format", "csv")
     read = list(csv.DictReader(io.StringIO(shown.stdout)))
