@@ -47,10 +47,14 @@ SAMPLE: Final = (
 
 def corpora(*beyond: str) -> list[Path]:
     """Return the folders of the corpora that this run takes: the sample with these others of ours, or all there are."""
+    return [path for path in every_corpus() if DEEP or path.name in (*SAMPLE, *beyond)]
+
+
+def every_corpus() -> list[Path]:
+    """Return the folders of all our corpora, and in `make deep` those of the other folder whose names ours do not have."""
     ours = _folders(CORPORA)
-    if not DEEP:
-        return [path for path in ours if path.name in (*SAMPLE, *beyond)]
-    return [*ours, *(_folders(ELSEWHERE) if ELSEWHERE else ())]
+    others = _folders(ELSEWHERE) if DEEP and ELSEWHERE else []
+    return ours + [path for path in others if path.name not in {each.name for each in ours}]
 
 
 def folder_of(corpus: str) -> Path:

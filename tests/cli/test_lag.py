@@ -11,15 +11,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from tests.corpora import FIXTURES, LAG
+from tests.corpora import LAG, every_corpus
 from tests.lag.story import CREATED, STABLE
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order, write_log
 
 SAID = json.loads((LAG / "said.json").read_text())
-CORPORA = sorted(
-    path.parent.parent.name for path in FIXTURES.glob("corpora/*/oracle/consumer-groups-offsets.txt")
-)
+PRINTED = "oracle/consumer-groups-offsets.txt"
+CORPORA = [corpus for corpus in every_corpus() if (corpus / PRINTED).is_file()]
 FIELDS = (
     "group",
     "topic",
@@ -224,11 +223,10 @@ def test_describe_has_the_same_ends() -> None:
     } == described
 
 
-@pytest.mark.parametrize("name", CORPORA)
-def test_with_the_ends_that_kafka_printed_lag_is_what_it_printed(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("corpus", CORPORA, ids=lambda path: path.name)
+def test_with_the_ends_that_kafka_printed_lag_is_what_it_printed(corpus: Path, tmp_path: Path) -> None:
     """Where Kafka's is negative, of commits beyond the end, ours is 0."""
-    corpus = FIXTURES / "corpora" / name
-    printed = told((corpus / "oracle/consumer-groups-offsets.txt").read_text())
+    printed = told((corpus / PRINTED).read_text())
     known = {key: said for key, said in printed.items() if said[1] is not None}
     ends = {f"{topic}:{partition}:{end}" for (_, topic, partition), (_, end, _) in known.items()}
     (tmp_path / "ends").write_text("\n".join(sorted(ends)))
@@ -236,7 +234,7 @@ def test_with_the_ends_that_kafka_printed_lag_is_what_it_printed(name: str, tmp_
     ours = shown(found)
     compared = {key: said for key, said in known.items() if key in ours}
     # Offsets went on expiring after Kafka had printed them.
-    assert compared and (compared == known or "expiry" in name)
+    assert compared and (compared == known or "expiry" in corpus.name)
     for key, (committed, end, lag) in compared.items():
         assert ours[key] == (committed, end, None if lag is None else max(0, lag)), key
     assert {row["beyond_end"] for row in found} >= {max(0, -(lag or 0)) for _, _, lag in compared.values()}

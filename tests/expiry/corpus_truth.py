@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.corpora import CORPORA
+from tests.corpora import every_corpus
 
 KINDS: Final = ("expiry", "classic", "mix", "txn", "kip848", "newgroups")
 
@@ -209,8 +209,6 @@ def _producer(step: Story) -> str | None:
     return name
 
 
-def corpora(folder: Path = CORPORA) -> list[Path]:
-    """The corpora whose stories are about what becomes of offsets."""
-    return sorted(
-        path.parent for path in folder.glob("*/manifest.json") if path.parent.name.rpartition("-")[2] in KINDS
-    )
+def corpora() -> list[Path]:
+    """The corpora of this run whose stories are about what becomes of offsets."""
+    return [path for path in every_corpus() if path.name.rpartition("-")[2] in KINDS]
