@@ -1,24 +1,67 @@
-"""What notebooks import of ours exists: known on every save, and not only when their kernels run."""
+"""What text imports of ours exists: cells of notebooks, and scripts in strings of tests, which no linter reads.
 
+Known on every save, and not only when kernels and processes run them.
+"""
+
+import ast
 import re
+from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 import nbformat
 import pytest
 
 from tests.notebooks.execute import NOTEBOOKS
 
-OURS = re.compile(r"^from ((?:offsets_tool|spark)(?:\.\w+)*) import (.+)$", re.MULTILINE)
+TESTS: Final = Path(__file__).parents[1]
+OURS: Final = re.compile(
+    r"^\s*from ((?:offsets_tool|spark|oracle|bench|tests)(?:\.\w+)*) import (\([^)]+\)|[^\n#\\;]+)",
+    re.MULTILINE,
+)
+COMMENT: Final = re.compile(r"#.*")
 
 
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
-def test_names_are_there(path: Path) -> None:
-    cells = nbformat.read(path, as_version=4).cells
-    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    wanted = [
-        (module, name.split(" as ")[0]) for module, names in OURS.findall(code) for name in names.split(", ")
-    ]
-    assert wanted
-    missing = [f"{module}.{name}" for module, name in wanted if not hasattr(import_module(module), name)]
-    assert missing == []
+def cells() -> Iterator[tuple[str, str]]:
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "code":
+                yield path.name, cell.source
+
+
+def strings() -> Iterator[tuple[str, str]]:
+    for path in sorted(TESTS.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield path.relative_to(TESTS.parent).as_posix(), node.value
+
+
+IMPORTS: Final = sorted(
+    {
+        (where, module, name.strip().partition(" as ")[0])
+        for where, text in (*cells(), *strings())
+        for module, names in OURS.findall(text)
+        for name in COMMENT.sub("", names).strip("()\n ").split(",")
+        if name.strip()
+    }
+)
+
+
+def is_there(module: str, name: str) -> bool:
+    imported = import_module(module)
+    is_package = hasattr(imported, "__path__")
+    return hasattr(imported, name) or (is_package and find_spec(f"{module}.{name}") is not None)
+
+
+@pytest.mark.parametrize("where", sorted({where for where, _, _ in IMPORTS}))
+def test_names_are_there(where: str) -> None:
+    wanted = [(module, name) for place, module, name in IMPORTS if place == where]
+    assert [f"{module}.{name}" for module, name in wanted if not is_there(module, name)] == []
+
+
+def test_notebooks_and_scripts_are_looked_at() -> None:
+    found = {where for where, _, _ in IMPORTS}
+    assert {path.name for path in NOTEBOOKS.glob("*.ipynb")} <= found
+    assert "tests/house/test_one_declaration.py" in found
