@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.history.rows import OffsetBegan
+from offsets_tool.history.rows import OffsetBeginCause
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.rows import (
@@ -47,7 +47,7 @@ COLUMNS: Final = (*_PLACE_COLUMNS, "topic_id", *_COMMIT, *_SAMPLE)
 """What a row must have, of `offset_history` or of `ends`: null is what the other has. Only a sample has a `method`."""
 ORDER: Final = (*_PLACE_COLUMNS, "log_partition", "from_log_offset")
 """How rows must come."""
-_SEEN_BEFORE: Final = (OffsetBegan.HIDDEN, OffsetBegan.REVEALED)
+_SEEN_BEFORE: Final = (OffsetBeginCause.HIDDEN, OffsetBeginCause.REVEALED)
 """Rows of a commit that an earlier row has: they say nothing new of the partition's end."""
 _ROWS_AT_ONCE: Final = 4_096
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from offsets_tool.history.rows import (
-    GroupEnd,
+    GroupEndCause,
     GroupHistoryRow,
     LastingRow,
-    MemberEnd,
+    MemberEndCause,
     MemberHistoryRow,
-    OffsetBegan,
-    OffsetEnd,
+    OffsetBeginCause,
+    OffsetEndCause,
     OffsetHistoryRow,
 )
 from offsets_tool.replay.changes import LEFT_EPOCH
@@ -21,7 +21,7 @@ from offsets_tool.replay.changes import LEFT_EPOCH
 STATIC_LEFT_EPOCH: Final = -2
 """ConsumerGroupHeartbeatRequest.LEAVE_GROUP_STATIC_MEMBER_EPOCH: a static member is away and expected back."""
 
-GOES_ON: Final = (GroupEnd.CONVERTED, GroupEnd.CHANGED, MemberEnd.CHANGED)
+GOES_ON: Final = (GroupEndCause.CONVERTED, GroupEndCause.CHANGED, MemberEndCause.CHANGED)
 """Causes of an end after which the group or the member continues in another row of the same batch."""
 
 
@@ -43,26 +43,26 @@ def offset_what(before: LastingRow | None, after: LastingRow | None) -> str | No
             return (
                 "pending commit"
                 if after.noop_tombstone_log_offset is None
-                else OffsetEnd.NOOP_TOMBSTONE.value
+                else OffsetEndCause.NOOP_TOMBSTONE.value
             )
         if after.delta is not None and after.delta < 0:
             return "rewind"
-        return "commit" if after.begin_cause is OffsetBegan.COMMIT else "transaction committed"
+        return "commit" if after.begin_cause is OffsetBeginCause.COMMIT else "transaction committed"
     assert isinstance(before, OffsetHistoryRow)
     return _OFFSET_ENDS[before.end_cause or ""]
 
 
 _VISIBILITY: dict[str, str] = {
-    OffsetBegan.HIDDEN: "hidden with its group",
-    OffsetBegan.REVEALED: "back with its group",
+    OffsetBeginCause.HIDDEN: "hidden with its group",
+    OffsetBeginCause.REVEALED: "back with its group",
 }
 _OFFSET_ENDS: dict[str, str | None] = {
-    OffsetEnd.DELETED: "tombstone",
-    OffsetEnd.GROUP_DELETED: "deleted with the group",
-    OffsetEnd.ABORTED: "transaction aborted",
-    OffsetEnd.SUPERSEDED: "transaction superseded",
+    OffsetEndCause.DELETED: "tombstone",
+    OffsetEndCause.GROUP_DELETED: "deleted with the group",
+    OffsetEndCause.ABORTED: "transaction aborted",
+    OffsetEndCause.SUPERSEDED: "transaction superseded",
     # The commit that counts from here on tells it.
-    OffsetEnd.COMMITTED: None,
+    OffsetEndCause.COMMITTED: None,
 }
 
 
@@ -74,7 +74,7 @@ def group_what(before: LastingRow | None, after: LastingRow | None) -> str | Non
     assert isinstance(after, GroupHistoryRow)
     if not isinstance(before, GroupHistoryRow):
         return "created"
-    if before.end_cause == GroupEnd.DELETED:
+    if before.end_cause == GroupEndCause.DELETED:
         return "deleted"
     if before.kind != after.kind:
         return f"conversion from {before.kind} to {after.kind}"

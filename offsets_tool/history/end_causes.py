@@ -7,11 +7,11 @@ member of the same instance id a replacement. Source: the batches that GroupMeta
 from collections.abc import Sequence
 
 from offsets_tool.history.rows import (
-    GroupEnd,
+    GroupEndCause,
     LastingRow,
-    MemberEnd,
-    OffsetBegan,
-    OffsetEnd,
+    MemberEndCause,
+    OffsetBeginCause,
+    OffsetEndCause,
     OffsetHistoryRow,
 )
 from offsets_tool.replay.changes import (
@@ -86,7 +86,7 @@ class BatchOutcome:
         """Return whether a change of visibility comes to nothing: the batch has the group back, or the row was never hidden."""
         if change.kind is ChangeKind.HIDDEN:
             return isinstance(change.subject, OffsetOf) and self._groups.get(change.subject.group) is not None
-        return isinstance(row, OffsetHistoryRow) and row.begin_cause != OffsetBegan.HIDDEN
+        return isinstance(row, OffsetHistoryRow) and row.begin_cause != OffsetBeginCause.HIDDEN
 
     def group_after(self, group: str) -> Group | None:
         """Return the group as the batch left it; None if it deleted or did not change it."""
@@ -114,7 +114,7 @@ class BatchOutcome:
         return before.kind if isinstance(before, Group) and before.kind is not group.kind else None
 
 
-def ending(change: Change, outcome: BatchOutcome) -> OffsetEnd | GroupEnd | MemberEnd:
+def ending(change: Change, outcome: BatchOutcome) -> OffsetEndCause | GroupEndCause | MemberEndCause:
     """Return how the value that this change replaced or removed ended."""
     match change.subject:
         case OffsetOf(group) | PendingOf(_, group):
@@ -125,37 +125,37 @@ def ending(change: Change, outcome: BatchOutcome) -> OffsetEnd | GroupEnd | Memb
             return _group_end(change, outcome)
 
 
-def _offset_end(change: Change, group_deleted: Change | None) -> OffsetEnd:
+def _offset_end(change: Change, group_deleted: Change | None) -> OffsetEndCause:
     match change.kind, change.before, change.after:
         case ChangeKind.DELETED, _, _:
             # To the classic coordinator a simple group goes with its last offset: that is no deletion of the group.
             by_record = group_deleted is not None and group_deleted.log_offset != change.log_offset
-            return OffsetEnd.GROUP_DELETED if by_record else OffsetEnd.DELETED
+            return OffsetEndCause.GROUP_DELETED if by_record else OffsetEndCause.DELETED
         case (ChangeKind.ABORTED | ChangeKind.HIDDEN | ChangeKind.REVEALED) as kind, _, _:
-            return OffsetEnd(kind.value)
+            return OffsetEndCause(kind.value)
         case ChangeKind.COMMITTED, PendingCommit(), _:
-            return OffsetEnd.COMMITTED
+            return OffsetEndCause.COMMITTED
         case _, PendingCommit() as before, PendingCommit() as after if before.commit == after.commit:
-            return OffsetEnd.NOOP_TOMBSTONE
+            return OffsetEndCause.NOOP_TOMBSTONE
         case _:
-            return OffsetEnd.SUPERSEDED
+            return OffsetEndCause.SUPERSEDED
 
 
-def _group_end(change: Change, outcome: BatchOutcome) -> GroupEnd:
+def _group_end(change: Change, outcome: BatchOutcome) -> GroupEndCause:
     before, after = change.before, change.after
     assert isinstance(before, Group)
     if not isinstance(after, Group):
         after = outcome.group_after(before.group)
     if after is None or (after.kind is GroupKind.SIMPLE and before.kind is not GroupKind.SIMPLE):
-        return GroupEnd.DELETED
-    return GroupEnd.CHANGED if after.kind is before.kind else GroupEnd.CONVERTED
+        return GroupEndCause.DELETED
+    return GroupEndCause.CHANGED if after.kind is before.kind else GroupEndCause.CONVERTED
 
 
-def _member_end(change: Change, subject: MemberOf, outcome: BatchOutcome) -> MemberEnd:
+def _member_end(change: Change, subject: MemberOf, outcome: BatchOutcome) -> MemberEndCause:
     before = change.before
     if change.after is not None or outcome.has_member(subject):
-        return MemberEnd.CHANGED
+        return MemberEndCause.CHANGED
     assert isinstance(before, Member)
     if outcome.replaces(subject, client_of(before).instance_id):
-        return MemberEnd.REPLACED
-    return MemberEnd.GROUP_DELETED if outcome.lost_record(subject.group) else MemberEnd.LEFT
+        return MemberEndCause.REPLACED
+    return MemberEndCause.GROUP_DELETED if outcome.lost_record(subject.group) else MemberEndCause.LEFT

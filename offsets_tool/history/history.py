@@ -17,8 +17,8 @@ from offsets_tool.history.rows import (
     GroupHistoryRow,
     HistoryRow,
     LastingRow,
-    OffsetBegan,
-    OffsetEnd,
+    OffsetBeginCause,
+    OffsetEndCause,
     OffsetHistoryRow,
 )
 from offsets_tool.records.kinds import COMMITS
@@ -176,7 +176,7 @@ class History:
             return None
         self._open.pop(change.subject, None)
         before = None if known is None else _end(known, change, outcome)
-        if isinstance(before, OffsetHistoryRow) and before.end_cause is OffsetEnd.COMMITTED:
+        if isinstance(before, OffsetHistoryRow) and before.end_cause is OffsetEndCause.COMMITTED:
             self._made[OffsetOf(before.group, before.topic, before.partition)] = before
         after = self._begin(change, before, outcome)
         if after is not None:
@@ -218,7 +218,7 @@ class History:
         delta = _delta(commit, was) if isinstance(was, OffsetHistoryRow) else None
         return self._commit(change, offset, commit, delta)._replace(
             is_effective=False,
-            begin_cause=OffsetBegan.TRANSACTION,
+            begin_cause=OffsetBeginCause.TRANSACTION,
             producer_id=subject.producer_id,
             noop_tombstone_log_offset=pending.deleted_at,
         )
@@ -268,7 +268,7 @@ def _from(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
 def _visible(row: OffsetHistoryRow, change: Change) -> OffsetHistoryRow:
     """Return the row of the same commit, hidden or revealed by this change."""
     is_hidden = change.kind is ChangeKind.HIDDEN
-    began = OffsetBegan.HIDDEN if is_hidden else OffsetBegan.REVEALED
+    began = OffsetBeginCause.HIDDEN if is_hidden else OffsetBeginCause.REVEALED
     return _from(row, change)._replace(is_effective=not is_hidden, begin_cause=began, delta=None)
 
 

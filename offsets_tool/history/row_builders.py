@@ -10,7 +10,7 @@ from offsets_tool.history.rows import (
     AnomalyRow,
     GroupHistoryRow,
     MemberHistoryRow,
-    OffsetBegan,
+    OffsetBeginCause,
     OffsetHistoryRow,
 )
 from offsets_tool.replay.changes import (
@@ -51,7 +51,7 @@ def offset_row(
         from_timestamp=change.timestamp,
         to_log_offset=None,
         to_timestamp=None,
-        begin_cause=OffsetBegan.COMMIT,
+        begin_cause=OffsetBeginCause.COMMIT,
         end_cause=None,
         producer_id=None,
         noop_tombstone_log_offset=None,

@@ -23,8 +23,8 @@ ClientHost = Annotated[String | None, "Host of that member; null if there is non
 InstanceId = Annotated[String | None, "group.instance.id of that member; null if it is not static."]
 
 
-class OffsetBegan(StrEnum):
-    """How a row of a committed offset began."""
+class OffsetBeginCause(StrEnum):
+    """Why a row of an offset history begins."""
 
     COMMIT = "commit"
     TRANSACTION = "transaction"
@@ -34,8 +34,8 @@ class OffsetBegan(StrEnum):
     """The group exists again: a hidden commit is effective again."""
 
 
-class OffsetEnd(StrEnum):
-    """How a row of a committed offset ended."""
+class OffsetEndCause(StrEnum):
+    """Why a row of an offset history ends."""
 
     SUPERSEDED = "superseded"
     """A newer commit replaced it."""
@@ -122,8 +122,8 @@ class OffsetHistoryRow(NamedTuple):
     client_host: ClientHost
 
 
-class GroupEnd(StrEnum):
-    """How a state of a group ended."""
+class GroupEndCause(StrEnum):
+    """Why a row of a group history ends."""
 
     CHANGED = "changed"
     CONVERTED = "converted"
@@ -167,8 +167,8 @@ class GroupHistoryRow(NamedTuple):
     end_cause: Annotated[String | None, "changed, converted or deleted; null while it holds."]
 
 
-class MemberEnd(StrEnum):
-    """How a state of a member ended."""
+class MemberEndCause(StrEnum):
+    """Why a row of a member history ends."""
 
     CHANGED = "changed"
     LEFT = "left"

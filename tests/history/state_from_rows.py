@@ -14,7 +14,7 @@ from offsets_tool.history.rows import (
     GroupHistoryRow,
     HistoryRow,
     MemberHistoryRow,
-    OffsetBegan,
+    OffsetBeginCause,
     OffsetHistoryRow,
 )
 from offsets_tool.replay.changes import Change, CommittedOffset, Group, GroupKind, Member, PendingCommit
@@ -170,7 +170,7 @@ def _fact(
                 row.topic_id,
                 row.noop_tombstone_log_offset,
             )
-            if row.is_effective or row.begin_cause is OffsetBegan.HIDDEN:
+            if row.is_effective or row.begin_cause is OffsetBeginCause.HIDDEN:
                 return ("offset", *place), (*said, *rest[:-1], None)
             return ("pending", row.producer_id, *place), (*said, *rest)
         case GroupHistoryRow():

@@ -9,7 +9,7 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.row_subjects import RowSubjects
 from offsets_tool.history.owners import Owner
-from offsets_tool.history.rows import OffsetBegan, OffsetEnd, OffsetHistoryRow
+from offsets_tool.history.rows import OffsetBeginCause, OffsetEndCause, OffsetHistoryRow
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.schema import ZERO_UUID
@@ -84,8 +84,8 @@ def ended_rows(facts: Array, ends: Array, around: Surroundings) -> pa.RecordBatc
         "from_timestamp": facts["timestamp"],
         "to_log_offset": ends["log_offset"],
         "to_timestamp": ends["timestamp"],
-        "begin_cause": pa.repeat(OffsetBegan.COMMIT.value, many),
-        "end_cause": pa.repeat(OffsetEnd.SUPERSEDED.value, many),
+        "begin_cause": pa.repeat(OffsetBeginCause.COMMIT.value, many),
+        "end_cause": pa.repeat(OffsetEndCause.SUPERSEDED.value, many),
         "producer_id": pa.nulls(many, pa.int64()),
         "noop_tombstone_log_offset": pa.nulls(many, pa.int64()),
         **owned,

@@ -20,7 +20,7 @@ from offsets_tool.columns.replay.row_subjects import RowSubjects
 from offsets_tool.expiry.lifetimes import Lifetimes
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import Owner
-from offsets_tool.history.rows import OffsetEnd, OffsetHistoryRow
+from offsets_tool.history.rows import OffsetEndCause, OffsetHistoryRow
 from offsets_tool.replay.changes import Change, ChangeKind, CommittedOffset, OffsetOf, TopicPartition
 from offsets_tool.replay.state import State
 from offsets_tool.wire.longs import difference
@@ -123,7 +123,7 @@ class CommitHistory:
         run["delta"][place] = difference(int(facts["committed_offset"]), before.committed_offset)
         run["has_delta"][place] = True
         at, when = int(facts["log_offset"]), int(facts["timestamp"])
-        return before._replace(to_log_offset=at, to_timestamp=when, end_cause=OffsetEnd.SUPERSEDED)
+        return before._replace(to_log_offset=at, to_timestamp=when, end_cause=OffsetEndCause.SUPERSEDED)
 
     def _find_owners(self, run: Array, is_first: Array, is_other: Array) -> None:
         """Of each commit; asked where the subject's group, or the topic's id, is not as before."""

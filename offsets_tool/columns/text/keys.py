@@ -76,8 +76,8 @@ class KeyTexts:
         return line[len(begin) : len(line) - len(end)]
 
     @cached_property
-    def plain(self) -> PlainKeys:
-        """Texts of plain keys, for compiled code."""
+    def plain_keys(self) -> PlainKeys:
+        """The programs by which compiled code writes the texts of plain keys (key_kernel.py says which those are)."""
         return PlainKeys(self.text)
 
     def _frame(self, type_id: int, size: int) -> tuple[bytes, bytes] | None:
@@ -169,7 +169,7 @@ class KeyTable:
         return self._interned is interned
 
     def update(self) -> None:
-        """Takes in the keys that are new."""
+        """Add the keys that are new."""
         first, count = self._known, len(self._interned)
         if count == first:
             return
@@ -188,7 +188,7 @@ class KeyTable:
         while number < last:
             inputs = np.zeros(len(KeyKernelInput), np.int64)
             inputs[KeyKernelInput.INTERNED] = self._interned.address
-            inputs[KeyKernelInput.PROGRAMS] = address(self._texts.plain.programs)
+            inputs[KeyKernelInput.PROGRAMS] = address(self._texts.plain_keys.programs)
             inputs[KeyKernelInput.CLASSES] = address(self.classes)
             inputs[KeyKernelInput.SIZES] = address(self.sizes)
             inputs[KeyKernelInput.STARTS] = address(self.text_starts)
@@ -203,7 +203,7 @@ class KeyTable:
         self.arena = np.concatenate((self.arena, np.zeros(len(self.arena) + 16 * size, np.uint8)))
 
     def _add(self, number: int, key: bytes) -> None:
-        """A key that is not plain."""
+        """Add a key that is not plain: its text comes from the printer."""
         text = None if key in _MARKER_KEYS else self._texts.text(key)
         if text is None:
             self.classes[number] = KeyClass.MARKER if key in _MARKER_KEYS else KeyClass.OTHER
