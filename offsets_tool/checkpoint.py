@@ -37,7 +37,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
 from offsets_tool.wire.json import uuid_text
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 _FORMAT: Final = "offsets-tool checkpoint"
 _LEVEL: Final = 1
@@ -68,7 +68,7 @@ def save(coordinator: Coordinator, position: int, observers: Observers | None = 
         "format": _FORMAT,
         "version": VERSION,
         "position": position,
-        "signs": observers and observers.log_facts.pack(),
+        "log_facts": observers and observers.log_facts.pack(),
     }
     body = {
         "log_partition": coordinator.log_partition,
@@ -78,7 +78,7 @@ def save(coordinator: Coordinator, position: int, observers: Observers | None = 
         "differed_at": coordinator.differed_at,
         **pack_state(coordinator.state),
         "history": observers and _packed_history(observers.history.memory()),
-        "losses": observers and _packed_removal_log(observers.removals.memory(), coordinator.state),
+        "removals": observers and _packed_removal_log(observers.removals.memory(), coordinator.state),
     }
     text = "\n".join(json.dumps(part, separators=(",", ":")) for part in (head, body))
     return gzip.compress(text.encode("ascii"), _LEVEL, mtime=0)
@@ -95,7 +95,7 @@ def restore(data: bytes, source: str = "checkpoint", name_of: NameOf = uuid_text
         body = json.loads(lines.read())
     with _understanding(source):
         coordinator = _coordinator(body)
-        observers = _observers(head, body, coordinator, name_of) if head["signs"] is not None else None
+        observers = _observers(head, body, coordinator, name_of) if head["log_facts"] is not None else None
         return Checkpoint(coordinator, int(head["position"]), observers)
 
 
@@ -107,7 +107,7 @@ def read_log_facts(data: IO[bytes], source: str) -> LogFacts | None:
     with _reading(source), gzip.GzipFile(fileobj=data) as lines:
         head = _head(lines.readline(), source)
     with _understanding(source):
-        return None if head["signs"] is None else LogFacts.unpack(head["signs"])
+        return None if head["log_facts"] is None else LogFacts.unpack(head["log_facts"])
 
 
 @contextmanager
@@ -145,8 +145,8 @@ def _observers(
     now = coordinator.state
     return Observers(
         History(name_of, _history_state(body["history"], now)),
-        RemovalLog(coordinator.log_partition, _removal_log_state(body["losses"], now)),
-        LogFacts.unpack(head["signs"]),
+        RemovalLog(coordinator.log_partition, _removal_log_state(body["removals"], now)),
+        LogFacts.unpack(head["log_facts"]),
     )
 
 

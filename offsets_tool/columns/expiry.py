@@ -1,7 +1,7 @@
-"""Expiry many at a time, from what a replay left: of a checkpoint when each offset goes, of rows of `removals` why others went.
+"""Expiry of many offsets at a time: from checkpoints when each live offset expires, from rows of `removals` why others are gone.
 
-What went in all partitions together tells why (a topic's deletion shows in several): removals are weighed one by one, and what they
-took is explained topic by topic. Decides nothing that expiry.forecast does not.
+Only the removals of all partitions together tell why, as a topic's deletion shows in several: removals are split by topic, and each
+topic's are explained together. Decides nothing that expiry.forecast does not.
 """
 
 import pickle
@@ -16,7 +16,7 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.checkpoint import restore
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.causes import PolicyConfidence
-from offsets_tool.expiry.forecast import forecast_rows, gone_rows, observe_left
+from offsets_tool.expiry.forecast import forecast_rows, observe_left, removed_rows
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.removal_causes import explain_dropped, explained_topic
 from offsets_tool.expiry.removal_codec import unpack_removal_facts
@@ -24,7 +24,7 @@ from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.expiry.removals import DroppedCommit, LongestLifetime
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
-from offsets_tool.expiry.topic_removals import LogEnd, TopicRemoval, age, weighed
+from offsets_tool.expiry.topic_removals import LogEnd, TopicRemoval, age, split_by_topic
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.text import shown, shown_row
@@ -33,8 +33,11 @@ ROWS: Final = 16_384
 
 
 class ExpiryAsked(NamedTuple):
-    """By which policies: the forecast is by each, what is gone is weighed by the first. `newest`: time of the cluster's newest
-    record, epoch milliseconds."""
+    """The policies for a cluster's expiry: live offsets get a forecast by each, removals are explained by the first.
+
+    `known` says which settings of the policy are known to be the broker's. `newest` is the time of the cluster's newest record, in
+    epoch milliseconds.
+    """
 
     policies: tuple[Policy, ...]
     known: PolicyConfidence
@@ -42,21 +45,24 @@ class ExpiryAsked(NamedTuple):
 
 
 class PartitionExpiry(NamedTuple):
-    """Rows of ExpiryRow of what is there, some at a time, and since when its topics have been."""
+    """The live offsets of one partition as rows of ExpiryRow, in batches, and the longest lifetime of each topic there."""
 
     live: Iterator[pa.RecordBatch]
     alive: list[LongestLifetime]
 
 
 def checkpoint_expiry(checkpoint: bytes, source: str, asked: ExpiryAsked) -> PartitionExpiry:
-    """Of one partition, as its replay left it. SourceError for a checkpoint that does not read; `source` is what to call it."""
+    """Return the expiry of the live offsets in a partition's checkpoint.
+
+    SourceError for a checkpoint that cannot be read; `source` names it.
+    """
     partition, left = _left(checkpoint, source)
     rows = (row for policy in asked.policies for row in forecast_rows(partition, policy, asked.newest))
     return PartitionExpiry(_batches(rows), list(left.lifetimes.alive()))
 
 
 def checkpoint_ages(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Ages:
-    """How old is what is left in one partition; errors as `checkpoint_expiry`."""
+    """Return the ages of the live offsets in a partition's checkpoint; errors as `checkpoint_expiry`."""
     partition, left = _left(checkpoint, source)
     ages = Ages()
     observe_left(ages, partition, left.memory().changed, asked.newest, asked.policies[0])
@@ -72,45 +78,48 @@ def _left(checkpoint: bytes, source: str) -> tuple[PartitionSnapshot, RemovalTra
     return partition, told.removals.tracker
 
 
-def loss_ages(facts: Iterable[str], ending: LogEnd, asked: ExpiryAsked) -> Ages:
-    """Of facts of RemovalRow of one partition, how old it was what went."""
+def removal_ages(facts: Iterable[str], log_end: LogEnd, asked: ExpiryAsked) -> Ages:
+    """Return the ages of removed offsets, given the `facts` of rows of `removals` of one partition and the end of its log."""
     ages = Ages()
     for text in facts:
-        for loss in unpack_removal_facts(text):
-            if not isinstance(loss, DroppedCommit):
-                age(ages, loss, ending, asked.policies[0])
+        for removal in unpack_removal_facts(text):
+            if not isinstance(removal, DroppedCommit):
+                age(ages, removal, log_end, asked.policies[0])
     return ages
 
 
-class OfTopic(NamedTuple):
-    """Something that bears on what was lost of a topic, as rows show its name: by topics, these may part ways and meet again."""
+class TopicFact(NamedTuple):
+    """A fact (a pickle) that the explanation of a topic's removals needs; all of one topic must come together again.
+
+    `topic` is the name as rows show it.
+    """
 
     topic: str
     packed: bytes
 
 
-def weigh_losses(facts: Iterable[str], ending: LogEnd, asked: ExpiryAsked) -> Iterator[OfTopic]:
-    """Of facts of RemovalRow of one partition, what each took of each topic."""
+def removal_facts_by_topic(facts: Iterable[str], log_end: LogEnd, asked: ExpiryAsked) -> Iterator[TopicFact]:
+    """Yield removals split by topic, given the `facts` of rows of `removals` of one partition and the end of its log."""
     for text in facts:
-        for loss in unpack_removal_facts(text):
-            if isinstance(loss, DroppedCommit):
-                yield _of_topic(loss.pending.topic, loss)
+        for removal in unpack_removal_facts(text):
+            if isinstance(removal, DroppedCommit):
+                yield _topic_fact(removal.pending.topic, removal)
                 continue
             retention_known = asked.known.retention
-            for part in weighed(loss, ending, asked.policies[0], retention_known=retention_known):
-                yield _of_topic(part.topic, part)
+            for part in split_by_topic(removal, log_end, asked.policies[0], retention_known=retention_known):
+                yield _topic_fact(part.topic, part)
 
 
-def living(alive: Iterable[LongestLifetime]) -> Iterator[OfTopic]:
-    """What was told of all partitions of a cluster, the longest life of each topic."""
+def longest_lifetimes(alive: Iterable[LongestLifetime]) -> Iterator[TopicFact]:
+    """Return the longest lifetime of each topic, given those in all partitions of a cluster."""
     first: dict[tuple[object, ...], LongestLifetime] = {}
     for each in alive:
         first[each[:2]] = min(each, first.get(each[:2], each), key=lambda one: one.began_at)
-    return (_of_topic(each.topic, each) for each in first.values())
+    return (_topic_fact(each.topic, each) for each in first.values())
 
 
-def explain_losses(packed: Iterable[bytes], asked: ExpiryAsked) -> Iterator[pa.RecordBatch]:
-    """Rows of ExpiryRow of what is gone, given all OfTopic of a cluster that share a `topic`."""
+def explain_removals(packed: Iterable[bytes], asked: ExpiryAsked) -> Iterator[pa.RecordBatch]:
+    """Yield rows of ExpiryRow of removed offsets, given all facts of a cluster that share a `topic`."""
     by_topic: dict[str, list[TopicRemoval | DroppedCommit | LongestLifetime]] = {}
     for each in packed:
         topic, found = pickle.loads(each)
@@ -123,13 +132,15 @@ def _explained(
 ) -> Iterator[Row]:
     policy = asked.policies[0]
     alive = [each for each in some if isinstance(each, LongestLifetime)]
-    lost = [each for each in some if isinstance(each, TopicRemoval)]
-    yield from gone_rows((explain_dropped(each) for each in some if isinstance(each, DroppedCommit)), policy)
-    yield from gone_rows(explained_topic(lost, alive, asked.newest, policy, asked.known), policy)
+    removals = [each for each in some if isinstance(each, TopicRemoval)]
+    yield from removed_rows(
+        (explain_dropped(each) for each in some if isinstance(each, DroppedCommit)), policy
+    )
+    yield from removed_rows(explained_topic(removals, alive, asked.newest, policy, asked.known), policy)
 
 
-def _of_topic(topic: str, found: TopicRemoval | DroppedCommit | LongestLifetime) -> OfTopic:
-    return OfTopic(shown(topic), pickle.dumps((topic, found)))
+def _topic_fact(topic: str, found: TopicRemoval | DroppedCommit | LongestLifetime) -> TopicFact:
+    return TopicFact(shown(topic), pickle.dumps((topic, found)))
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:

@@ -17,8 +17,8 @@ from offsets_tool.expiry.forecast import (
     ages_left,
     all_removals,
     explained,
-    gone_rows,
     live_rows,
+    removed_rows,
 )
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
@@ -31,7 +31,7 @@ class PolicyGiven(NamedTuple):
 
     release: Release | None = None
     retentions: Sequence[int] = ()
-    """Milliseconds; several are compared, and what is gone is explained by the first."""
+    """Milliseconds; several are compared, and removals are explained by the first."""
     check_interval_ms: int | None = None
 
 
@@ -41,29 +41,29 @@ def expiry_rows(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> l
     Notes what of the policy is supposed, and what the log cannot tell.
     """
     moment, told = replay.run(), ClusterFacts()
-    lost = all_removals(replay.once_more(), told)
+    removals = all_removals(replay.once_more(), told)
     bases = [
-        _searched(told.basis(given.release, each, given.check_interval_ms), lost, moment, given)
+        _searched(told.basis(given.release, each, given.check_interval_ms), removals, moment, given)
         for each in given.retentions or (None,)
     ]
     first = bases[0]
     for text in (basis_note(first), *gaps(moment)):
         if text:
             replay.evidence.note(text)
-    found = explained(lost, moment.newest_timestamp, first.policy, first.known)
+    found = explained(removals, moment.newest_timestamp, first.policy, first.known)
     rows = [row for basis in bases for row in live_rows(moment, basis.policy, _now(moment), wanted)]
     rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
-    return rows + gone_rows(found, first.policy, wanted)
+    return rows + removed_rows(found, first.policy, wanted)
 
 
-def _searched(basis: Basis, lost: list[PartitionRemovals], moment: Snapshot, given: PolicyGiven) -> Basis:
+def _searched(basis: Basis, removals: list[PartitionRemovals], moment: Snapshot, given: PolicyGiven) -> Basis:
     """Return the basis with what removals speak for, where that was not given."""
 
     def left() -> Ages:
-        return ages_left(lost, moment.newest_timestamp, basis.policy)
+        return ages_left(removals, moment.newest_timestamp, basis.policy)
 
     is_given = given.check_interval_ms is not None
-    return by_removals(basis, ages(lost, basis.policy), left, interval_given=is_given)
+    return by_removals(basis, ages(removals, basis.policy), left, interval_given=is_given)
 
 
 def _now(moment: Snapshot) -> int | None:

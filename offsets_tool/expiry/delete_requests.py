@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Cause
-from offsets_tool.expiry.plausibility import Fit
+from offsets_tool.expiry.plausibility import Plausibility
 from offsets_tool.expiry.topic_removals import TopicRemoval
 from offsets_tool.expiry.topic_timeline import SPREAD_MS, TopicTimeline
 from offsets_tool.replay.changes import Group, GroupKind
@@ -57,66 +57,66 @@ class Requests:
         """Start for a topic; `release` None stands for any release."""
         self._release, self._topic = release, topic
 
-    def possible(self, loss: TopicRemoval) -> Possible:
+    def possible(self, removal: TopicRemoval) -> Possible:
         """Return the requests that can have made this removal."""
-        may_be_topic = self._may_be_topic(loss)
+        may_be_topic = self._may_be_topic(removal)
         possible = (
-            (Cause.GROUP_DELETED, self._may_be_group(loss)),
-            (Cause.OFFSETS_DELETED, self._may_be_offsets(loss)),
+            (Cause.GROUP_DELETED, self._may_be_group(removal)),
+            (Cause.OFFSETS_DELETED, self._may_be_offsets(removal)),
             (Cause.TOPIC_DELETED, may_be_topic),
         )
         together, at_once = (
-            may_be_topic and self._lost_together(loss, spread) for spread in (SPREAD_MS, _AT_ONCE_MS)
+            may_be_topic and self._lost_together(removal, spread) for spread in (SPREAD_MS, _AT_ONCE_MS)
         )
         return Possible([cause for cause, may_be in possible if may_be], together, at_once)
 
-    def _lost_together(self, loss: TopicRemoval, spread: int) -> bool:
-        if loss.at is None:
+    def _lost_together(self, removal: TopicRemoval, spread: int) -> bool:
+        if removal.at is None:
             return False
         told = self._told
-        low = bisect_left(told.times, loss.at - spread)
-        high = bisect_right(told.times, loss.at + spread)
+        low = bisect_left(told.times, removal.at - spread)
+        high = bisect_right(told.times, removal.at + spread)
         if told.alone[low] == told.alone[high]:
             return False
-        return any(told.groups[number] != loss.group_id for number in range(low, high))
+        return any(told.groups[number] != removal.group_id for number in range(low, high))
 
     @cached_property
     def _told(self) -> _Told:
-        losses = [each for each in self._topic.losses if self._may_be_topic(each)]
-        alone = (not self._may_be_group(each) and each.fit is Fit.NONE for each in losses)
+        removals = [each for each in self._topic.removals if self._may_be_topic(each)]
+        alone = (not self._may_be_group(each) and each.plausibility is Plausibility.NONE for each in removals)
         return _Told(
-            [each.at for each in losses if each.at is not None],
-            [each.group_id for each in losses],
+            [each.at for each in removals if each.at is not None],
+            [each.group_id for each in removals],
             list(accumulate(alone, initial=0)),
         )
 
     def _has(self, since: Release) -> bool:
         return self._release is None or self._release >= since
 
-    def _may_be_group(self, loss: TopicRemoval) -> bool:
+    def _may_be_group(self, removal: TopicRemoval) -> bool:
         """Return whether DeleteGroups can have: it removes all offsets of a group, with its record if there is one."""
-        if not self._has(DELETE_GROUPS_FROM) or loss.left:
+        if not self._has(DELETE_GROUPS_FROM) or removal.left:
             return False
-        return loss.group_gone_at is not None or not (loss.is_new or _has_record(loss.group))
+        return removal.group_deleted_at is not None or not (removal.is_new or _has_record(removal.group))
 
-    def _may_be_offsets(self, loss: TopicRemoval) -> bool:
+    def _may_be_offsets(self, removal: TopicRemoval) -> bool:
         """Return whether OffsetDelete can have: the group has no members, or its consumers do not read the topic."""
-        if not self._has(OFFSET_DELETE_FROM) or (loss.is_new and loss.group_gone_at is not None):
+        if not self._has(OFFSET_DELETE_FROM) or (removal.is_new and removal.group_deleted_at is not None):
             return False
-        if loss.group is None or not loss.group.members:
+        if removal.group is None or not removal.group.members:
             return True
         of_consumers = (
-            loss.group.kind is not GroupKind.CLASSIC or loss.group.protocol_type == CONSUMER_PROTOCOL
+            removal.group.kind is not GroupKind.CLASSIC or removal.group.protocol_type == CONSUMER_PROTOCOL
         )
-        return of_consumers and not loss.is_read
+        return of_consumers and not removal.is_read
 
-    def _may_be_topic(self, loss: TopicRemoval) -> bool:
+    def _may_be_topic(self, removal: TopicRemoval) -> bool:
         """Return whether the topic's deletion can have: it leaves no group an offset of it, and new coordinators keep groups."""
-        if not self._has(TOPIC_DELETION_FROM) or loss.is_left:
+        if not self._has(TOPIC_DELETION_FROM) or removal.is_left:
             return False
-        if loss.is_new and loss.group_gone_at is not None:
+        if removal.is_new and removal.group_deleted_at is not None:
             return False
-        return not self._topic.outlived(loss)
+        return not self._topic.outlived(removal)
 
 
 def _has_record(group: Group | None) -> bool:

@@ -20,7 +20,7 @@ from offsets_tool.expiry.removal_causes import explain_dropped, explained_topic
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.expiry.removals import DroppedCommit, LongestLifetime, Removal
 from offsets_tool.expiry.rules import Expiry, Policy, expiry_of, is_subscribed
-from offsets_tool.expiry.topic_removals import LogEnd, TopicRemoval, age, log_end_of, weighed
+from offsets_tool.expiry.topic_removals import LogEnd, TopicRemoval, age, log_end_of, split_by_topic
 from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import Row
@@ -58,39 +58,41 @@ class PartitionRemovals(NamedTuple):
     partition: PartitionSnapshot
     changed: Mapping[str, int]
     removals: list[Removal]
-    ended: list[DroppedCommit]
+    dropped: list[DroppedCommit]
     alive: list[LongestLifetime]
-    ending: LogEnd
+    log_end: LogEnd
 
 
-def losses(partition: PartitionSnapshot, happened: Iterable[Happened], *, is_new: bool) -> PartitionRemovals:
+def partition_removals(
+    partition: PartitionSnapshot, happened: Iterable[Happened], *, is_new: bool
+) -> PartitionRemovals:
     """Return the removals of one partition, from its events and changes.
 
     `is_new`: whether the new coordinator wrote the end of its log.
     """
     folded = RemovalTracker(partition.log_partition)
-    removals, ended = list[Removal](), list[DroppedCommit]()
+    removals, dropped = list[Removal](), list[DroppedCommit]()
     for each in _folded(folded, happened):
         if isinstance(each, DroppedCommit):
-            ended.append(each)
+            dropped.append(each)
         else:
             removals.append(each)
-    ending = log_end_of(
+    log_end = log_end_of(
         is_new=is_new, proven_from=partition.coverage.proven_from, begins=partition.begins, end=partition.end
     )
     return PartitionRemovals(
-        partition, folded.memory().changed, removals, ended, list(folded.lifetimes.alive()), ending
+        partition, folded.memory().changed, removals, dropped, list(folded.lifetimes.alive()), log_end
     )
 
 
-def all_removals(replayed: ReplayedPartitions, signs: ClusterFacts) -> list[PartitionRemovals]:
-    """Return the removals of every partition, from their events and changes once more; `signs` learns from the events too."""
+def all_removals(replayed: ReplayedPartitions, facts: ClusterFacts) -> list[PartitionRemovals]:
+    """Return the removals of every partition, from their events and changes once more; `facts` learns from the events too."""
     found = []
     for partition, happened in replayed:
         log = LogFacts()
         is_new = partition.coordinator.rules is Rules.NEW
-        found.append(losses(partition, _seen(happened, log), is_new=is_new))
-        signs.add(log)
+        found.append(partition_removals(partition, _observed(happened, log), is_new=is_new))
+        facts.add(log)
     return found
 
 
@@ -99,7 +101,7 @@ def ages(found: Iterable[PartitionRemovals], policy: Policy) -> Ages:
     made = Ages()
     for each in found:
         for removal in each.removals:
-            age(made, removal, each.ending, policy)
+            age(made, removal, each.log_end, policy)
     return made
 
 
@@ -123,9 +125,9 @@ def observe_left(
         made.observe_left(written, newest)
 
 
-def _seen(happened: Iterable[Happened], signs: LogFacts) -> Iterator[Happened]:
+def _observed(happened: Iterable[Happened], log_facts: LogFacts) -> Iterator[Happened]:
     for event, changes in happened:
-        signs.observe(event)
+        log_facts.observe(event)
         yield event, changes
 
 
@@ -136,18 +138,22 @@ def explained(
 
     `newest` is the time of the cluster's newest record, in epoch milliseconds.
     """
-    lost, alive = defaultdict[str, list[TopicRemoval]](list), defaultdict[str, list[LongestLifetime]](list)
+    by_topic, alive = (
+        defaultdict[str, list[TopicRemoval]](list),
+        defaultdict[str, list[LongestLifetime]](list),
+    )
     for each in found:
         for removal in each.removals:
-            for loss in weighed(removal, each.ending, policy, retention_known=known.retention):
-                lost[loss.topic].append(loss)
-        for living in each.alive:
-            alive[living.topic].append(living)
-    told = [explain_dropped(ended) for each in found for ended in each.ended]
-    for topic, some in lost.items():
+            for part in split_by_topic(removal, each.log_end, policy, retention_known=known.retention):
+                by_topic[part.topic].append(part)
+        for lifetime in each.alive:
+            alive[lifetime.topic].append(lifetime)
+    told = [explain_dropped(dropped) for each in found for dropped in each.dropped]
+    for topic, some in by_topic.items():
         told += explained_topic(some, alive.get(topic, ()), newest, policy, known)
     return sorted(
-        told, key=lambda gone: (_number(gone.log_partition), gone.log_offset, gone.producer_id or -1)
+        told,
+        key=lambda removed: (_number(removed.log_partition), removed.log_offset, removed.producer_id or -1),
     )
 
 
@@ -195,33 +201,33 @@ def _until(expiry: Expiry, now: int | None) -> Row:
     return {"expires_in_ms": None if expiry.at is None or now is None else difference(expiry.at, now)}
 
 
-def gone_rows(found: Iterable[Deletion], policy: Policy, wanted: Wanted | None = None) -> list[Row]:
+def removed_rows(found: Iterable[Deletion], policy: Policy, wanted: Wanted | None = None) -> list[Row]:
     """Return a row for each explanation, in their order; `wanted` chooses groups, topics and partitions."""
     asked = wanted or _ALL
     return [
-        _gone_row(each, policy)
+        _removed_row(each, policy)
         for each in found
         if asked.has_group(each.group) and asked.has_offset(each.topic, each.partition)
     ]
 
 
-def _gone_row(gone: Deletion, policy: Policy) -> Row:
+def _removed_row(removed: Deletion, policy: Policy) -> Row:
     return {
-        "group": gone.group,
-        "topic": gone.topic,
-        "partition": gone.partition,
+        "group": removed.group,
+        "topic": removed.topic,
+        "partition": removed.partition,
         "status": "removed",
-        "removed_at": gone.at,
-        "cause": gone.cause.value,
-        "confidence": gone.confidence.value,
-        "alternatives": [each.value for each in gone.alternatives],
-        "expected_at": gone.expected_at,
-        "rule": None if gone.rule is None else gone.rule.value,
-        "evidence": list(gone.evidence),
-        **(NO_COMMIT if gone.commit is None else commit_fields(gone.commit)),
-        "producer_id": gone.producer_id,
-        "log_partition": gone.log_partition,
-        "log_offset": gone.log_offset,
+        "removed_at": removed.at,
+        "cause": removed.cause.value,
+        "confidence": removed.confidence.value,
+        "alternatives": [each.value for each in removed.alternatives],
+        "expected_at": removed.expected_at,
+        "rule": None if removed.rule is None else removed.rule.value,
+        "evidence": list(removed.evidence),
+        **(NO_COMMIT if removed.commit is None else commit_fields(removed.commit)),
+        "producer_id": removed.producer_id,
+        "log_partition": removed.log_partition,
+        "log_offset": removed.log_offset,
         **_policy_fields(policy),
     }
 

@@ -32,16 +32,16 @@ ByGroup = dict[str, dict[TopicPartition, Lifetime]]
 class Lifetimes:
     """The live offsets of one log partition."""
 
-    def __init__(self, lives: ByGroup | None = None) -> None:
-        self.by_group: ByGroup = lives or {}
+    def __init__(self, lifetimes: ByGroup | None = None) -> None:
+        self.by_group: ByGroup = lifetimes or {}
 
     def get(self, offset: OffsetOf) -> Lifetime | None:
         """Return the live commit of an offset; None without one."""
         return self.by_group.get(offset.group, {}).get(TopicPartition(offset.topic, offset.partition))
 
-    def put(self, offset: OffsetOf, lived: Lifetime) -> None:
+    def put(self, offset: OffsetOf, lifetime: Lifetime) -> None:
         """Set the live commit of an offset."""
-        self.by_group.setdefault(offset.group, {})[TopicPartition(offset.topic, offset.partition)] = lived
+        self.by_group.setdefault(offset.group, {})[TopicPartition(offset.topic, offset.partition)] = lifetime
 
     def commit(self, offset: OffsetOf, commit: CommittedOffset, timestamp: int, *, doubtful: bool) -> None:
         """Make a commit live from a record of this time on; its lifetime goes on if it is of the same topic."""
@@ -55,10 +55,10 @@ class Lifetimes:
     def end(self, offset: OffsetOf) -> Lifetime | None:
         """Remove an offset and return what was live; None if nothing was."""
         there = self.by_group.get(offset.group, {})
-        lived = there.pop(TopicPartition(offset.topic, offset.partition), None)
+        lifetime = there.pop(TopicPartition(offset.topic, offset.partition), None)
         if not there:
             self.by_group.pop(offset.group, None)
-        return lived
+        return lifetime
 
     def of_group(self, group: str) -> Mapping[TopicPartition, Lifetime]:
         """Return all live offsets of a group."""
@@ -68,10 +68,10 @@ class Lifetimes:
         """Yield the longest lifetime of each topic that has live offsets."""
         first: dict[tuple[str, UUID | None], int] = {}
         for there in self.by_group.values():
-            for at, lived in there.items():
-                if lived.began_at is not None and not lived.doubtful:
-                    topic = at.topic, lived.topic_id
-                    first[topic] = min(lived.began_at, first.get(topic, lived.began_at))
+            for at, lifetime in there.items():
+                if lifetime.began_at is not None and not lifetime.doubtful:
+                    topic = at.topic, lifetime.topic_id
+                    first[topic] = min(lifetime.began_at, first.get(topic, lifetime.began_at))
         yield from (LongestLifetime(*topic, began_at) for topic, began_at in first.items())
 
 

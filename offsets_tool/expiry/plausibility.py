@@ -19,7 +19,7 @@ CHECKED_MS: Final = 1_000
 _UNSEEN: Final = CommittedOffset(-1, -1, "", 0, -1, None, -1)
 
 
-class Fit(StrEnum):
+class Plausibility(StrEnum):
     """How well a removal fits the rules of its offsets."""
 
     TIMELY = "timely"
@@ -40,16 +40,16 @@ def expiries_of(removal: Removal, policy: Policy, *, is_new: bool) -> Expiries:
 
     `is_new`: whether the new coordinator wrote the removal; it keeps what an open transaction is about to commit.
     """
-    return [(gone, _expiry(removal, gone, policy, is_new=is_new)) for gone in removal.gone]
+    return [(removed, _expiry(removal, removed, policy, is_new=is_new)) for removed in removal.removed]
 
 
-def _expiry(removal: Removal, gone: RemovedOffset, policy: Policy, *, is_new: bool) -> Expiry | None:
-    if gone.producer_id is not None:
+def _expiry(removal: Removal, removed: RemovedOffset, policy: Policy, *, is_new: bool) -> Expiry | None:
+    if removed.producer_id is not None:
         return None
-    commit = gone.commit or _UNSEEN
-    found = expiry_of(commit, removal.group, gone.reads, is_new and gone.has_pending, policy)
+    commit = removed.commit or _UNSEEN
+    found = expiry_of(commit, removal.group, removed.reads, is_new and removed.has_pending, policy)
     # Without the commit only a rule that does not ask for it tells.
-    tells = gone.commit is not None or found.rule is Rule.RETENTION_SINCE_EMPTY
+    tells = removed.commit is not None or found.rule is Rule.RETENTION_SINCE_EMPTY
     keeps = found.at is None and removal.group is not None
     return found if tells or keeps else None
 
@@ -63,26 +63,30 @@ def expiries_left(removal: Removal, policy: Policy, *, is_new: bool) -> Iterator
         yield expiry_of(commit, removal.group, kept.reads, is_new and kept.has_pending, policy)
 
 
-def fit_of(removal: Removal, found: Expiries, policy: Policy, *, is_new: bool, retention_known: bool) -> Fit:
+def plausibility_of(
+    removal: Removal, found: Expiries, policy: Policy, *, is_new: bool, retention_known: bool
+) -> Plausibility:
     """Return how well a removal fits expiry; `retention_known`: whether the policy's retention is the broker's own."""
-    if any(not may_expire(gone, expiry) for gone, expiry in found):
-        return Fit.NONE
+    if any(not may_expire(removed, expiry) for removed, expiry in found):
+        return Plausibility.NONE
     expiries = [expiry for _, expiry in found if expiry is not None]
     at, left = removal.at, list(expiries_left(removal, policy, is_new=is_new))
     if at is not None and not _all_over(left, expiries, at):
         fits = not retention_known and _fits_another(left, expiries, at)
-        return Fit.OTHER_RETENTION if fits else Fit.NONE
+        return Plausibility.OTHER_RETENTION if fits else Plausibility.NONE
     if len(expiries) < len(found):
-        return Fit.UNSEEN
+        return Plausibility.UNSEEN
     latest = policy.check_interval_ms + SLACK_MS
     return (
-        Fit.TIMELY if at is None or all(at - _due(removal, *each) <= latest for each in found) else Fit.LATE
+        Plausibility.TIMELY
+        if at is None or all(at - _due(removal, *each) <= latest for each in found)
+        else Plausibility.LATE
     )
 
 
-def may_expire(gone: RemovedOffset, expiry: Expiry | None) -> bool:
+def may_expire(removed: RemovedOffset, expiry: Expiry | None) -> bool:
     """Return whether a check can have removed the offset: not while it is pending, nor while its group's state keeps it."""
-    return gone.producer_id is None and (expiry is None or expiry.at is not None)
+    return removed.producer_id is None and (expiry is None or expiry.at is not None)
 
 
 def _all_over(left: Iterable[Expiry], expiries: Iterable[Expiry], at: int) -> bool:
@@ -91,10 +95,10 @@ def _all_over(left: Iterable[Expiry], expiries: Iterable[Expiry], at: int) -> bo
     return not left_over and all(each.at is not None and each.at <= at for each in expiries)
 
 
-def _due(removal: Removal, gone: RemovedOffset, expiry: Expiry | None) -> int:
+def _due(removal: Removal, removed: RemovedOffset, expiry: Expiry | None) -> int:
     """Return from when on a check would have removed it: until then the group's state may have kept it."""
     assert expiry is not None and expiry.at is not None
-    return max(expiry.at, removal.changed_at or 0, gone.committed_at or 0)
+    return max(expiry.at, removal.changed_at or 0, removed.committed_at or 0)
 
 
 def _fits_another(left: Iterable[Expiry], expiries: Iterable[Expiry], at: int) -> bool:

@@ -54,11 +54,11 @@ class Ages:
         if at is None or not is_time(at):
             return
         bases = []
-        for gone, expiry in found:
+        for removed, expiry in found:
             base = _base(expiry)
             if base is not None:
                 bases.append(base)
-                self._add(Age(at - base, at - max(removal.changed_at or 0, gone.committed_at or 0)))
+                self._add(Age(at - base, at - max(removal.changed_at or 0, removed.committed_at or 0)))
         if bases and all(may_expire(*each) for each in found):
             kept = [base for each in expiries_left(removal, policy, is_new=is_new) if (base := _base(each))]
             fits = _minutes([at - base for base in kept], at - max(bases))

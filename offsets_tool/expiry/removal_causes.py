@@ -11,7 +11,7 @@ from typing import Final
 
 from offsets_tool.expiry.causes import Cause, Confidence, Deletion, PolicyConfidence
 from offsets_tool.expiry.delete_requests import Possible, Requests
-from offsets_tool.expiry.plausibility import Fit
+from offsets_tool.expiry.plausibility import Plausibility
 from offsets_tool.expiry.removals import DroppedCommit, LongestLifetime, RemovedOffset
 from offsets_tool.expiry.rules import KIP_211, Expiry, Policy, Rule
 from offsets_tool.expiry.topic_removals import TopicRemoval
@@ -34,56 +34,56 @@ class Explanations:
         self._policy, self._topic, self._known = policy, topic, known
         self._requests = Requests(policy.release, topic)
 
-    def explain(self, loss: TopicRemoval) -> Iterator[Deletion]:
+    def explain(self, removal: TopicRemoval) -> Iterator[Deletion]:
         """Yield the explanation of every offset of a removal."""
-        requests = self._requests.possible(loss)
-        for gone, expiry in loss.gone:
-            causes, confidence = self._judged(loss, expiry, requests)
-            if confidence is Confidence.CERTAIN and not loss.is_proven:
+        requests = self._requests.possible(removal)
+        for removed, expiry in removal.removed:
+            causes, confidence = self._judged(removal, expiry, requests)
+            if confidence is Confidence.CERTAIN and not removal.is_proven:
                 confidence = Confidence.LIKELY
-            yield self._deletion(loss, gone, expiry, causes, confidence)
+            yield self._deletion(removal, removed, expiry, causes, confidence)
 
     def _deletion(
         self,
-        loss: TopicRemoval,
-        gone: RemovedOffset,
+        removal: TopicRemoval,
+        removed: RemovedOffset,
         expiry: Expiry | None,
         causes: list[Cause],
         confidence: Confidence,
     ) -> Deletion:
         return Deletion(
-            loss.log_partition,
-            gone.log_offset,
-            loss.at,
-            loss.group_id,
-            gone.topic,
-            gone.partition,
-            gone.producer_id,
-            gone.commit,
+            removal.log_partition,
+            removed.log_offset,
+            removal.at,
+            removal.group_id,
+            removed.topic,
+            removed.partition,
+            removed.producer_id,
+            removed.commit,
             causes[0],
             confidence,
             tuple(causes[1:]),
             expiry.rule if expiry else None,
             expiry.at if expiry else None,
-            self._evidence(loss, gone, causes[0]),
+            self._evidence(removal, removed, causes[0]),
         )
 
     def _judged(
-        self, loss: TopicRemoval, expiry: Expiry | None, requests: Possible
+        self, removal: TopicRemoval, expiry: Expiry | None, requests: Possible
     ) -> tuple[list[Cause], Confidence]:
         """Return the possible causes, the most usual first, and the confidence in that one."""
-        expired = self._expired(expiry, loss.fit)
+        expired = self._expired(expiry, removal.plausibility)
         if not expired:
-            return self._request(loss, requests)
+            return self._request(removal, requests)
         if requests.topic_at_once:
             return _first(Cause.TOPIC_DELETED, [*expired, *requests.causes]), Confidence.LIKELY
-        if loss.fit is Fit.TIMELY and not requests.topic_together:
+        if removal.plausibility is Plausibility.TIMELY and not requests.topic_together:
             return self._timely(expired, requests)
         if not requests.causes:
             return expired, Confidence.LIKELY
-        if loss.fit is Fit.OTHER_RETENTION:
+        if removal.plausibility is Plausibility.OTHER_RETENTION:
             # In the order of what is supposed: another retention is one more thing that it can have been.
-            return [*self._request(loss, requests)[0], *expired], Confidence.AMBIGUOUS
+            return [*self._request(removal, requests)[0], *expired], Confidence.AMBIGUOUS
         return [*expired, *requests.causes], Confidence.AMBIGUOUS
 
     def _timely(self, expired: list[Cause], requests: Possible) -> tuple[list[Cause], Confidence]:
@@ -94,12 +94,12 @@ class Explanations:
         alone = len(causes) == 1 and all(self._known)
         return causes, Confidence.CERTAIN if alone else Confidence.LIKELY
 
-    def _expired(self, expiry: Expiry | None, fit: Fit) -> list[Cause]:
+    def _expired(self, expiry: Expiry | None, plausibility: Plausibility) -> list[Cause]:
         """Return the causes by which the offset can have expired; none if it cannot.
 
         Up to 2.0 every value has an expiry time, whoever asked for it: only the broker's retention tells which.
         """
-        if fit is Fit.NONE:
+        if plausibility is Plausibility.NONE:
             return []
         cause = _EXPIRED_BY.get(expiry.rule, Cause.RETENTION) if expiry else Cause.RETENTION
         in_doubt = (
@@ -107,11 +107,11 @@ class Explanations:
         )
         return [cause, Cause.RETENTION] if in_doubt else [cause]
 
-    def _request(self, loss: TopicRemoval, requests: Possible) -> tuple[list[Cause], Confidence]:
+    def _request(self, removal: TopicRemoval, requests: Possible) -> tuple[list[Cause], Confidence]:
         """Return which of several requests it was, and how sure, for offsets that did not expire."""
         if not (requests.causes or self._known.release):
             # A broker may be newer than what it writes: inter.broker.protocol.version, held back.
-            requests = Requests(None, self._topic).possible(loss)
+            requests = Requests(None, self._topic).possible(removal)
         causes = requests.causes
         if not causes:
             return [Cause.UNKNOWN], Confidence.AMBIGUOUS
@@ -119,53 +119,53 @@ class Explanations:
             return causes, Confidence.CERTAIN if self._known.release else Confidence.LIKELY
         if requests.topic_together:
             return _first(Cause.TOPIC_DELETED, causes), Confidence.LIKELY
-        if loss.group_gone_at is not None:
+        if removal.group_deleted_at is not None:
             return _first(Cause.GROUP_DELETED, causes), Confidence.LIKELY
         if Cause.GROUP_DELETED not in causes:
             # Topics are deleted every day, offsets of a whole topic hardly ever, and then of a topic that is gone.
             return _first(Cause.TOPIC_DELETED, causes), Confidence.AMBIGUOUS
         return causes, Confidence.AMBIGUOUS
 
-    def _evidence(self, loss: TopicRemoval, gone: RemovedOffset, cause: Cause) -> tuple[str, ...]:
-        known = [each.log_offset for each in (gone.commit, loss.group) if each is not None]
-        offsets = [*known, gone.log_offset, loss.group_gone_at]
-        places = [_place(loss.log_partition, offset) for offset in offsets if offset is not None]
+    def _evidence(self, removal: TopicRemoval, removed: RemovedOffset, cause: Cause) -> tuple[str, ...]:
+        known = [each.log_offset for each in (removed.commit, removal.group) if each is not None]
+        offsets = [*known, removed.log_offset, removal.group_deleted_at]
+        places = [_place(removal.log_partition, offset) for offset in offsets if offset is not None]
         if cause is Cause.TOPIC_DELETED:
-            others = islice(self._topic.others(loss), _OTHERS)
+            others = islice(self._topic.others(removal), _OTHERS)
             places += [_place(other.log_partition, other.first_offset) for other in others]
         return tuple(dict.fromkeys(places))
 
 
 def explained_topic(
-    losses: Sequence[TopicRemoval],
+    removals: Sequence[TopicRemoval],
     alive: Iterable[LongestLifetime],
     until: int | None,
     policy: Policy,
     known: PolicyConfidence,
 ) -> Iterator[Deletion]:
     """Yield why all offsets were removed that any group lost of a topic; `until` as TopicTimeline has it."""
-    explanations = Explanations(policy, TopicTimeline(losses, alive, until), known)
-    return (gone for loss in losses for gone in explanations.explain(loss))
+    explanations = Explanations(policy, TopicTimeline(removals, alive, until), known)
+    return (removed for removal in removals for removed in explanations.explain(removal))
 
 
-def explain_dropped(ended: DroppedCommit) -> Deletion:
+def explain_dropped(dropped: DroppedCommit) -> Deletion:
     """Return why a pending commit was dropped: its transaction's marker says it."""
-    pending, commit = ended.pending, ended.commit
+    pending, commit = dropped.pending, dropped.commit
     return Deletion(
-        ended.log_partition,
-        ended.log_offset,
-        ended.at,
+        dropped.log_partition,
+        dropped.log_offset,
+        dropped.at,
         pending.group,
         pending.topic,
         pending.partition,
         pending.producer_id,
         commit,
-        Cause.ABORTED if ended.kind is ChangeKind.ABORTED else Cause.SUPERSEDED,
+        Cause.ABORTED if dropped.kind is ChangeKind.ABORTED else Cause.SUPERSEDED,
         Confidence.CERTAIN,
         (),
         None,
         None,
-        (_place(ended.log_partition, commit.log_offset), _place(ended.log_partition, ended.log_offset)),
+        (_place(dropped.log_partition, commit.log_offset), _place(dropped.log_partition, dropped.log_offset)),
     )
 
 

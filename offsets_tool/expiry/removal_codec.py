@@ -26,37 +26,68 @@ from offsets_tool.replay.state import State
 _REMOVAL: Final = "removal"
 
 
-def pack_removal_facts(losses: Iterable[Removal | DroppedCommit]) -> str:
+def pack_removal_facts(removals: Iterable[Removal | DroppedCommit]) -> str:
     """Return removals and dropped commits as JSON in ASCII."""
-    packed = [_packed_removal(loss) if isinstance(loss, Removal) else _packed_ended(loss) for loss in losses]
+    packed = [
+        _packed_removal(removal) if isinstance(removal, Removal) else _packed_dropped(removal)
+        for removal in removals
+    ]
     return json.dumps(packed, separators=(",", ":"))
 
 
 def unpack_removal_facts(text: str) -> list[Removal | DroppedCommit]:
     """Return the removals and dropped commits from which `pack_removal_facts` made this text."""
-    return [_removal(facts) if kind == _REMOVAL else _ended(kind, facts) for kind, *facts in json.loads(text)]
+    return [
+        _removal(facts) if kind == _REMOVAL else _dropped(kind, facts) for kind, *facts in json.loads(text)
+    ]
 
 
 def _packed_removal(removal: Removal) -> Packed:
-    log_partition, at, group_id, group, written_new, gone, group_gone_at, left, topics, kept, changed_at = (
-        removal
-    )
-    facts = [group and pack_group(group), written_new, list(map(_packed_gone, gone)), group_gone_at, left]
+    (
+        log_partition,
+        at,
+        group_id,
+        group,
+        written_new,
+        removed,
+        group_deleted_at,
+        left,
+        topics,
+        kept,
+        changed_at,
+    ) = removal
+    facts = [
+        group and pack_group(group),
+        written_new,
+        list(map(_packed_removed, removed)),
+        group_deleted_at,
+        left,
+    ]
     return [_REMOVAL, log_partition, at, group_id, *facts, sorted(topics), kept, changed_at]
 
 
 def _removal(facts: Packed) -> Removal:
-    log_partition, at, group_id, group, written_new, gone, group_gone_at, left, topics, kept, changed_at = (
-        facts
-    )
+    (
+        log_partition,
+        at,
+        group_id,
+        group,
+        written_new,
+        removed,
+        group_deleted_at,
+        left,
+        topics,
+        kept,
+        changed_at,
+    ) = facts
     return Removal(
         log_partition,
         at,
         group_id,
         group and unpack_group(group),
         written_new,
-        tuple(map(_gone, gone)),
-        group_gone_at,
+        tuple(map(_removed, removed)),
+        group_deleted_at,
         left,
         frozenset(topics),
         tuple(KeptOffset(*each) for each in kept),
@@ -64,22 +95,22 @@ def _removal(facts: Packed) -> Removal:
     )
 
 
-def _packed_gone(gone: RemovedOffset) -> Packed:
-    topic, partition, commit, *facts = gone
+def _packed_removed(removed: RemovedOffset) -> Packed:
+    topic, partition, commit, *facts = removed
     return [topic, partition, commit and pack_commit(commit), *facts]
 
 
-def _gone(packed: Packed) -> RemovedOffset:
+def _removed(packed: Packed) -> RemovedOffset:
     topic, partition, commit, *facts = packed
     return RemovedOffset(topic, partition, commit and unpack_commit(*commit), *facts)
 
 
-def _packed_ended(ended: DroppedCommit) -> Packed:
-    place = (ended.log_partition, ended.log_offset, ended.at)
-    return [ended.kind, *place, ended.pending, pack_commit(ended.commit)]
+def _packed_dropped(dropped: DroppedCommit) -> Packed:
+    place = (dropped.log_partition, dropped.log_offset, dropped.at)
+    return [dropped.kind, *place, dropped.pending, pack_commit(dropped.commit)]
 
 
-def _ended(kind: str, facts: Packed) -> DroppedCommit:
+def _dropped(kind: str, facts: Packed) -> DroppedCommit:
     log_partition, log_offset, at, pending, commit = facts
     return DroppedCommit(
         log_partition, log_offset, at, ChangeKind(kind), PendingOf(*pending), unpack_commit(*commit)
@@ -89,8 +120,8 @@ def _ended(kind: str, facts: Packed) -> DroppedCommit:
 def pack_removals(memory: TrackerState, now: State) -> Packed:
     """Return the tracker's state as JSON; `now` is the coordinator's state, which holds the commits and the groups."""
     return {
-        "lives": {
-            group: [_packed_life(memory.lifetimes.by_group[group][at]) for at in offsets]
+        "lifetimes": {
+            group: [_packed_lifetime(memory.lifetimes.by_group[group][at]) for at in offsets]
             for group, offsets in now.offsets.items()
         },
         "changed": memory.changed,
@@ -101,10 +132,10 @@ def pack_removals(memory: TrackerState, now: State) -> Packed:
 
 def unpack_removals(body: Packed, now: State) -> TrackerState:
     """Return the tracker's state from which `pack_removals` made this JSON; `now` must equal the state given then."""
-    lives: ByGroup = {
+    lifetimes: ByGroup = {
         group: {
-            at: _life(commit, facts)
-            for (at, commit), facts in zip(offsets.items(), body["lives"][group], strict=True)
+            at: _lifetime(commit, facts)
+            for (at, commit), facts in zip(offsets.items(), body["lifetimes"][group], strict=True)
         }
         for group, offsets in now.offsets.items()
     }
@@ -114,18 +145,18 @@ def unpack_removals(body: Packed, now: State) -> TrackerState:
         pending={producer: dict(commits) for producer, commits in now.pending.items()},
     )
     opened = dict(map(_open, body["open"]))
-    return TrackerState(state, Lifetimes(lives), body["changed"], opened, ChangePlace(*body["place"]))
+    return TrackerState(state, Lifetimes(lifetimes), body["changed"], opened, ChangePlace(*body["place"]))
 
 
-def _packed_life(lived: Lifetime) -> Packed:
+def _packed_lifetime(lifetime: Lifetime) -> Packed:
     """Return a lifetime as JSON, without the topic id where the commit has the same one."""
-    times = [lived.began_at, lived.committed_at]
-    if lived.topic_id == lived.commit.topic_id and not lived.doubtful:
+    times = [lifetime.began_at, lifetime.committed_at]
+    if lifetime.topic_id == lifetime.commit.topic_id and not lifetime.doubtful:
         return times
-    return [*times, lived.topic_id.hex if lived.topic_id else None, lived.doubtful]
+    return [*times, lifetime.topic_id.hex if lifetime.topic_id else None, lifetime.doubtful]
 
 
-def _life(commit: Packed, facts: Packed) -> Lifetime:
+def _lifetime(commit: Packed, facts: Packed) -> Lifetime:
     began_at, committed_at, *more = facts
     if not more:
         return Lifetime(commit, began_at, committed_at, commit.topic_id)
@@ -139,13 +170,13 @@ def _packed_open(group: str, opened: Open) -> Packed:
         if opened.group
         else State()
     )
-    facts = [opened.at, opened.changed_at, opened.written_new, opened.group_gone_at]
-    return [group, pack_state(there), *facts, list(map(_packed_gone, opened.gone))]
+    facts = [opened.at, opened.changed_at, opened.written_new, opened.group_deleted_at]
+    return [group, pack_state(there), *facts, list(map(_packed_removed, opened.removed))]
 
 
 def _open(packed: Packed) -> tuple[str, Open]:
-    group, there, at, changed_at, written_new, group_gone_at, gone = packed
+    group, there, at, changed_at, written_new, group_deleted_at, removed = packed
     state = unpack_state(there)
     members = state.members.get(group, {})
-    went = list(map(_gone, gone))
-    return group, Open(at, state.groups.get(group), members, changed_at, written_new, went, group_gone_at)
+    went = list(map(_removed, removed))
+    return group, Open(at, state.groups.get(group), members, changed_at, written_new, went, group_deleted_at)

@@ -61,14 +61,14 @@ class RemovalLog:
         for removal in self.tracker.open_removals():
             yield removal_row(removal, is_open=True)
 
-    def _add(self, losses: Iterable[Removal | DroppedCommit]) -> None:
+    def _add(self, removals: Iterable[Removal | DroppedCommit]) -> None:
         """Add the rows of one event's removals; commits that one marker dropped are one row."""
         by_marker: dict[tuple[str, str], list[DroppedCommit]] = {}
-        for loss in losses:
-            if isinstance(loss, Removal):
-                self._complete.append(removal_row(loss, is_open=False))
+        for removal in removals:
+            if isinstance(removal, Removal):
+                self._complete.append(removal_row(removal, is_open=False))
             else:
-                by_marker.setdefault((loss.pending.group, loss.kind), []).append(loss)
+                by_marker.setdefault((removal.pending.group, removal.kind), []).append(removal)
         self._complete += map(dropped_row, by_marker.values())
 
 

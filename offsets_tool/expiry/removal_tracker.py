@@ -52,8 +52,8 @@ class Open:
     members: Mapping[str, Member]
     changed_at: int | None
     written_new: bool | None
-    gone: list[RemovedOffset] = field(default_factory=list)
-    group_gone_at: int | None = None
+    removed: list[RemovedOffset] = field(default_factory=list)
+    group_deleted_at: int | None = None
     _reads: dict[str, bool | None] = field(default_factory=dict)
 
     def reads(self, topic: str) -> bool | None:
@@ -118,12 +118,12 @@ class RemovalTracker:
             if isinstance(change.subject, OffsetOf):
                 self._doubted = (change.subject, change.log_offset)
             return done
-        ended = self._see(change)
+        dropped = self._observe(change)
         if not isinstance(change.subject, OffsetOf) and not is_noop(change):
             self._state.put(change.subject, change.after)
         if self._open:
             self._place = ChangePlace(change.batch_offset, change.log_offset, change.timestamp)
-        return done if ended is None else [*done, ended]
+        return done if dropped is None else [*done, dropped]
 
     def take_event(self, event: Event, changes: Sequence[Change]) -> Iterator[Removal | DroppedCommit]:
         """Yield what an event completes, from its changes and from a tombstone that changed nothing."""
@@ -150,12 +150,12 @@ class RemovalTracker:
         alone = batch == last and change.batch_offset == change.log_offset == last + 1
         return alone and change.kind is ChangeKind.DELETED and abs(change.timestamp - at) <= RUN_MS
 
-    def _see(self, change: Change) -> DroppedCommit | None:
+    def _observe(self, change: Change) -> DroppedCommit | None:
         match change.subject:
             case OffsetOf() as offset:
                 self._see_offset(change, offset)
             case PendingOf() as pending:
-                return self._see_pending(change, pending)
+                return self._observe_pending(change, pending)
             case GroupOf(group):
                 self._see_group(change, group)
             case MemberOf(group):
@@ -171,11 +171,11 @@ class RemovalTracker:
             # In a transaction, the classic coordinator heeds it for pending commits alone.
             return
         elif change.kind is ChangeKind.DELETED and (before is None or isinstance(before, CommittedOffset)):
-            lived = self.lifetimes.end(offset)
-            times = (lived.began_at, lived.committed_at) if lived else (None, None)
-            self._gone(change, offset, before, times, None)
+            lifetime = self.lifetimes.end(offset)
+            times = (lifetime.began_at, lifetime.committed_at) if lifetime else (None, None)
+            self._removed(change, offset, before, times, None)
 
-    def _gone(
+    def _removed(
         self,
         change: Change,
         offset: OffsetOf,
@@ -186,17 +186,17 @@ class RemovalTracker:
         opened = self._opened(change, offset.group)
         reads, has_pending = opened.reads(offset.topic), self._has_pending(offset)
         where = (offset.topic, offset.partition)
-        opened.gone.append(
+        opened.removed.append(
             RemovedOffset(*where, commit, change.log_offset, reads, has_pending, *times, producer_id)
         )
 
-    def _see_pending(self, change: Change, pending: PendingOf) -> DroppedCommit | None:
+    def _observe_pending(self, change: Change, pending: PendingOf) -> DroppedCommit | None:
         before = change.before
         if change.after is not None or not isinstance(before, PendingCommit):
             return None
         if change.kind is ChangeKind.DELETED:
             offset = OffsetOf(pending.group, pending.topic, pending.partition)
-            self._gone(change, offset, before.commit, (None, None), pending.producer_id)
+            self._removed(change, offset, before.commit, (None, None), pending.producer_id)
             return None
         self._mark(change, pending.group)
         if change.kind is ChangeKind.COMMITTED:
@@ -211,9 +211,9 @@ class RemovalTracker:
                 self._mark(change, group)
                 if change.after is None:
                     self._forget(group, change)
-        elif all(each.log_offset != change.log_offset for each in opened.gone):
+        elif all(each.log_offset != change.log_offset for each in opened.removed):
             # Else it is the classic coordinator's simple group, that goes with its last offset's tombstone.
-            opened.group_gone_at = change.log_offset
+            opened.group_deleted_at = change.log_offset
 
     def _mark(self, change: Change, group: str) -> None:
         at = _time(change.timestamp)
@@ -241,17 +241,19 @@ class RemovalTracker:
         return any(offset in commits for commits in self._state.pending.values())
 
     def _removal(self, group: str, opened: Open) -> Removal:
-        left = {at: lived for at, lived in self.lifetimes.of_group(group).items() if not lived.doubtful}
+        left = {
+            at: lifetime for at, lifetime in self.lifetimes.of_group(group).items() if not lifetime.doubtful
+        }
         return Removal(
             self._log_partition,
             opened.at,
             group,
             opened.group and _without_values(opened.group),
             opened.written_new,
-            tuple(opened.gone),
-            opened.group_gone_at,
+            tuple(opened.removed),
+            opened.group_deleted_at,
             len(left),
-            _left_topics(opened.gone, left),
+            _left_topics(opened.removed, left),
             self._kept(group, opened, left),
             opened.changed_at,
         )
@@ -280,15 +282,15 @@ def _without_values(group: Group) -> Group:
     )
 
 
-def _left_topics(gone: Iterable[RemovedOffset], left: Mapping[TopicPartition, Lifetime]) -> frozenset[str]:
+def _left_topics(removed: Iterable[RemovedOffset], left: Mapping[TopicPartition, Lifetime]) -> frozenset[str]:
     """Return the topics that lost offsets and still have some; a topic created again under the name has another id."""
     went: dict[str, set[UUID | None]] = {}
-    for each in gone:
+    for each in removed:
         went.setdefault(each.topic, set()).add(each.commit.topic_id if each.commit else None)
     return frozenset(
         at.topic
-        for at, lived in left.items()
-        if any(may_be_one(topic_id, lived.commit.topic_id) for topic_id in went.get(at.topic, ()))
+        for at, lifetime in left.items()
+        if any(may_be_one(topic_id, lifetime.commit.topic_id) for topic_id in went.get(at.topic, ()))
     )
 
 

@@ -94,8 +94,8 @@ class Removal(NamedTuple):
     """The group as it was, without the values of its records."""
     written_new: bool | None
     """Whether the new coordinator wrote it; None where its records do not say."""
-    gone: tuple[RemovedOffset, ...]
-    group_gone_at: int | None
+    removed: tuple[RemovedOffset, ...]
+    group_deleted_at: int | None
     """Log offset of the group's own tombstone in the batch; None without one."""
     left: int
     """Number of offsets that the group still had after it."""
@@ -107,12 +107,14 @@ class Removal(NamedTuple):
     @property
     def first_offset(self) -> int:
         """Log offset of its first tombstone."""
-        return self.gone[0].log_offset
+        return self.removed[0].log_offset
 
     @property
     def last_offset(self) -> int:
         """Log offset of its last tombstone, which may be the group's own."""
-        return max(self.gone[-1].log_offset, -1 if self.group_gone_at is None else self.group_gone_at)
+        return max(
+            self.removed[-1].log_offset, -1 if self.group_deleted_at is None else self.group_deleted_at
+        )
 
 
 class DroppedCommit(NamedTuple):

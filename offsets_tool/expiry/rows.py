@@ -151,20 +151,20 @@ def removal_row(removal: Removal, *, is_open: bool) -> RemovalRow:
         removal.at,
         removal.at,
         RemovalKind.REMOVED.value,
-        tuple(sorted({gone.topic for gone in removal.gone})),
-        len(removal.gone),
+        tuple(sorted({removed.topic for removed in removal.removed})),
+        len(removal.removed),
         removal.left,
-        removal.group_gone_at,
+        removal.group_deleted_at,
         removal.written_new,
         pack_removal_facts([removal]),
     )
 
 
-def dropped_row(ended: Sequence[DroppedCommit]) -> RemovalRow:
+def dropped_row(dropped: Sequence[DroppedCommit]) -> RemovalRow:
     """Return the row of pending commits of one group that one marker dropped in one way."""
-    first = ended[0]
-    kind, topics = RemovalKind(first.kind.value).value, {each.pending.topic for each in ended}
+    first = dropped[0]
+    kind, topics = RemovalKind(first.kind.value).value, {each.pending.topic for each in dropped}
     place = (first.pending.group, first.log_partition, first.log_offset, first.log_offset, first.at, first.at)
     return RemovalRow(
-        *place, kind, tuple(sorted(topics)), len(ended), None, None, None, pack_removal_facts(ended)
+        *place, kind, tuple(sorted(topics)), len(dropped), None, None, None, pack_removal_facts(dropped)
     )

@@ -6,7 +6,7 @@ How well it fits is a fact of the whole removal; all else that explains it is ab
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from offsets_tool.expiry.plausibility import Expiries, Fit, expiries_of, fit_of
+from offsets_tool.expiry.plausibility import Expiries, Plausibility, expiries_of, plausibility_of
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.removals import Removal
 from offsets_tool.expiry.rules import Policy
@@ -25,16 +25,16 @@ class TopicRemoval(NamedTuple):
     group: Group | None
     is_new: bool
     """Whether the new coordinator wrote it."""
-    group_gone_at: int | None
+    group_deleted_at: int | None
     left: int
     is_left: bool
     """Whether the group still had an offset of a topic that the removal took offsets of."""
     is_read: bool
     """Whether a member read the topic."""
-    fit: Fit
+    plausibility: Plausibility
     is_proven: bool
     """Whether the log still has every record from before the removal."""
-    gone: Expiries
+    removed: Expiries
 
 
 class LogEnd(NamedTuple):
@@ -52,27 +52,27 @@ def log_end_of(*, is_new: bool, proven_from: int, begins: int, end: int) -> LogE
     return LogEnd(is_new, proven_from if begins == 0 else end + 1)
 
 
-def wrote(removal: Removal, ending: LogEnd) -> bool:
+def wrote(removal: Removal, log_end: LogEnd) -> bool:
     """Return whether the new coordinator wrote the removal."""
-    return ending.is_new if removal.written_new is None else removal.written_new
+    return log_end.is_new if removal.written_new is None else removal.written_new
 
 
-def age(ages: Ages, removal: Removal, ending: LogEnd, policy: Policy) -> None:
+def age(ages: Ages, removal: Removal, log_end: LogEnd, policy: Policy) -> None:
     """Add how old the removed offsets were to `ages`; only the policy's release matters."""
-    is_new = wrote(removal, ending)
+    is_new = wrote(removal, log_end)
     ages.observe_removal(removal, expiries_of(removal, policy, is_new=is_new), policy, is_new=is_new)
 
 
-def weighed(
-    removal: Removal, ending: LogEnd, policy: Policy, *, retention_known: bool
+def split_by_topic(
+    removal: Removal, log_end: LogEnd, policy: Policy, *, retention_known: bool
 ) -> Iterator[TopicRemoval]:
-    """Yield what a removal took of each topic; `retention_known`: whether the policy's retention is the broker's own."""
-    is_new = wrote(removal, ending)
+    """Yield a removal split by topic; `retention_known`: whether the policy's retention is the broker's own."""
+    is_new = wrote(removal, log_end)
     found = expiries_of(removal, policy, is_new=is_new)
-    fit = fit_of(removal, found, policy, is_new=is_new, retention_known=retention_known)
+    plausibility = plausibility_of(removal, found, policy, is_new=is_new, retention_known=retention_known)
     by_topic: dict[str, list[int]] = {}
-    for number, gone in enumerate(removal.gone):
-        by_topic.setdefault(gone.topic, []).append(number)
+    for number, removed in enumerate(removal.removed):
+        by_topic.setdefault(removed.topic, []).append(number)
     for topic, numbers in by_topic.items():
         yield TopicRemoval(
             topic,
@@ -82,11 +82,11 @@ def weighed(
             removal.group_id,
             removal.group,
             is_new,
-            removal.group_gone_at,
+            removal.group_deleted_at,
             removal.left,
             bool(removal.left_topics),
-            bool(removal.gone[numbers[0]].reads),
-            fit,
-            removal.first_offset >= ending.proven_from,
+            bool(removal.removed[numbers[0]].reads),
+            plausibility,
+            removal.first_offset >= log_end.proven_from,
             tuple(found[number] for number in numbers),
         )

@@ -24,44 +24,46 @@ class TopicTimeline:
     """
 
     def __init__(
-        self, losses: Iterable[TopicRemoval], alive: Iterable[LongestLifetime], until: int | None
+        self, removals: Iterable[TopicRemoval], alive: Iterable[LongestLifetime], until: int | None
     ) -> None:
-        self.losses = sorted((each for each in losses if each.at is not None), key=_place)
+        self.removals = sorted((each for each in removals if each.at is not None), key=_place)
         """All removals of offsets of the topic at a known time, in the order of time."""
-        lives: dict[UUID | None, list[tuple[int, int]]] = {}
-        for living in alive:
+        lifetimes: dict[UUID | None, list[tuple[int, int]]] = {}
+        for lifetime in alive:
             if until is not None:
-                lives.setdefault(living.topic_id, []).append((living.began_at, until))
-        for loss in self.losses:
-            for gone, _ in loss.gone:
-                if gone.began_at is not None:
-                    lives.setdefault(_id_of(gone), []).append((gone.began_at, _when(loss)))
-        self._lives = {topic_id: _lives(spans) for topic_id, spans in lives.items()}
+                lifetimes.setdefault(lifetime.topic_id, []).append((lifetime.began_at, until))
+        for removal in self.removals:
+            for removed, _ in removal.removed:
+                if removed.began_at is not None:
+                    lifetimes.setdefault(_id_of(removed), []).append((removed.began_at, _when(removal)))
+        self._lifetimes = {topic_id: _lifetimes(spans) for topic_id, spans in lifetimes.items()}
 
-    def outlived(self, loss: TopicRemoval) -> bool:
+    def outlived(self, removal: TopicRemoval) -> bool:
         """Return whether some group had an offset of the topic before this removal and still had it after it."""
-        at = loss.at
+        at = removal.at
         if at is None:
             return False
-        ids = {_id_of(gone) for gone, _ in loss.gone}
+        ids = {_id_of(removed) for removed, _ in removal.removed}
         return any(
-            lives.outlived(at)
-            for topic_id, lives in self._lives.items()
+            lifetimes.outlived(at)
+            for topic_id, lifetimes in self._lifetimes.items()
             if any(may_be_one(topic_id, each) for each in ids)
         )
 
-    def others(self, loss: TopicRemoval) -> Iterator[TopicRemoval]:
+    def others(self, removal: TopicRemoval) -> Iterator[TopicRemoval]:
         """Yield the removals of the topic in other groups at about the same time."""
-        if loss.at is None:
+        if removal.at is None:
             return
-        for number in range(bisect_left(self.losses, loss.at - SPREAD_MS, key=_when), len(self.losses)):
-            if _when(self.losses[number]) > loss.at + SPREAD_MS:
+        for number in range(
+            bisect_left(self.removals, removal.at - SPREAD_MS, key=_when), len(self.removals)
+        ):
+            if _when(self.removals[number]) > removal.at + SPREAD_MS:
                 return
-            if self.losses[number].group_id != loss.group_id:
-                yield self.losses[number]
+            if self.removals[number].group_id != removal.group_id:
+                yield self.removals[number]
 
 
-class _Lives(NamedTuple):
+class _Lifetimes(NamedTuple):
     """Times at which lifetimes began, ascending, and until when the longest of those up to each lasted."""
 
     began: list[int]
@@ -72,20 +74,24 @@ class _Lives(NamedTuple):
         return number > 0 and self.longest[number - 1] > at + SPREAD_MS
 
 
-def _lives(spans: list[tuple[int, int]]) -> _Lives:
+def _lifetimes(spans: list[tuple[int, int]]) -> _Lifetimes:
     spans.sort()
-    return _Lives([began for began, _ in spans], list(accumulate((ended for _, ended in spans), max)))
+    return _Lifetimes([began for began, _ in spans], list(accumulate((ended for _, ended in spans), max)))
 
 
-def _when(loss: TopicRemoval) -> int:
-    assert loss.at is not None
-    return loss.at
+def _when(removal: TopicRemoval) -> int:
+    assert removal.at is not None
+    return removal.at
 
 
-def _place(loss: TopicRemoval) -> tuple[int, int, int]:
+def _place(removal: TopicRemoval) -> tuple[int, int, int]:
     """Return the key by which removals are sorted: their time, then log partition and log offset."""
-    return _when(loss), -1 if loss.log_partition is None else loss.log_partition, loss.first_offset
+    return (
+        _when(removal),
+        -1 if removal.log_partition is None else removal.log_partition,
+        removal.first_offset,
+    )
 
 
-def _id_of(gone: RemovedOffset) -> UUID | None:
-    return gone.commit.topic_id if gone.commit else None
+def _id_of(removed: RemovedOffset) -> UUID | None:
+    return removed.commit.topic_id if removed.commit else None

@@ -21,8 +21,8 @@ from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
 from offsets_tool.replay.rules import Rules
 from spark.derived.derive import Derived, Made, asked_before, derive, replayed
-from spark.derived.expiry_ages import ages_gone, ages_left
-from spark.derived.expiry_tasks import Checkpoints, ExpiryJob, write_gone, write_live
+from spark.derived.expiry_ages import ages_left, ages_removed
+from spark.derived.expiry_tasks import Checkpoints, ExpiryJob, write_live, write_removed
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.tables import DERIVATIONS, EXPIRY, REPLAYS
@@ -71,22 +71,22 @@ class _Expiry:
             for place, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
             if place[0] in clusters
         }
-        signs = _signs(self._root, replays)
+        facts = _log_facts_of(self._root, replays)
         checkpoints = [(place, row["checkpoint"]) for place, row in replays.items()]
-        told = {cluster: self._told(cluster, signs) for cluster in sorted(clusters)}
+        told = {cluster: self._told(cluster, facts) for cluster in sorted(clusters)}
         asked = {cluster: _asked(each) for cluster, each in told.items()}
-        job = ExpiryJob(self._root.as_posix(), run, asked, _endings(self._root, replays, signs))
+        job = ExpiryJob(self._root.as_posix(), run, asked, _log_ends(self._root, replays, facts))
         session = self._start()
         found = self._searched(session, job, told, checkpoints)
         for cluster, each in found.items():
             self._say(cluster, each.bases[0])
         job = job._replace(asked={cluster: _asked(each) for cluster, each in found.items()})
         live = write_live(session, job, checkpoints)
-        return [*live.made, *write_gone(session, job, live.alive)]
+        return [*live.made, *write_removed(session, job, live.alive)]
 
-    def _told(self, cluster: str, signs: Mapping[LogPartition, LogFacts]) -> "_Told":
+    def _told(self, cluster: str, facts: Mapping[LogPartition, LogFacts]) -> "_Told":
         request, told = self._request, ClusterFacts()
-        here = [each for place, each in signs.items() if place[0] == cluster]
+        here = [each for place, each in facts.items() if place[0] == cluster]
         for each in here:
             told.add(each)
         retentions: Sequence[int | None] = request.retentions or [None]
@@ -103,10 +103,10 @@ class _Expiry:
         is_interval_given = self._request.check_interval_ms is not None
         if self._request.retentions and is_interval_given:
             return dict(told)
-        gone, left = ages_gone(session, job), cache(lambda: ages_left(session, job, checkpoints))
+        removed, left = ages_removed(session, job), cache(lambda: ages_left(session, job, checkpoints))
 
         def searched(cluster: str, basis: Basis) -> Basis:
-            ages = gone.get(cluster, Ages())
+            ages = removed.get(cluster, Ages())
             return by_removals(basis, ages, lambda: left()[cluster], interval_given=is_interval_given)
 
         return {
@@ -131,22 +131,22 @@ def _asked(told: _Told) -> ExpiryAsked:
     return ExpiryAsked(tuple(basis.policy for basis in told.bases), told.bases[0].known, told.newest)
 
 
-def _signs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogFacts]:
+def _log_facts_of(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogFacts]:
     try:
         return {place: log_facts_of(root, row) for place, row in replays.items()}
     except SourceError as error:
         raise OffsetsToolError(f"{error}; {REMEDY}") from error
 
 
-def _endings(
-    root: Path, replays: Mapping[LogPartition, Replay], signs: Mapping[LogPartition, LogFacts]
+def _log_ends(
+    root: Path, replays: Mapping[LogPartition, Replay], facts: Mapping[LogPartition, LogFacts]
 ) -> dict[LogPartition, LogEnd]:
     """Return how each log partition ends, and the offset from which on it is complete."""
     begins = _begins(root, max((row["ingest_run"] for row in replays.values()), default=0))
     return {
         place: log_end_of(
             is_new=row["rules"] == Rules.NEW,
-            proven_from=signs[place].proven_from,
+            proven_from=facts[place].proven_from,
             begins=begins.get(place, 0),
             end=row["next_log_offset"],
         )

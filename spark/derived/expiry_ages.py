@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from offsets_tool.columns.expiry import checkpoint_ages, loss_ages
+from offsets_tool.columns.expiry import checkpoint_ages, removal_ages
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.wire.arrow import arrow_schema, record_batch
@@ -36,13 +36,13 @@ class _Told(NamedTuple):
     ages: Bytes
 
 
-def ages_gone(session: SparkSession, job: ExpiryJob) -> ByCluster:
+def ages_removed(session: SparkSession, job: ExpiryJob) -> ByCluster:
     """Return by cluster the ages of removed offsets, from the table `removals`."""
 
     def task(batches: Batches) -> Batches:
         for batch in batches:
             for (cluster, log_partition), facts in by_place(batch):
-                ages = loss_ages(facts, job.endings[cluster, log_partition], job.asked[cluster])
+                ages = removal_ages(facts, job.log_ends[cluster, log_partition], job.asked[cluster])
                 yield record_batch(_Told, [_Told(cluster, None, pickle.dumps(ages))])
 
     return _together(removals_of(session, job), task)

@@ -17,7 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from offsets_tool.columns.expiry import ExpiryAsked, checkpoint_expiry, explain_losses, living, weigh_losses
+from offsets_tool.columns.expiry import (
+    ExpiryAsked,
+    checkpoint_expiry,
+    explain_removals,
+    longest_lifetimes,
+    removal_facts_by_topic,
+)
 from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.expiry.removals import LongestLifetime
 from offsets_tool.expiry.topic_removals import LogEnd
@@ -43,7 +49,7 @@ class ExpiryJob(NamedTuple):
     lake: str
     run: int
     asked: Mapping[str, ExpiryAsked]
-    endings: Mapping[LogPartition, LogEnd]
+    log_ends: Mapping[LogPartition, LogEnd]
 
 
 class Live(NamedTuple):
@@ -130,24 +136,24 @@ def _read(path: Path, asked: ExpiryAsked, read: Callable[[bytes, str, ExpiryAske
         raise OffsetsToolError(f"{error}; it was removed: {REMEDY}") from error
 
 
-class _Loss(NamedTuple):
-    """OfTopic of a cluster."""
+class _Fact(NamedTuple):
+    """A TopicFact of a cluster."""
 
     cluster: String
     topic: String
     packed: Bytes
 
 
-def write_gone(
+def write_removed(
     session: SparkSession, job: ExpiryJob, alive: Mapping[str, Sequence[LongestLifetime]]
 ) -> list[Made]:
     """Write the rows of removed offsets, by a task for each topic that gets all that any group lost in it."""
-    schema = from_arrow_schema(arrow_schema(_Loss))
-    lives = [_Loss(cluster, *each) for cluster, some in alive.items() for each in living(some)]
+    schema = from_arrow_schema(arrow_schema(_Fact))
+    lifetimes = [_Fact(cluster, *each) for cluster, some in alive.items() for each in longest_lifetimes(some)]
     lost = (
         removals_of(session, job)
-        .mapInArrow(_weigh_task(job), schema)
-        .unionAll(session.createDataFrame(lives, schema))
+        .mapInArrow(_removals_task(job), schema)
+        .unionAll(session.createDataFrame(lifetimes, schema))
     )
     by_topic = lost.repartition("cluster", "topic").sortWithinPartitions("cluster", "topic")
     found = by_topic.mapInArrow(_explain_task(job), from_arrow_schema(arrow_schema(FilesMade)))
@@ -160,13 +166,13 @@ def removals_of(session: SparkSession, job: ExpiryJob) -> DataFrame:
     return removals.where(F.col("cluster").isin([*job.asked])).select("cluster", "log_partition", "facts")
 
 
-def _weigh_task(job: ExpiryJob) -> Task:
+def _removals_task(job: ExpiryJob) -> Task:
     def task(batches: Batches) -> Batches:
         for batch in batches:
             for (cluster, log_partition), facts in by_place(batch):
-                asked, ending = job.asked[cluster], job.endings[cluster, log_partition]
-                losses = [_Loss(cluster, *each) for each in weigh_losses(facts, ending, asked)]
-                yield record_batch(_Loss, losses)
+                asked, log_end = job.asked[cluster], job.log_ends[cluster, log_partition]
+                removals = [_Fact(cluster, *each) for each in removal_facts_by_topic(facts, log_end, asked)]
+                yield record_batch(_Fact, removals)
 
     return task
 
@@ -181,7 +187,7 @@ def by_place(batch: pa.RecordBatch) -> Iterator[tuple[LogPartition, list[str]]]:
 def _explain_task(job: ExpiryJob) -> Task:
     def explained(batches: Batches) -> Iterator[tuple[str, pa.RecordBatch]]:
         for (cluster, _), packed in _by_topic(batches):
-            for rows in explain_losses(packed, job.asked[cluster]):
+            for rows in explain_removals(packed, job.asked[cluster]):
                 yield cluster, rows
 
     def task(batches: Batches) -> Batches:

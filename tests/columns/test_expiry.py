@@ -12,17 +12,17 @@ from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.checkpoint import restore, save
 from offsets_tool.columns.expiry import (
     ExpiryAsked,
-    OfTopic,
+    TopicFact,
     checkpoint_expiry,
-    explain_losses,
-    living,
-    weigh_losses,
+    explain_removals,
+    longest_lifetimes,
+    removal_facts_by_topic,
 )
 from offsets_tool.columns.replay.history import HistoryReplay, HistoryRows, Start
 from offsets_tool.errors import SourceError
 from offsets_tool.events import decode
 from offsets_tool.expiry.causes import PolicyConfidence
-from offsets_tool.expiry.forecast import all_removals, explained, gone_rows, live_rows
+from offsets_tool.expiry.forecast import all_removals, explained, live_rows, removed_rows
 from offsets_tool.expiry.policy import ClusterFacts
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
@@ -56,7 +56,7 @@ class Left(NamedTuple):
 
     facts: list[str]
     checkpoint: bytes
-    ending: LogEnd
+    log_end: LogEnd
 
 
 def left_by(number: int, records: Sequence[LogRecord], rules: Rules | None) -> Left:
@@ -76,7 +76,7 @@ def left_by(number: int, records: Sequence[LogRecord], rules: Rules | None) -> L
 
 def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
     """Each topic by itself, as tasks see them."""
-    found, lost, alive = [], list[OfTopic](), []
+    found, removals, alive = [], list[TopicFact](), []
     for partition in moment:
         coordinator = partition.coordinator
         assert partition.log_partition is not None
@@ -85,22 +85,22 @@ def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
         there = checkpoint_expiry(left.checkpoint, "checkpoint", asked)
         found += [tuple(row.values()) for rows in there.live for row in rows.to_pylist()]
         alive += there.alive
-        lost += weigh_losses(left.facts, left.ending, asked)
+        removals += removal_facts_by_topic(left.facts, left.log_end, asked)
     by_topic = groupby(
-        sorted([*reversed(lost), *living(alive)], key=attrgetter("topic")), attrgetter("topic")
+        sorted([*reversed(removals), *longest_lifetimes(alive)], key=attrgetter("topic")), attrgetter("topic")
     )
     for _, some in by_topic:
-        for rows in explain_losses((each.packed for each in some), asked):
+        for rows in explain_removals((each.packed for each in some), asked):
             found += [tuple(row.values()) for row in rows.to_pylist()]
     return sorted(found, key=repr)
 
 
 def one_at_a_time(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
     events: Logs = {number: list(map(decode, records)) for number, records in logs.items()}
-    lost = all_removals(once_more(moment, events), ClusterFacts())
-    told = explained(lost, asked.newest, asked.policies[0], asked.known)
+    removals = all_removals(once_more(moment, events), ClusterFacts())
+    told = explained(removals, asked.newest, asked.policies[0], asked.known)
     rows = [row for policy in asked.policies for row in live_rows(moment, policy, asked.newest)]
-    rows += gone_rows(told, asked.policies[0])
+    rows += removed_rows(told, asked.policies[0])
     told = record_batch(ExpiryRow, [shown_row(expiry_row(row)) for row in rows]).to_pylist()
     return sorted((tuple(row.values()) for row in told), key=repr)
 

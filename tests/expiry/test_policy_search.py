@@ -32,9 +32,9 @@ Row = dict[str, Any]
 
 def unnamed(logs: Logs) -> tuple[Basis, list[Deletion]]:
     """What the command line supposes of a log, and its explanations."""
-    moment, signs = moment_of(logs), ClusterFacts()
-    lost = all_removals(once_more(moment, logs), signs)
-    basis = signs.basis(None, None, None)
+    moment, facts = moment_of(logs), ClusterFacts()
+    lost = all_removals(once_more(moment, logs), facts)
+    basis = facts.basis(None, None, None)
     newest = moment.newest_timestamp
     found = by_removals(
         basis,

@@ -186,28 +186,28 @@ RULES = {
     "corpus", [path for path in CORPORA if path.name in RULES], ids=lambda path: path.name
 )
 def test_the_release_is_the_newest_that_writes_so(corpus: Path) -> None:
-    basis = _signs(corpus).basis(None, None, 600_000)
+    basis = _cluster_facts(corpus).basis(None, None, 600_000)
     assert basis.policy.release == RULES[corpus.name]
     assert basis.release_by is not None
 
 
 def test_up_to_2_0_values_say_the_retention() -> None:
     (corpus,) = (path for path in CORPORA if path.name == "0.9.0.1-expiry")
-    signs, truth = _signs(corpus), truth_of(corpus)
-    assert signs.basis(None, None, 1).policy.retention_ms == truth.retention_ms
-    given = signs.basis((4, 0), 5, 1)
+    facts, truth = _cluster_facts(corpus), truth_of(corpus)
+    assert facts.basis(None, None, 1).policy.retention_ms == truth.retention_ms
+    given = facts.basis((4, 0), 5, 1)
     assert (given.policy.release, given.policy.retention_ms) == ((4, 0), 5)
     assert (given.release_by, given.retention_by) == (None, None)
 
 
-def _signs(corpus: Path) -> ClusterFacts:
-    signs = ClusterFacts()
+def _cluster_facts(corpus: Path) -> ClusterFacts:
+    facts = ClusterFacts()
     for events in events_of(corpus.name).values():
         log = LogFacts()
         for event in events:
             log.observe(event)
-        signs.add(log)
-    return signs
+        facts.add(log)
+    return facts
 
 
 def test_every_rule_is_in_a_forecast_of_the_fixtures() -> None:

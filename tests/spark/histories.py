@@ -107,16 +107,16 @@ def _rows(path: Path) -> Iterator[Any]:
     for partition in moment:
         found = partition.coordinator
         coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
-        history, losses = History(names.name), RemovalLog(partition.log_partition)
+        history, removals = History(names.name), RemovalLog(partition.log_partition)
         for event in logs[partition.log_partition]:
             history.observe_record(event.record.log_offset)
             changes = coordinator.replay(event)
-            losses.fold(event, changes)
+            removals.fold(event, changes)
             for change in changes:
                 yield from history.fold(change)
         yield from history.flush()
         yield from history.open_rows()
-        yield from losses.unsettled()
+        yield from removals.unsettled()
 
 
 @cache

@@ -75,13 +75,13 @@ def told(found: Sequence[HistoryRows]) -> list[list[dict[str, Any]]]:
 def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) -> list[list[dict[str, Any]]]:
     """One at a time."""
     coordinator, history = Coordinator(partition, rules), History()
-    rows, losses = list[HistoryRow | RemovalRow](), RemovalLog(partition)
+    rows, removals = list[HistoryRow | RemovalRow](), RemovalLog(partition)
     for event in map(decode, records):
         history.observe_record(event.record.log_offset)
         changes = coordinator.replay(event)
-        losses.fold(event, changes)
+        removals.fold(event, changes)
         rows += [row for change in changes for row in history.fold(change)]
-    rows += [*history.flush(), *history.open_rows(), *losses.unsettled()]
+    rows += [*history.flush(), *history.open_rows(), *removals.unsettled()]
     plain = [
         record_batch(kind, [shown_row(row) for row in rows if type(row) is kind]).to_pylist() for kind in ROWS
     ]
@@ -100,16 +100,16 @@ def in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None, partition: 
     return [*found, left.rows]
 
 
-def signs_of(records: Iterable[LogRecord]) -> LogFacts:
+def log_facts_of(records: Iterable[LogRecord]) -> LogFacts:
     """One at a time."""
-    signs = LogFacts()
+    log_facts = LogFacts()
     for event in map(decode, records):
-        signs.observe_offsets(event.record.log_offset, event.record.log_offset, None)
-        signs.observe(event)
-    return signs
+        log_facts.observe_offsets(event.record.log_offset, event.record.log_offset, None)
+        log_facts.observe(event)
+    return log_facts
 
 
-def signs_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -> LogFacts | None:
+def log_facts_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -> LogFacts | None:
     """As a later reader has them of the last checkpoint alone."""
     checkpoint = None
     for rows in batches:
@@ -135,7 +135,7 @@ def test_any_log_however_it_is_cut(log: list[LogRecord], rules: Rules | None, cu
     batches = parts(rows_of(log), cuts)
     assert told(list(replay_batches(Start(0, {}, rules), batches))) == expected(log, rules, 0)
     assert told(in_turns(batches, rules, 0)) == expected(log, rules, 0)
-    assert signs_in_turns(batches, rules) == signs_of(log)
+    assert log_facts_in_turns(batches, rules) == log_facts_of(log)
 
 
 def commits(*values: Value) -> list[LogRecord]:
@@ -155,9 +155,9 @@ def test_a_retention_that_leaves_a_long_is_counted_alike() -> None:
         expires -= (expires > LONGEST) * 2 * (LONGEST + 1)
         values.append(Value(1, "", commit(1, expire_timestamp=expires)))
     log = commits(*values, *values[::-1])
-    signs = signs_of(log)
-    assert signs.lasting == {DAY: 4, LONGEST: 4}
-    assert signs_in_turns([rows_of(log)], None) == signs
+    log_facts = log_facts_of(log)
+    assert log_facts.lasting == {DAY: 4, LONGEST: 4}
+    assert log_facts_in_turns([rows_of(log)], None) == log_facts
 
 
 def test_differences_beyond_64_bits_are_bounded_alike() -> None:
@@ -190,8 +190,8 @@ def test_a_pending_commit_is_told_with_its_distance_from_what_is_committed(cuts:
 @pytest.mark.parametrize("is_new", [False, True])
 def test_a_commit_proves_the_new_coordinator_by_whichever_rules(rules: Rules | None, is_new: bool) -> None:
     last = Value(4, "", commit(4)) if is_new else Value(3, "", commit(3))
-    signs = signs_in_turns([rows_of(commits(Value(3, "", commit(3)), last))], rules)
-    assert signs is not None and signs.is_new == is_new
+    log_facts = log_facts_in_turns([rows_of(commits(Value(3, "", commit(3)), last))], rules)
+    assert log_facts is not None and log_facts.is_new == is_new
 
 
 COMMIT_KEY_TYPE = 1
@@ -212,7 +212,7 @@ def test_real_logs(partition: Path) -> None:
     rows = rows_of(records)
     many = rows.num_rows
     for rules in (None, Rules.NEW):
-        assert signs_in_turns(parts(rows, [many // 3, many - 1]), rules) == signs_of(records)
+        assert log_facts_in_turns(parts(rows, [many // 3, many - 1]), rules) == log_facts_of(records)
     assert told(in_turns(parts(rows, [many // 5, many // 2, many - 3]), None, number)) == expected(
         records, None, number
     )
