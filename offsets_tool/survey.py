@@ -51,22 +51,22 @@ class Survey:
     """Records whose problem is none of `problems`, which are as many as are told apart."""
     _next_offset: int | None = None
 
-    def see_batch(self, read: BatchRead) -> None:
+    def observe_batch(self, read: BatchRead) -> None:
         """Count a batch; batches come in the order of the log."""
         batch = read.batch
         self.delete_horizons += batch.delete_horizon_ms is not None
         self.transactional_batches += batch.is_transactional
         self.leader_epochs.add(batch.partition_leader_epoch)
         if read.misplaced is None:
-            self._see_offsets(batch, len(read.records))
+            self._observe_offsets(batch, len(read.records))
 
-    def _see_offsets(self, batch: Batch, records: int) -> None:
+    def _observe_offsets(self, batch: Batch, records: int) -> None:
         if self._next_offset is not None and batch.base_offset > self._next_offset:
             self.missing_offsets += batch.base_offset - self._next_offset
         self.missing_offsets += max(0, batch.last_offset - batch.base_offset + 1 - records)
         self._next_offset = batch.last_offset + 1
 
-    def see_run(self, run: BatchRun, first_offset: int, last_offset: int) -> None:
+    def observe_run(self, run: BatchRun, first_offset: int, last_offset: int) -> None:
         """Count many batches at once, given the first offset of the first and the last offset of the last."""
         self.delete_horizons += run.delete_horizons
         self.transactional_batches += run.transactional
@@ -76,15 +76,15 @@ class Survey:
             self.missing_offsets += max(0, first_offset - self._next_offset)
         self._next_offset = last_offset + 1
 
-    def see_event(self, event: Event) -> None:
+    def observe_event(self, event: Event) -> None:
         """Count a decoded record."""
         self.kinds[kind_of(event)] += 1
         if event.group is not None:
             self.groups.add(event.group)
         if event.problem is not None:
-            self._see_problem(event.problem, event)
+            self._observe_problem(event.problem, event)
 
-    def _see_problem(self, problem: str, event: Event) -> None:
+    def _observe_problem(self, problem: str, event: Event) -> None:
         at = event.record.log_offset
         kind = (problem, event.kept_raw, event.record.log_partition)
         if kind in self.problems:

@@ -16,11 +16,11 @@ from offsets_tool.history.rows import OffsetBeginCause
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.rows import (
-    Held,
+    EffectiveCommit,
     LagRow,
     commit_of,
+    effective_commit,
     grid_times,
-    held,
     lag_at_commits,
     lag_on_grid,
 )
@@ -109,7 +109,7 @@ def _partitions(
     for (cluster, topic, number), runs in places:
         partition = _Partition(cluster, TopicPartition(topic, number))
         for _, rows in runs:
-            partition.see(rows)
+            partition.add(rows)
         yield partition
 
 
@@ -146,29 +146,29 @@ class _Partition:
         self._place = place
         self._samples: list[EndSample] = []
         self._bounds = Bounds()
-        self._held: dict[str, list[Held]] = {}
+        self._commits: dict[str, list[EffectiveCommit]] = {}
 
-    def see(self, rows: Iterable[_Row]) -> None:
+    def add(self, rows: Iterable[_Row]) -> None:
         """Add rows in ORDER, so that those of a group are in the order of its log."""
         for row in rows:
             if row.method is None:
-                self._see_commit(row)
+                self._add_commit(row)
             else:
                 self._samples.append(_sample(self._place, row, EndMethod(row.method)))
 
-    def _see_commit(self, row: _Row) -> None:
+    def _add_commit(self, row: _Row) -> None:
         commit = commit_of(row)
         if row.begin_cause not in _SEEN_BEFORE:
             self._bounds.add(row.log_partition, self._place, commit)
         if row.is_effective:
-            self._held.setdefault(row.group, []).append(held(row, commit))
+            self._commits.setdefault(row.group, []).append(effective_commit(row, commit))
 
     def lag(self, asked: LagAsked) -> Iterator[LagRow]:
         """Yield the rows of `lag` of this partition, group after group."""
-        if not self._held:
+        if not self._commits:
             return
         ends = Ends.of([*self._samples, *self._bounds.samples(self._place)], last_stable=asked.last_stable)
-        for group, some in sorted(self._held.items()):
+        for group, some in sorted(self._commits.items()):
             yield from _of_group(asked, self.cluster, OffsetOf(group, *self._place), some, ends)
 
 
@@ -185,15 +185,17 @@ def _sample(place: TopicPartition, row: _Row, method: EndMethod) -> EndSample:
     )
 
 
-def _of_group(asked: LagAsked, cluster: str, of: OffsetOf, held: list[Held], ends: Ends) -> Iterator[LagRow]:
-    at_commits = {one.since: one for one in held if asked.has(one.since)}
+def _of_group(
+    asked: LagAsked, cluster: str, of: OffsetOf, commits: list[EffectiveCommit], ends: Ends
+) -> Iterator[LagRow]:
+    at_commits = {one.since: one for one in commits if asked.has(one.since)}
     yield from lag_at_commits(of, at_commits.values(), ends)
     if asked.grid_ms is not None:
-        first = min(one.since for one in held)
+        first = min(one.since for one in commits)
         grid = grid_times(
-            (one.since for one in held), _grid(asked, asked.grid_ms, first, asked.newest[cluster])
+            (one.since for one in commits), _grid(asked, asked.grid_ms, first, asked.newest[cluster])
         )
-        yield from lag_on_grid(of, held, ends, (at for at in grid if at not in at_commits))
+        yield from lag_on_grid(of, commits, ends, (at for at in grid if at not in at_commits))
 
 
 def _grid(asked: LagAsked, step: int, first: int, newest: int) -> range:

@@ -62,7 +62,7 @@ class Surveyor:
             if not isinstance(item, ChunkRead):
                 yield item
                 continue
-            survey.see_run(item.run, *offsets_of(item.chunk))
+            survey.observe_run(item.run, *offsets_of(item.chunk))
             yield ChunkSurveyed(item.size, self._survey(item.chunk, segment.log_partition, ledger, survey))
         if self._keys is not None:
             survey.groups |= self._keys.groups()

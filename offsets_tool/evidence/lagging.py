@@ -41,13 +41,13 @@ def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> S
     """
 
     def watch(log_partition: int | None) -> Watch:
-        return lambda _event, changes: ends.bounds.see(log_partition, changes)
+        return lambda _event, changes: ends.bounds.observe(log_partition, changes)
 
     moment = replay.run(None if ends.has_any else watch)
     if ends.has_any and not all(ends.knows(_place(row)) for row in described_offsets(moment, wanted)):
         for p, events in replay.once_more():
             for _, changes in events:
-                ends.bounds.see(p.log_partition, changes)
+                ends.bounds.observe(p.log_partition, changes)
     return moment
 
 

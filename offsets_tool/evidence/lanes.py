@@ -84,9 +84,9 @@ class SurveyLane:
         survey = Survey()
         for item in self._items(source, survey):
             if isinstance(item, BatchRead):
-                survey.see_batch(item)
+                survey.observe_batch(item)
             for event in self._evidence.decoded(item):
-                survey.see_event(event)
+                survey.observe_event(event)
         return survey
 
     def _items(self, source: Source, survey: "Survey") -> Iterator[Item]:

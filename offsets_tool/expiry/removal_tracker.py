@@ -153,16 +153,16 @@ class RemovalTracker:
     def _observe(self, change: Change) -> DroppedCommit | None:
         match change.subject:
             case OffsetOf() as offset:
-                self._see_offset(change, offset)
+                self._observe_offset(change, offset)
             case PendingOf() as pending:
                 return self._observe_pending(change, pending)
             case GroupOf(group):
-                self._see_group(change, group)
+                self._observe_group(change, group)
             case MemberOf(group):
                 self._mark(change, group)
         return None
 
-    def _see_offset(self, change: Change, offset: OffsetOf) -> None:
+    def _observe_offset(self, change: Change, offset: OffsetOf) -> None:
         before, after = change.before, change.after
         if isinstance(after, CommittedOffset):
             doubtful = self._doubted == (offset, change.log_offset)
@@ -204,7 +204,7 @@ class RemovalTracker:
         at = _time(change.timestamp)
         return DroppedCommit(self._log_partition, change.log_offset, at, change.kind, pending, before.commit)
 
-    def _see_group(self, change: Change, group: str) -> None:
+    def _observe_group(self, change: Change, group: str) -> None:
         opened = self._open.get(group)
         if opened is None or change.after is not None:
             if not is_noop(change):

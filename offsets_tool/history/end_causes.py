@@ -57,9 +57,9 @@ class BatchOutcome:
         # Most batches are commits: nothing above concerns them.
         for change in batch:
             if change.kind is not ChangeKind.ANOMALY:
-                self._see(change)
+                self._observe(change)
 
-    def _see(self, change: Change) -> None:
+    def _observe(self, change: Change) -> None:
         subject, after = change.subject, change.after
         if isinstance(subject, GroupOf):
             self._groups[subject.group] = after if isinstance(after, Group) else None

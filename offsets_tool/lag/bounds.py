@@ -35,7 +35,7 @@ class Bounds:
         ):
             kept.append(commit)
 
-    def see(self, log_partition: int | None, changes: Iterable[Change]) -> None:
+    def observe(self, log_partition: int | None, changes: Iterable[Change]) -> None:
         """Add the commits in some changes, also those of open or aborted transactions: the records that they name existed."""
         for change in changes:
             if change.kind in VISIBILITY:

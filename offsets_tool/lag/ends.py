@@ -1,7 +1,7 @@
 """The ends of one partition over time, put together from samples: what the end was at a moment, at least and at most.
 
 Between two samples the end is between theirs; after the last one it is at least that. A topic that was deleted and created again
-begins a new life: its id differs, or the end of one source goes back. Where clocks disagree, who asked the broker is believed.
+begins a new lifetime: its id differs, or the end of one source goes back. Where clocks disagree, who asked the broker is believed.
 """
 
 from bisect import bisect_left, bisect_right
@@ -127,8 +127,8 @@ class TopicLifetime:
 class Ends:
     """The ends of one partition over time: those of the topic, and of each earlier topic of the same name."""
 
-    def __init__(self, lives: tuple[TopicLifetime, ...]) -> None:
-        self.lives = lives
+    def __init__(self, lifetimes: tuple[TopicLifetime, ...]) -> None:
+        self.lifetimes = lifetimes
 
     @classmethod
     def of(cls, samples: Iterable[EndSample], *, last_stable: bool = False) -> "Ends":
@@ -150,15 +150,17 @@ class Ends:
         """Return the number of the topic (counted from 0, in time) that had the partition's name at a moment; 0 if nothing is
         known of it.
         """
-        if len(self.lives) < 2:
+        if len(self.lifetimes) < 2:
             return 0
-        return max(sum(life.begins is not None and life.begins <= at for life in self.lives) - 1, 0)
+        return max(
+            sum(lifetime.begins is not None and lifetime.begins <= at for lifetime in self.lifetimes) - 1, 0
+        )
 
     def life_at(self, at: int) -> TopicLifetime:
-        """The life at a time; an empty one where nothing is known."""
-        if len(self.lives) == 1:
-            return self.lives[0]
-        return self.lives[self.number_at(at)] if self.lives else TopicLifetime()
+        """Return the lifetime at a time; an empty one where nothing is known."""
+        if len(self.lifetimes) == 1:
+            return self.lifetimes[0]
+        return self.lifetimes[self.number_at(at)] if self.lifetimes else TopicLifetime()
 
 
 def _order(sample: EndSample) -> tuple[object, ...]:
@@ -179,9 +181,9 @@ class _TopicLifetimes:
     """The samples of one partition, added in the order of time, and divided where the topic was created anew."""
 
     def __init__(self) -> None:
-        self._lives: list[TopicLifetime] = []
+        self._lifetimes: list[TopicLifetime] = []
         self._highest: dict[str, int] = {}
-        """By source, in the present life."""
+        """The last sample of each source, in the present lifetime."""
         self._final: dict[str, int] = {}
         self._bounds: list[tuple[TopicLifetime, int, int]] = []
 
@@ -191,47 +193,52 @@ class _TopicLifetimes:
 
     def add(self, sample: EndSample) -> None:
         """Add a sample to the present topic of this name, or begin a new one where the sample can only be of a new one."""
-        life = self._life_of(sample)
+        lifetime = self._lifetime_of(sample)
         if sample.method is EndMethod.COMMITTED:
             if sample.end is not None:
-                self._bounds.append((life, sample.at, sample.end))
+                self._bounds.append((lifetime, sample.at, sample.end))
             return
         if sample.log_start is not None:
-            life.add_start(sample.at, sample.log_start)
+            lifetime.add_start(sample.at, sample.log_start)
         if sample.end is not None:
             self._highest[sample.source] = sample.end
-            life.add(sample, sample.end)
+            lifetime.add(sample, sample.end)
 
     def finished(self) -> tuple[TopicLifetime, ...]:
-        """Bounds come last: every sample of their life has its say first."""
-        for life, at, end in self._bounds:
-            life.add_bound(at, end)
-        return tuple(self._lives)
+        """Return the lifetimes; bounds are added to them now, after every sample of the same lifetime."""
+        for lifetime, at, end in self._bounds:
+            lifetime.add_bound(at, end)
+        return tuple(self._lifetimes)
 
-    def _life_of(self, sample: EndSample) -> TopicLifetime:
+    def _lifetime_of(self, sample: EndSample) -> TopicLifetime:
         known = next(
-            (life for life in self._lives if sample.topic_id and life.topic_id == sample.topic_id), None
+            (
+                lifetime
+                for lifetime in self._lifetimes
+                if sample.topic_id and lifetime.topic_id == sample.topic_id
+            ),
+            None,
         )
-        if known is not None and known is not self._lives[-1]:
+        if known is not None and known is not self._lifetimes[-1]:
             return known
-        if not self._lives or self._is_another(sample):
-            self._lives.append(TopicLifetime(sample.topic_id))
+        if not self._lifetimes or self._is_another(sample):
+            self._lifetimes.append(TopicLifetime(sample.topic_id))
             self._highest = {}
-        life = self._lives[-1]
-        life.topic_id = life.topic_id or sample.topic_id
-        life.begins = sample.at if life.begins is None else life.begins
-        return life
+        lifetime = self._lifetimes[-1]
+        lifetime.topic_id = lifetime.topic_id or sample.topic_id
+        lifetime.begins = sample.at if lifetime.begins is None else lifetime.begins
+        return lifetime
 
     def _is_another(self, sample: EndSample) -> bool:
         """Return whether a sample can only be of a topic that was created anew."""
-        life = self._lives[-1]
-        if sample.topic_id and life.topic_id:
-            return sample.topic_id != life.topic_id
+        lifetime = self._lifetimes[-1]
+        if sample.topic_id and lifetime.topic_id:
+            return sample.topic_id != lifetime.topic_id
         if sample.end is None or sample.method is EndMethod.COMMITTED:
             return False
         if sample.end < self._highest.get(sample.source, 0):
             return True
         if sample.method is EndMethod.INDEX:
             # A log that never got to where others saw the end is not that log; one that did has another clock.
-            return bool(life.ends) and self._final[sample.source] < life.ends[-1]
-        return life.methods[:1] == [EndMethod.INDEX] and sample.end < life.ends[0]
+            return bool(lifetime.ends) and self._final[sample.source] < lifetime.ends[-1]
+        return lifetime.methods[:1] == [EndMethod.INDEX] and sample.end < lifetime.ends[0]

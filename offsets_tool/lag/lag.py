@@ -73,7 +73,7 @@ class Lag(NamedTuple):
 class EndsAtMoment(NamedTuple):
     """The end of a partition at a moment, and whether a commit was for an earlier topic of the same name."""
 
-    life: TopicLifetime
+    lifetime: TopicLifetime
     end: EndAt
     topic_recreated: bool
 
@@ -83,9 +83,9 @@ def known_at(committed: CommitAt | None, ends: Ends, at: int) -> EndsAtMoment:
 
     `committed` is the effective commit at that moment; None for a group that has committed nothing.
     """
-    life = ends.life_at(at)
-    recreated = committed is not None and _is_of_another(committed, ends, life, at)
-    return EndsAtMoment(life, life.end_at(at), recreated)
+    lifetime = ends.life_at(at)
+    recreated = committed is not None and _is_of_another(committed, ends, lifetime, at)
+    return EndsAtMoment(lifetime, lifetime.end_at(at), recreated)
 
 
 def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
@@ -93,9 +93,9 @@ def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
 
     `committed` is None for a group without a commit. Nothing fails: what cannot be known is None, and `method` says why.
     """
-    life, end, recreated = known
-    log_start = life.log_start_at(at)
-    base = committed.committed_offset if committed is not None else _earliest(life, log_start)
+    lifetime, end, recreated = known
+    log_start = lifetime.log_start_at(at)
+    base = committed.committed_offset if committed is not None else _earliest(lifetime, log_start)
     lag_min, lag_max = _above(end.low, base) or 0, _above(end.high, base or 0)
     settled = base is not None and lag_min == lag_max
     return Lag(
@@ -113,15 +113,15 @@ def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
     )
 
 
-def _is_of_another(committed: CommitAt, ends: Ends, life: TopicLifetime, at: int) -> bool:
+def _is_of_another(committed: CommitAt, ends: Ends, lifetime: TopicLifetime, at: int) -> bool:
     """Return whether a commit was for an earlier topic than the one that has its name at the moment."""
-    if committed.topic_id and life.topic_id:
-        return committed.topic_id != life.topic_id
-    return len(ends.lives) > 1 and ends.number_at(committed.at) != ends.number_at(at)
+    if committed.topic_id and lifetime.topic_id:
+        return committed.topic_id != lifetime.topic_id
+    return len(ends.lifetimes) > 1 and ends.number_at(committed.at) != ends.number_at(at)
 
 
-def _earliest(life: TopicLifetime, log_start: int | None) -> int | None:
-    return life.first_log_start() if log_start is None else log_start
+def _earliest(lifetime: TopicLifetime, log_start: int | None) -> int | None:
+    return lifetime.first_log_start() if log_start is None else log_start
 
 
 def _above(end: int | None, base: int | None) -> int | None:

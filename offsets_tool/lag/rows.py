@@ -73,15 +73,15 @@ class LagRow(NamedTuple):
     ]
 
 
-class Held(NamedTuple):
-    """A committed offset from when it counted until it did not (None: it still counts), epoch ms."""
+class EffectiveCommit(NamedTuple):
+    """A commit with the time from which it was effective, and until when (None: it still is), in epoch milliseconds."""
 
     commit: CommitAt
     since: int
     until: int | None = None
 
 
-class Counted(Protocol):
+class CommittedRow(Protocol):
     """The fields of an OffsetHistoryRow that lag is computed from."""
 
     @property
@@ -98,15 +98,15 @@ class Counted(Protocol):
     def to_timestamp(self) -> int | None: ...
 
 
-def commit_of(row: Counted) -> CommitAt:
+def commit_of(row: CommittedRow) -> CommitAt:
     """Return the commit of a row of an offset history, at the time of its record."""
     at = committed_at(row.from_timestamp, row.commit_timestamp)
     return CommitAt(at, row.committed_offset, row.topic_id)
 
 
-def held(row: Counted, commit: CommitAt) -> Held:
-    """For how long what a row says was committed counted, by the times of records."""
-    return Held(commit, commit.at, None if row.to_timestamp == NO_TIMESTAMP else row.to_timestamp)
+def effective_commit(row: CommittedRow, commit: CommitAt) -> EffectiveCommit:
+    """Return the commit of a row of an offset history with the times between which it was effective, by the times of records."""
+    return EffectiveCommit(commit, commit.at, None if row.to_timestamp == NO_TIMESTAMP else row.to_timestamp)
 
 
 def lag_row(
@@ -116,7 +116,7 @@ def lag_row(
     at: int,
     written_of: WrittenOf | None = None,
 ) -> LagRow:
-    """Lag at a moment."""
+    """Return the row of a commit's lag at a moment; `commit` None is a group without one."""
     written = written_of(commit.committed_offset) if written_of and commit else None
     known = known_at(commit, ends, at)
     found = lag_of(commit, known, at)
@@ -149,17 +149,17 @@ def lag_row(
 
 def lag_at_commits(
     of: OffsetOf,
-    held: Iterable[Held],
+    commits: Iterable[EffectiveCommit],
     ends: Ends,
     written_of: WrittenOf | None = None,
 ) -> Iterator[LagRow]:
-    """Lag at the moment of each commit."""
-    for one in held:
+    """Yield the lag at the moment of each commit."""
+    for one in commits:
         yield lag_row(of, one.commit, ends, one.since, written_of)
 
 
 def grid_times(commits: Iterable[int], grid: range) -> Iterator[int]:
-    """The times of a grid up to a year from each commit on: one absurd time, or two far apart, are not filled with rows."""
+    """Yield the times of a grid up to a year after each commit, so that one absurd time does not make rows without end."""
     since = sorted({max(each, grid.start) for each in commits if each < grid.stop})
     times = (
         at
@@ -175,13 +175,13 @@ def _first(begin: int, step: int) -> int:
 
 def lag_on_grid(
     of: OffsetOf,
-    held: Iterable[Held],
+    commits: Iterable[EffectiveCommit],
     ends: Ends,
     grid: Iterable[int],
     written_of: WrittenOf | None = None,
 ) -> Iterator[LagRow]:
-    """Lag at each time of a rising grid at which a committed offset counted. At the very moment of a commit it is that commit's."""
-    rest = iter(held)
+    """Yield the lag at each time of a rising grid at which a commit was effective; from its own moment on, a commit is."""
+    rest = iter(commits)
     present, following = None, next(rest, None)
     for at in grid:
         while following is not None and following.since <= at:

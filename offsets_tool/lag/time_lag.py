@@ -53,22 +53,22 @@ _NOTHING_LEFT = TimeLag(0, 0, 0, TimeMethod.CAUGHT_UP, LagConfidence.EXACT)
 _UNKNOWN = TimeLag(None, 0, None, TimeMethod.NONE, LagConfidence.NONE)
 
 
-def written_at(offset: int, life: TopicLifetime) -> Written:
+def written_at(offset: int, lifetime: TopicLifetime) -> Written:
     """Return when the record at an offset was written, as the ends of its partition imply.
 
     If the offset is the last end that was seen, no record there is known: the result is a bound.
     """
-    i = bisect_right(life.ends, offset)
-    earliest = life.times[i - 1] if i else None
-    b = bisect_right(life.bounds, offset)
-    implied = life.bound_times[b] if b < len(life.bounds) else None
-    latest = life.times[i] if i < len(life.ends) else None
+    i = bisect_right(lifetime.ends, offset)
+    earliest = lifetime.times[i - 1] if i else None
+    b = bisect_right(lifetime.bounds, offset)
+    implied = lifetime.bound_times[b] if b < len(lifetime.bounds) else None
+    latest = lifetime.times[i] if i < len(lifetime.ends) else None
     if implied is not None and (latest is None or implied < latest):
         latest = implied
-    if earliest is not None and i < len(life.ends):
-        method, at = TimeMethod.INTERPOLATED, _between(offset, life, i - 1, i)
-    elif len(life.ends) > 1 and life.ends[0] < life.ends[-1] and life.ends[-1] != offset:
-        method, at = TimeMethod.EXTRAPOLATED, _between(offset, life, 0, -1)
+    if earliest is not None and i < len(lifetime.ends):
+        method, at = TimeMethod.INTERPOLATED, _between(offset, lifetime, i - 1, i)
+    elif len(lifetime.ends) > 1 and lifetime.ends[0] < lifetime.ends[-1] and lifetime.ends[-1] != offset:
+        method, at = TimeMethod.EXTRAPOLATED, _between(offset, lifetime, 0, -1)
     else:
         return Written(
             None, earliest, latest, TimeMethod.NONE if earliest is latest is None else TimeMethod.BOUND
@@ -76,11 +76,11 @@ def written_at(offset: int, life: TopicLifetime) -> Written:
     return Written(_clipped(at, earliest, latest), earliest, latest, method)
 
 
-def _between(offset: int, life: TopicLifetime, first: int, last: int) -> int:
+def _between(offset: int, lifetime: TopicLifetime, first: int, last: int) -> int:
     """Return the time of an offset on the straight line through two samples of the end."""
-    grown = life.ends[last] - life.ends[first]
-    took = life.times[last] - life.times[first]
-    return difference(life.times[last], round((life.ends[last] - offset) * took / grown))
+    grown = lifetime.ends[last] - lifetime.ends[first]
+    took = lifetime.times[last] - lifetime.times[first]
+    return difference(lifetime.times[last], round((lifetime.ends[last] - offset) * took / grown))
 
 
 def _clipped(at: int, low: int | None, high: int | None) -> int:
@@ -101,7 +101,7 @@ def time_lag_of(
     end, offset = there.end, committed.committed_offset
     if end.high is not None and offset >= end.high:
         return _NOTHING_LEFT
-    known = written_at(offset, there.life) if written is None else written
+    known = written_at(offset, there.lifetime) if written is None else written
     low = 0 if known.latest is None else max(0, difference(at, known.latest))
     high = None if known.earliest is None else max(0, difference(at, known.earliest))
     if known.method is TimeMethod.NONE:

@@ -103,7 +103,7 @@ class _Range:
     first: int | None = None
     last: int | None = None
 
-    def see(self, value: int) -> None:
+    def observe(self, value: int) -> None:
         if self.first is None or value < self.first:
             self.first = value
         if self.last is None or value > self.last:
@@ -187,12 +187,12 @@ class Ledger:
         self._empty += not item.records
         self._place(item)
         for record in item.records:
-            self._timestamps.see(record.timestamp)
+            self._timestamps.observe(record.timestamp)
 
     def _add_row(self, record: LogRecord) -> None:
         self._records += 1
         self._offsets_of((record,))
-        self._timestamps.see(record.timestamp)
+        self._timestamps.observe(record.timestamp)
 
     def left_out(self, rows: int) -> None:
         """Count rows of an archive that are of another topic or partition."""
@@ -211,8 +211,8 @@ class Ledger:
         """Offsets of records that are misplaced are none of the file's."""
         batch = read.batch
         if read.misplaced is None:
-            self._offsets.see(batch.base_offset)
-            self._offsets.see(batch.last_offset)
+            self._offsets.observe(batch.base_offset)
+            self._offsets.observe(batch.last_offset)
             return
         found = range_of(read, read.misplaced)
         self._out_of_order += read.misplaced.goes_back
@@ -226,7 +226,7 @@ class Ledger:
     def _offsets_of(self, records: Iterable[LogRecord]) -> None:
         for record in records:
             if record.misplaced is None:
-                self._offsets.see(record.log_offset)
+                self._offsets.observe(record.log_offset)
 
     def add_run(self, run: BatchRun) -> None:
         """Count many batches at once, each of them readable."""
@@ -238,7 +238,7 @@ class Ledger:
         self._codecs.update(run.codecs)
         for seen, values in ((self._offsets, run.offsets), (self._timestamps, run.timestamps)):
             for value in values:
-                seen.see(value)
+                seen.observe(value)
 
     def count(self, outcome: Outcome, reason: str = "", times: int = 1) -> None:
         """Count what became of records; `reason` says why those that are kept raw are."""

@@ -181,7 +181,7 @@ _COMPACTION: Final = View(
     SELECT cluster, log_partition, sum(records) AS records, sum(bytes) AS bytes, count_if(counts) AS keys,
            count_if(dead) AS dead_keys, count_if(dead) / nullif(count_if(counts), 0) AS share_dead,
            count_if(counts AND NOT dead) AS records_left, sum(if(counts AND NOT dead, newest, 0)) AS bytes_left,
-           1 - sum(if(counts AND NOT dead, newest, 0)) / nullif(sum(bytes), 0) AS share_gone
+           1 - sum(if(counts AND NOT dead, newest, 0)) / nullif(sum(bytes), 0) AS share_freed
     FROM (
       SELECT cluster, log_partition, counts, count(*) AS records, sum(size) AS bytes,
              max_by(size, log_offset) AS newest, counts AND max_by(deletes, log_offset) AS dead
@@ -204,7 +204,7 @@ _COMPACTION: Final = View(
         "share_dead": "Of the keys, 0 to 1; null without any.",
         "records_left": "Keys whose newest record is a value: one record each is left.",
         "bytes_left": "Bytes of these records' keys and values.",
-        "share_gone": "Of the bytes, 0 to 1: what compaction would free; null without any.",
+        "share_freed": "Of the bytes, 0 to 1: what compaction would free; null without any.",
     },
 )
 

@@ -106,7 +106,7 @@ class TableWriter:
         if self._writer is None:
             self._writer = _open(self._path, self._schema)
         self._writer.write_table(group, row_group_size=group.num_rows)
-        self._statistics.see(group)
+        self._statistics.add(group)
 
     def _encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows with all repeating texts dictionary-encoded."""
@@ -164,7 +164,7 @@ class _Statistics:
         self._least: dict[str, Any] = {}
         self._greatest: dict[str, Any] = {}
 
-    def see(self, rows: pa.Table) -> None:
+    def add(self, rows: pa.Table) -> None:
         self.rows += rows.num_rows
         for name in self._nulls:
             self._nulls[name] += rows.column(name).null_count

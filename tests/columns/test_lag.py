@@ -72,12 +72,12 @@ def plain(found: list[Row], *, last_stable: bool) -> Iterator[tuple[Any, ...]]:
         # In whatever order samples come.
         ends = Ends.of([*bounds.samples(place), *reversed(seen)], last_stable=last_stable)
         for group in sorted({row["group"] for row in told}):
-            held = list(effective_commits(_History(row) for row in told if row["group"] == group))
-            made = {row.timestamp: row for row in lag_at_commits(OffsetOf(group, *place), held, ends)}
-            if held:
+            commits = list(effective_commits(_History(row) for row in told if row["group"] == group))
+            made = {row.timestamp: row for row in lag_at_commits(OffsetOf(group, *place), commits, ends)}
+            if commits:
                 times = range(-(-min(made) // GRID) * GRID, NEWEST + 1, GRID)
                 made = {
-                    row.timestamp: row for row in lag_on_grid(OffsetOf(group, *place), held, ends, times)
+                    row.timestamp: row for row in lag_on_grid(OffsetOf(group, *place), commits, ends, times)
                 } | made
             told_ = record_batch(LagRow, [made[at] for at in sorted(made)]).to_pylist()
             yield from ((cluster, *row.values()) for row in told_)

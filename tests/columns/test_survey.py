@@ -24,13 +24,13 @@ def by_lane(*paths: Path) -> list[tuple[Survey, LedgerEntry]]:
         survey, ledger = Survey(), Ledger("s", 3)
         for item in surveyor.read(Segment(path=path.as_posix(), log_partition=3), ledger, survey):
             if isinstance(item, BatchRead):
-                survey.see_batch(item)
+                survey.observe_batch(item)
             records = (
                 () if isinstance(item, Unreadable) else getattr(item, "records", getattr(item, "pieces", ()))
             )
             for event in map(decode, records):
                 ledger.count(event.outcome, event.kept_raw or "")
-                survey.see_event(event)
+                survey.observe_event(event)
         found.append((survey, ledger.entry()))
     return found
 
@@ -39,11 +39,11 @@ def by_record(path: Path) -> tuple[Survey, LedgerEntry]:
     survey, ledger = Survey(), Ledger("s", 3)
     for item in read_segment(path, log_partition=3, ledger=ledger):
         if isinstance(item, BatchRead):
-            survey.see_batch(item)
+            survey.observe_batch(item)
             for record in item.records:
                 event = decode(record)
                 ledger.count(event.outcome, event.kept_raw or "")
-                survey.see_event(event)
+                survey.observe_event(event)
     return survey, ledger.entry()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.lag import Lag, known_at, lag_of
-from offsets_tool.lag.rows import Counted, Held, commit_of, held
+from offsets_tool.lag.rows import CommittedRow, EffectiveCommit, commit_of, effective_commit
 from offsets_tool.lag.samples import CommitAt
 from offsets_tool.lag.time_lag import TimeLag, Written, time_lag_of
 
@@ -19,6 +19,6 @@ def time_lag_at(commit: CommitAt | None, ends: Ends, at: int, written: Written |
     return time_lag_of(commit, known_at(commit, ends, at), at, written)
 
 
-def effective_commits(rows: Iterable[Counted]) -> Iterator[Held]:
+def effective_commits(rows: Iterable[CommittedRow]) -> Iterator[EffectiveCommit]:
     """Yield the effective commits of one group's offset in one partition, in the order of the log."""
-    return (held(row, commit_of(row)) for row in rows if row.is_effective)
+    return (effective_commit(row, commit_of(row)) for row in rows if row.is_effective)

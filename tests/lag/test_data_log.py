@@ -165,14 +165,14 @@ def test_a_directory_without_a_segment_in_use_is_said(tmp_path: Path) -> None:
 
 def test_the_time_index_tells_how_the_end_grew() -> None:
     samples = data_log(CREATED).samples(SAID["at"])
-    (life,) = Ends.of(samples).lives
+    (lifetime,) = Ends.of(samples).lifetimes
     assert {sample.method for sample in samples} == {EndMethod.INDEX}
     assert all(sample.topic_id for sample in samples)
     for offset in range(DELETED_BEFORE, RECORDS):
-        told = written_at(offset, life)
+        told = written_at(offset, lifetime)
         assert told.at is not None and abs(told.at - created(offset)) <= 10 * EVERY_MS
     assert offsets(SAID["from_250"])[CREATED] == 250
-    told = life.end_at(created(250)).estimate
+    told = lifetime.end_at(created(250)).estimate
     assert told is not None and abs(told - 250) <= 10
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.lag import CountedFrom, LagConfidence, LagMethod
-from offsets_tool.lag.rows import Held, LagRow, lag_at_commits, lag_on_grid
+from offsets_tool.lag.rows import EffectiveCommit, LagRow, lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample, committed_ends
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.wire.arrow import record_batch
@@ -126,7 +126,7 @@ def test_another_topic_id_is_another_topic() -> None:
         return EndSample("t", 0, at, end=end, topic_id=topic_id)
 
     ends = Ends.of([sample(100, 10, "A"), sample(200, 50, "B"), sample(300, 60, "B")])
-    assert len(ends.lives) == 2
+    assert len(ends.lifetimes) == 2
     assert lag_at(CommitAt(250, 55, "A"), ends, 300).topic_recreated
     assert not lag_at(CommitAt(250, 55, "B"), ends, 300).topic_recreated
     assert lag_at(CommitAt(250, 55), ends, 300).lag == 5
@@ -139,7 +139,7 @@ def test_two_exporters_that_differ_a_little_are_one_topic() -> None:
         EndSample("t", 0, 200, end=60, source="b"),
     ]
     ends = Ends.of(seen)
-    assert len(ends.lives) == 1
+    assert len(ends.lifetimes) == 1
     assert ends.life_at(0).ends == [50, 60]
 
 
@@ -149,14 +149,14 @@ def index(at: int, end: int) -> EndSample:
 
 def test_who_asked_the_broker_is_believed_before_the_clocks_of_producers() -> None:
     ends = Ends.of([index(90, 40), index(100, 50), EndSample("t", 0, 101, end=45), index(200, 70)])
-    assert [life.ends for life in ends.lives] == [[40, 45, 70]]
+    assert [lifetime.ends for lifetime in ends.lifetimes] == [[40, 45, 70]]
     ends = Ends.of([index(90, 40), EndSample("t", 0, 95, end=60), index(100, 55), index(200, 70)])
-    assert [life.ends for life in ends.lives] == [[40, 60, 70]]
+    assert [lifetime.ends for lifetime in ends.lifetimes] == [[40, 60, 70]]
 
 
 def test_a_log_that_never_came_so_far_is_of_another_topic() -> None:
     ends = Ends.of([EndSample("t", 0, 95, end=60), index(100, 1), index(200, 20)])
-    assert [life.ends for life in ends.lives] == [[60], [1, 20]]
+    assert [lifetime.ends for lifetime in ends.lifetimes] == [[60], [1, 20]]
 
 
 def test_lag_by_the_index_is_not_called_exact() -> None:
@@ -203,29 +203,31 @@ def test_more_samples_never_widen_the_bounds(log: Log, data: st.DataObject) -> N
 
 
 @given(logs(), st.data())
-def test_the_end_never_falls_within_a_life(log: Log, data: st.DataObject) -> None:
-    (life,) = Ends.of(some(log, data)).lives or (None,)
-    if life is not None:
-        ends = [estimate for at in range(LATEST + 2) if (estimate := life.end_at(at).estimate) is not None]
+def test_the_end_never_falls_within_a_lifetime(log: Log, data: st.DataObject) -> None:
+    (lifetime,) = Ends.of(some(log, data)).lifetimes or (None,)
+    if lifetime is not None:
+        ends = [
+            estimate for at in range(LATEST + 2) if (estimate := lifetime.end_at(at).estimate) is not None
+        ]
         assert ends == sorted(ends)
 
 
 @given(logs(), st.data())
 def test_a_grid_at_the_times_of_commits_gives_the_lag_of_the_commits(log: Log, data: st.DataObject) -> None:
     times = sorted(data.draw(st.sets(st.integers(0, LATEST), min_size=1, max_size=5)))
-    held = [
-        Held(CommitAt(at, data.draw(st.integers(0, log.end(at)))), at, until)
+    commits = [
+        EffectiveCommit(CommitAt(at, data.draw(st.integers(0, log.end(at)))), at, until)
         for at, until in zip(times, [*times[1:], None], strict=True)
     ]
     ends = Ends.of(some(log, data))
-    at_commits = list(lag_at_commits(OF, held, ends))
-    assert list(lag_on_grid(OF, held, ends, times)) == at_commits
+    at_commits = list(lag_at_commits(OF, commits, ends))
+    assert list(lag_on_grid(OF, commits, ends, times)) == at_commits
     assert [row.timestamp for row in at_commits] == times
 
 
 def test_a_grid_leaves_out_when_nothing_was_committed() -> None:
-    held = [Held(CommitAt(10, 1), 10, 30), Held(CommitAt(50, 3), 50)]
-    rows = lag_on_grid(OF, held, ends_of(*GROWING), range(0, 81, 20))
+    commits = [EffectiveCommit(CommitAt(10, 1), 10, 30), EffectiveCommit(CommitAt(50, 3), 50)]
+    rows = lag_on_grid(OF, commits, ends_of(*GROWING), range(0, 81, 20))
     assert [(row.timestamp, row.committed_offset) for row in rows] == [(20, 1), (60, 3), (80, 3)]
 
 
@@ -237,19 +239,19 @@ def test_what_counted_and_until_when_comes_from_the_history() -> None:
         commit("g", "t", 0, 12),
     )
     rows = [row for row in history_of(*tellings) if isinstance(row, OffsetHistoryRow)]
-    held = list(effective_commits(rows))
-    assert [one.commit.committed_offset for one in held] == [5, 9, 12]
-    assert [one.until for one in held] == [held[1].since, held[2].since, None]
+    commits = list(effective_commits(rows))
+    assert [one.commit.committed_offset for one in commits] == [5, 9, 12]
+    assert [one.until for one in commits] == [commits[1].since, commits[2].since, None]
 
 
 def test_rows_are_a_table() -> None:
-    rows = list(lag_at_commits(OF, [Held(CommitAt(150, 5), 150)], ends_of(*GROWING)))
+    rows = list(lag_at_commits(OF, [EffectiveCommit(CommitAt(150, 5), 150)], ends_of(*GROWING)))
     (row,) = rows
     shown = record_batch(LagRow, rows).to_pylist()
     assert shown == [row._asdict() | {"moment_at": datetime.fromtimestamp(row.timestamp / 1000, UTC)}]
 
 
 def test_a_moment_that_is_no_time_is_null_and_its_number_stays() -> None:
-    held = [Held(CommitAt(at, 5), at) for at in (-1, 2**62)]
-    shown = record_batch(LagRow, list(lag_at_commits(OF, held, ends_of(*GROWING)))).to_pylist()
+    commits = [EffectiveCommit(CommitAt(at, 5), at) for at in (-1, 2**62)]
+    shown = record_batch(LagRow, list(lag_at_commits(OF, commits, ends_of(*GROWING)))).to_pylist()
     assert [(row["moment_at"], row["timestamp"]) for row in shown] == [(None, -1), (None, 2**62)]

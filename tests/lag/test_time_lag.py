@@ -21,8 +21,8 @@ def table(*points: tuple[int, int]) -> Ends:
 
 
 def written(offset: int, ends: Ends) -> Written:
-    (life,) = ends.lives
-    return written_at(offset, life)
+    (lifetime,) = ends.lifetimes
+    return written_at(offset, lifetime)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ class Gaps:
         self._last = _NONE
         self._pairs: Pairs = []
 
-    def see(self, offset: int) -> None:
+    def observe(self, offset: int) -> None:
         """A record at `offset`, which should follow the one before."""
         expected = self._last != _NONE or self._release >= _FIRST_COUNTS
         if expected and offset != self._last + 1:

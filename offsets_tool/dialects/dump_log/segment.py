@@ -83,7 +83,7 @@ class DumpLog:
 
     def passed(self, first: int, last: int) -> None:
         """Records at all offsets from `first` to `last` were shown by `record`, after what was shown before."""
-        self._gaps.see(first)
+        self._gaps.observe(first)
         self._gaps.skip_to(last)
 
     def batch(self, batch: Batch) -> tuple[Output, bool]:
@@ -108,7 +108,7 @@ class DumpLog:
         line, has_records = self.batch(read.batch)
         yield line
         for record in read.records if has_records else ():
-            self._gaps.see(record.log_offset)
+            self._gaps.observe(record.log_offset)
             yield self.record(record)
 
     def _messages(self, read: BatchRead) -> Iterator[Output]:
@@ -122,7 +122,7 @@ class DumpLog:
             yield line if self._decoder is None else line._replace(error=MISSING_KEY)
             return
         for record in read.records:
-            self._gaps.see(record.log_offset)
+            self._gaps.observe(record.log_offset)
             line_of = message_line(inner_message(record), read.batch, self._release)
             yield self._with_contents(line_of, record)
 

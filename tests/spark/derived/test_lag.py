@@ -102,7 +102,7 @@ def plain(
     for row in _histories(changes):
         told.setdefault(OffsetOf(row.group, row.topic, row.partition), []).append(row)
     for number, _, change in changes:
-        bounds.see(number, [change])
+        bounds.observe(number, [change])
     made = []
     for of, history in told.items():
         place = TopicPartition(of.topic, of.partition)

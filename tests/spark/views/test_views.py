@@ -181,7 +181,7 @@ def test_compaction(lake: Path, asked: SparkSession, events: list[Row]) -> None:
                 "share_dead": pytest.approx(dead / len(newest)) if newest else None,
                 "records_left": len(left),
                 "bytes_left": of_left,
-                "share_gone": pytest.approx(1 - of_left / of_bytes),
+                "share_freed": pytest.approx(1 - of_left / of_bytes),
             }
         )
     assert answer(asked, "SELECT * FROM compaction ORDER BY cluster, log_partition") == expected
