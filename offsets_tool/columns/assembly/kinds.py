@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.assembly.gather import gather
+from offsets_tool.columns.assembly.arrays import texts
 from offsets_tool.columns.assembly.keys import KeyColumns
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
@@ -48,19 +48,21 @@ class Kinds:
         rows, types = rows[able], lines[able, KeyField.RECORD_TYPE].astype(np.int64)
         if not len(rows):
             return None
-        texts = json.write(
+        written = json.write(
             self._chunk.data,
             types,
             records[RecordField.VALUE_START, rows],
             records[RecordField.VALUE_SIZE, rows],
         )
-        printed = texts.sizes >= 0
+        printed = written.sizes >= 0
         rows = rows[printed]
         self.kind[rows] = RecordKind.JSON
         self._note_versions(rows)
-        starts, sizes = np.zeros((2, len(self.kind)), np.int64)
-        starts[rows], sizes[rows] = texts.starts[printed], texts.sizes[printed]
-        return gather(texts.data, starts, sizes, pa.string(), self.kind == RecordKind.JSON)
+        # One after another in the order of the rows: as a column of texts has them.
+        offsets = np.zeros(len(self.kind) + 1, np.int32)
+        offsets[rows + 1] = written.sizes[printed]
+        np.cumsum(offsets, out=offsets)
+        return texts(pa.string(), offsets, written.data, self.kind == RecordKind.JSON)
 
     def _note_versions(self, rows: Array) -> None:
         """Note the value versions of rows whose JSON a program printed; the compiled reader notes those of commits only."""

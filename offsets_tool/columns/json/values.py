@@ -4,7 +4,7 @@ Declines whatever the program does not print exactly as the reference would: tex
 default, bytes that are missing or left over. Then the reference reads the record.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -15,28 +15,44 @@ from offsets_tool.columns.json.programs import VERSIONS, programs
 
 
 class JsonTexts(NamedTuple):
-    """The JSON of many values in one array of bytes: where each begins in `data`, and its size; -1 where the program declined."""
+    """The JSON of many values in one array of bytes, one after another: where each begins in `data`, and its size; -1 where the
+    program declined.
+
+    `data` is the caller's, and has SLACK bytes more than its texts.
+    """
 
     data: Array
     starts: Array
     sizes: Array
 
 
+SLACK: Final = 16
+"""Bytes after the last text that may be read and overwritten."""
+
+_FIRST_GROWTH: Final = 3.0
+"""How many bytes of JSON a byte of a value becomes, before that is known."""
+_ROOM_FOR_ONE: Final = 1 << 12
+
+
 class JsonWriter:
-    """Runs programs over the values of a chunk; keeps its buffers from one chunk to the next."""
+    """Runs programs over the values of a chunk."""
 
     def __init__(self) -> None:
         self._code, self._starts, self._pool = programs()
         self._stack = np.zeros(STACK, np.int64)
-        self._out = np.empty(1 << 16, np.uint8)
+        self._growth = _FIRST_GROWTH
 
     def write(self, data: Array, types: Array, places: Array, sizes: Array) -> JsonTexts:
         """Return the JSON of values at `places` of `data`, whose keys have `types` (-1: none); a size of -1 is null. All are
         int64.
         """
-        starts, lengths = np.empty(len(types), np.int64), np.full(len(types), DECLINED, np.int64)
+        count = len(types)
+        starts, lengths = np.zeros(count, np.int64), np.full(count, DECLINED, np.int64)
+        size = int(np.maximum(sizes, 0).sum())
+        # Memory that is not written to costs nothing; to run out of room costs a copy.
+        out = np.empty(int(self._growth * size) + _ROOM_FOR_ONE, np.uint8)
         done, used = 0, 0
-        while done < len(types):
+        while True:
             done, used = _write_all(
                 address(self._code),
                 address(self._starts),
@@ -49,14 +65,15 @@ class JsonWriter:
                 address(starts),
                 address(lengths),
                 done,
-                len(types),
-                address(self._out),
+                count,
+                address(out),
                 used,
-                len(self._out),
+                len(out) - SLACK,
             )
-            if done < len(types):
-                self._out = np.concatenate((self._out, np.empty(len(self._out), np.uint8)))
-        return JsonTexts(self._out, starts, lengths)
+            if done == count:
+                self._growth = 1.2 * used / size if size else self._growth
+                return JsonTexts(out[: used + SLACK], starts, lengths)
+            out = np.concatenate((out[:used], np.empty(2 * len(out) - used, np.uint8)))
 
 
 @compiled

@@ -6,11 +6,11 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
-from offsets_tool.columns.json.values import JsonWriter
+from offsets_tool.columns.json.values import SLACK, JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.layout import NO_KEY, AttributeBit, BatchField, RecordField, RecordKind
 from offsets_tool.columns.text.fields import TYPES_AT, KeyClass
-from offsets_tool.columns.text.kernel import HAS_CODE, HAS_PART, SLACK, find_marks
+from offsets_tool.columns.text.kernel import HAS_CODE, HAS_PART, find_marks
 
 _LONGEST: Final = 1 << 20
 """Bytes of JSON that fit into what is written at once."""
@@ -49,7 +49,7 @@ class Values:
         printed = np.flatnonzero((texts.sizes >= 0) & (texts.sizes <= _LONGEST))
         if not len(printed):
             return
-        self.data = np.concatenate((texts.data, np.zeros(SLACK, np.uint8)))
+        self.data = texts.data
         starts, sizes, marks = texts.starts[printed], texts.sizes[printed], np.empty(len(printed), np.int64)
         find_marks(address(self.data), address(starts), address(sizes), len(printed), address(marks))
         # Not all write such codes in the same letters.
