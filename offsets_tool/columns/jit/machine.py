@@ -42,13 +42,16 @@ def address(array: Array) -> int:
 
 
 class Instruction(NamedTuple):
-    """An operation that only compiled code has: an unaligned load from an address, a store of the low bits, a step of CRC-32C."""
+    """An operation that only compiled code has: an unaligned load from an address, a store of the low bits, a step of CRC-32C,
+    so many bits to base64 at once.
+    """
 
-    name: Literal["load", "store", "crc32", "load_cell", "store_cell"]
+    name: Literal["load", "store", "crc32", "load_cell", "store_cell", "base64"]
     bits: int = 64
     big_endian: bool = False
     signed: bool = False
     width: int = 0
+    alphabet: bytes = b""
 
 
 Load: TypeAlias = Callable[[int], int]
@@ -71,6 +74,11 @@ store_i64: Final = cast(Store, Instruction("store", 64))
 # (crc, data) of uint64, both ways.
 crc32_u64: Final = cast(_Crc, Instruction("crc32", 64))
 crc32_u8: Final = cast(_Crc, Instruction("crc32", 8))
+
+
+def encode_base64(size: int, alphabet: bytes) -> Callable[[int, int], None]:
+    """Return the instruction `f(address, to)`, which writes `size` bytes, 12 or 24, as base64; it reads four bytes more."""
+    return cast(Callable[[int, int], None], Instruction("base64", 8 * size, alphabet=alphabet))
 
 
 def load_cell(width: int) -> Callable[[int, int, int], int]:

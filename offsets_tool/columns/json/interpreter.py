@@ -62,7 +62,7 @@ def run_program(code: int, pc: int, pool: int, stack: int, at: int, end: int, ou
             return NO_ROOM
         if op == _LITERAL:
             size = _argument(code, pc, 2)
-            if out + size > limit:
+            if out + size + _NUMBER_ROOM > limit:
                 return NO_ROOM
             out = write_copy(out, pool + _argument(code, pc, 1), size)
             pc += 1
@@ -116,9 +116,9 @@ def _sized(code: int, pc: int, at: int, end: int, out: int, limit: int) -> tuple
     if size < 0:
         return at, _write_null(out)
     if is_text:
-        out = write_text(out, at, size)
+        out = write_text(out, at, size, end)
         return (at + size, out) if out else (DECLINED, out)
-    return at + size, write_base64(out, at, size)
+    return at + size, write_base64(out, at, size, end)
 
 
 @step

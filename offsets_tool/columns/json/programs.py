@@ -176,7 +176,8 @@ def programs() -> tuple[Array, Array, Array]:
             program.emit(JsonOp.END)
             starts[record_type.id * VERSIONS + version] = len(code)
             code += _relocated(program.code, len(code))
-    return np.array(code, np.int64), starts, np.frombuffer(bytes(pool), np.uint8)
+    # Literals are copied eight bytes at a time.
+    return np.array(code, np.int64), starts, np.frombuffer(bytes(pool) + bytes(8), np.uint8)
 
 
 _TARGETS: Final = {JsonOp.ARRAY: 3, JsonOp.NULLABLE: 2, JsonOp.TAGS: 1, JsonOp.TAG: 2, JsonOp.TAG_END: 3}
