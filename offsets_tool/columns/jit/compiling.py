@@ -24,6 +24,9 @@ Generator: TypeAlias = Callable[[Numba, ir.IRBuilder, Numba, list[ir.Value]], ir
 _NO_DOOR: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Without the entries for Python that Numba makes: jit.native has its own."""
 
+_INLINED: Final = 2_000
+"""LLVM's measure of the size up to which a function is compiled into its callers: all of ours, where 225 is usual."""
+
 
 def compile_function(entry: Compiled) -> Code:
     """Return a function's machine code; TypeError if it returns what a compiled function cannot return."""
@@ -34,7 +37,16 @@ def compile_function(entry: Compiled) -> Code:
     for function in module.functions:
         if not function.is_declaration and function.name != symbol:
             function.linkage = "internal"
+    _inline(module)
     return Code(symbol, _result_code(made.signature.return_type), target_machine().emit_object(module))
+
+
+def _inline(module: llvm.ModuleRef) -> None:
+    """Compile steps into their callers: Numba keeps each for others to call, and a call costs more than most steps do."""
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.inlining_threshold = _INLINED
+    passes = llvm.create_pass_builder(target_machine(), options)
+    passes.getModulePassManager().run(module, passes)
 
 
 def _result_code(type_: types.Type) -> int:

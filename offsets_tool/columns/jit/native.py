@@ -19,7 +19,7 @@ import numpy as np
 
 from offsets_tool.columns.jit.code_cache import read_cached, store
 
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 """To be raised when compiling.py makes other code of the same functions."""
 _SUCCESS: Final = (0, -2)
 """What functions give back as they return; -2 where that is None."""

@@ -6,8 +6,6 @@ rows or buffers.
 
 from typing import Final
 
-import numpy as np
-
 from offsets_tool.columns.jit.machine import (
     big_i16,
     big_i32,
@@ -18,7 +16,14 @@ from offsets_tool.columns.jit.machine import (
     store_i64,
     store_u8,
 )
-from offsets_tool.columns.json.pieces import write_base64, write_copy, write_number, write_text, write_uuid
+from offsets_tool.columns.json.pieces import (
+    write_base64,
+    write_copy,
+    write_null,
+    write_number,
+    write_text,
+    write_uuid,
+)
 from offsets_tool.columns.json.programs import JsonOp
 
 DECLINED: Final = -1
@@ -26,11 +31,12 @@ NO_ROOM: Final = -2
 STACK: Final = 24
 """int64 of the stack: three a frame (loop or tags), eight frames."""
 
-_INSTRUCTION: Final = 32
+_INSTRUCTION: Final = 64
+_LITERAL_AT: Final = 4
+_LITERAL_SIZE: Final = 5
 _FRAME: Final = 24
 _NUMBER_ROOM: Final = 24
 _TEXT_ROOM: Final = 6
-_NULL: Final = np.frombuffer(b"null", np.uint8)
 _OPEN: Final = ord("[")
 _CLOSE: Final = ord("]")
 _COMMA: Final = ord(",")
@@ -46,6 +52,7 @@ _INT32: Final = int(JsonOp.INT32)
 _UUID: Final = int(JsonOp.UUID)
 _STRING: Final = int(JsonOp.STRING)
 _BYTES: Final = int(JsonOp.BYTES)
+_NUMBERS: Final = int(JsonOp.NUMBERS)
 _ARRAY: Final = int(JsonOp.ARRAY)
 _NEXT: Final = int(JsonOp.NEXT)
 _NULLABLE: Final = int(JsonOp.NULLABLE)
@@ -57,14 +64,12 @@ def run_program(code: int, pc: int, pool: int, stack: int, at: int, end: int, ou
     """Run one program over the bytes from `at` to `end`; return where its text ends, DECLINED or NO_ROOM."""
     top = stack - _FRAME
     while True:
-        op = _argument(code, pc, 0)
-        if out + _NUMBER_ROOM > limit:
+        literal_size = _argument(code, pc, _LITERAL_SIZE)
+        if out + literal_size + _NUMBER_ROOM > limit:
             return NO_ROOM
+        out = write_copy(out, pool + _argument(code, pc, _LITERAL_AT), literal_size)
+        op = _argument(code, pc, 0)
         if op == _LITERAL:
-            size = _argument(code, pc, 2)
-            if out + size + _NUMBER_ROOM > limit:
-                return NO_ROOM
-            out = write_copy(out, pool + _argument(code, pc, 1), size)
             pc += 1
         elif op == _END:
             return out if at == end else DECLINED
@@ -73,6 +78,9 @@ def run_program(code: int, pc: int, pool: int, stack: int, at: int, end: int, ou
             pc += 1
         elif op <= _BYTES:
             at, out = _sized(code, pc, at, end, out, limit)
+            pc += 1
+        elif op == _NUMBERS:
+            at, out = _numbers(code, pc, at, end, out, limit)
             pc += 1
         elif op == _ARRAY:
             pc, at, out, top = _array(code, pc, stack, top, at, end, out)
@@ -114,11 +122,35 @@ def _sized(code: int, pc: int, at: int, end: int, out: int, limit: int) -> tuple
     if out + (_TEXT_ROOM if is_text else 2) * size + _NUMBER_ROOM > limit:
         return NO_ROOM, out
     if size < 0:
-        return at, _write_null(out)
+        return at, write_null(out)
     if is_text:
         out = write_text(out, at, size, end)
         return (at + size, out) if out else (DECLINED, out)
     return at + size, write_base64(out, at, size, end)
+
+
+@step
+def _numbers(code: int, pc: int, at: int, end: int, out: int, limit: int) -> tuple[int, int]:
+    """An array of numbers."""
+    size, at = _length(at, end, _argument(code, pc, 1), False)
+    if at < 0 or size > end - at or (size < 0 and _argument(code, pc, 2) == 0):
+        return DECLINED, out
+    if size < 0:
+        return at, write_null(out)
+    op = _argument(code, pc, 3)
+    store_u8(out, _OPEN)
+    out += 1
+    for number in range(size):
+        if out + 2 * _NUMBER_ROOM > limit:
+            return NO_ROOM, out
+        at, out = _fixed(op, at, end, out)
+        if at < 0:
+            return DECLINED, out
+        if number < size - 1:
+            store_u8(out, _COMMA)
+            out += 1
+    store_u8(out, _CLOSE)
+    return at, out + 1
 
 
 @step
@@ -130,7 +162,7 @@ def _array(
     if at < 0 or size > end - at or (size < 0 and _argument(code, pc, 2) == 0):
         return pc, DECLINED, out, top
     if size < 0:
-        return _argument(code, pc, 3), at, _write_null(out), top
+        return _argument(code, pc, 3), at, write_null(out), top
     store_u8(out, _OPEN)
     if size == 0:
         store_u8(out + 1, _CLOSE)
@@ -164,7 +196,7 @@ def _nullable(code: int, pc: int, at: int, end: int, out: int) -> tuple[int, int
         return pc, DECLINED, out
     if at < 0 or present:
         return pc + 1, at, out
-    return _argument(code, pc, 2), at, _write_null(out)
+    return _argument(code, pc, 2), at, write_null(out)
 
 
 @step
@@ -257,13 +289,6 @@ def _number(op: int, at: int) -> int:
     if op == _UINT16:
         return big_i16(at) & 0xFFFF
     return big_i32(at) if op == _INT32 else big_i64(at)
-
-
-@step
-def _write_null(out: int) -> int:
-    for place in range(4):
-        store_u8(out + place, _NULL[place])
-    return out + 4
 
 
 @step

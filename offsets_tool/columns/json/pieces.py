@@ -28,6 +28,7 @@ _HEX: Final = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 _SHORT: Final = np.frombuffer(bytes(8) + b"btn\0fr" + bytes(18), np.uint8)
 """Letters of the control characters that have one."""
 _X: Final = ord("x")
+_NULL: Final = np.frombuffer(b"null", np.uint8)
 _TEN: Final = np.uint64(10)
 _HUNDRED: Final = np.uint64(100)
 _NONE: Final = np.uint64(0)
@@ -65,6 +66,14 @@ def write_number(out: int, value: int) -> int:
     if place - 2 >= out:
         store_u8(place - 2, _PAIRS[2 * pair])
     return end
+
+
+@step
+def write_null(out: int) -> int:
+    """The word null."""
+    for place in range(4):
+        store_u8(out + place, _NULL[place])
+    return out + 4
 
 
 @step

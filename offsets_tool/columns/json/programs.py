@@ -20,11 +20,14 @@ VERSIONS: Final = 1 + max(schema_of(each.layouts[0].value).versions.high for eac
 
 
 class JsonOp(IntEnum):
-    """An instruction is four int64: the operation, and up to three arguments."""
+    """An instruction is eight int64: the operation, up to three arguments, and the place and size in the pool of a literal.
+
+    The literal is written before the operation.
+    """
 
     END = 0
     LITERAL = 1
-    """Write so many bytes from a place in the pool."""
+    """Nothing but the literal."""
     INT8 = 2
     INT16 = 3
     UINT16 = 4
@@ -34,29 +37,33 @@ class JsonOp(IntEnum):
     STRING = 8
     """Arguments: flexible, nullable."""
     BYTES = 9
-    ARRAY = 10
+    NUMBERS = 10
+    """An array of numbers. Arguments: flexible, nullable, operation of an element."""
+    ARRAY = 11
     """Arguments: flexible, nullable, instruction after its end. The element's instructions follow, then NEXT."""
-    NEXT = 11
+    NEXT = 12
     """The end of an element."""
-    NULLABLE = 12
+    NULLABLE = 13
     """A marker byte (or, flexible, a varint in a tag) that may mean null. Arguments: in a tag, instruction after the part."""
-    TAGS = 13
+    TAGS = 14
     """How many tags there are. Argument: instruction after the section. TAG instructions follow, one for each known tag."""
-    TAG = 14
+    TAG = 15
     """A known tag. Arguments: its number, its first instruction, how far the section goes."""
-    TAG_END = 15
+    TAG_END = 16
     """The end of a tag's field. Arguments: place and size in the pool of the default's JSON, and the TAGS instruction."""
 
 
-_PRIMITIVES: Final = {
+_NUMBERS: Final[dict[Primitive | None, JsonOp]] = {
     Primitive.INT8: JsonOp.INT8,
     Primitive.INT16: JsonOp.INT16,
     Primitive.UINT16: JsonOp.UINT16,
     Primitive.INT32: JsonOp.INT32,
     Primitive.INT64: JsonOp.INT64,
-    Primitive.UUID: JsonOp.UUID,
 }
-_WORDS: Final = 4
+_PRIMITIVES: Final = _NUMBERS | {Primitive.UUID: JsonOp.UUID}
+_ARGUMENTS: Final = 3
+_UNUSED: Final = (0, 0)
+"""With them an instruction is as long as a line of the CPU's cache."""
 
 
 class _Unsupported(Exception):
@@ -71,16 +78,28 @@ class _Program:
         self._version = version
         self._flexible = int(flexible)
         self._pool = pool
+        self._literal = ""
 
     def emit(self, op: JsonOp, *arguments: int) -> int:
-        """Adds an instruction; returns its number."""
-        self.code.append([op, *arguments, *[0] * (3 - len(arguments))])
+        """Add an instruction, and what is to be written before it; return its number."""
+        literal, self._literal = self._literal, ""
+        self.code.append([*_padded(op, *arguments), *self._pooled(literal), *_UNUSED])
         return len(self.code) - 1
 
+    def amend(self, number: int, *arguments: int) -> None:
+        """Set the arguments of an instruction, which are known only now."""
+        instruction = self.code[number]
+        instruction[: 1 + _ARGUMENTS] = _padded(instruction[0], *arguments)
+
     def literal(self, text: str) -> None:
-        """Add an instruction that writes a text."""
-        place, size = self._pooled(text)
-        self.emit(JsonOp.LITERAL, place, size)
+        """Write a text before the next instruction."""
+        self._literal += text
+
+    def _here(self) -> int:
+        """The number of the next instruction, for others that jump to it: what was to be written before is written for itself."""
+        if self._literal:
+            self.emit(JsonOp.LITERAL)
+        return len(self.code)
 
     def _pooled(self, text: str) -> tuple[int, int]:
         data = text.encode()
@@ -110,12 +129,12 @@ class _Program:
         section = self.emit(JsonOp.TAGS)
         entries = [self.emit(JsonOp.TAG) for _ in tagged]
         for entry, spec in zip(entries, tagged, strict=True):
-            self.code[entry] = [JsonOp.TAG, spec.tag or 0, len(self.code), 0]
+            self.amend(entry, spec.tag or 0, self._here())
             self.literal(f',"{camel(spec.name)}":')
             self.value(spec.shape, in_tag=True)
             # With the end of the name before it, so that only the whole of a value can be the default.
             self.emit(JsonOp.TAG_END, *self._pooled(f'":{_default_json(spec, self._version)}'), section)
-        self.code[section] = [JsonOp.TAGS, len(self.code), len(tagged), 0]
+        self.amend(section, self._here(), len(tagged))
 
     def value(self, shape: Shape, *, in_tag: bool = False) -> None:
         """Add the instructions that print a value of a shape; `in_tag` tells whether it is the value of a tag."""
@@ -133,17 +152,25 @@ class _Program:
 
     def _array(self, shape: Shape) -> None:
         assert shape.element is not None
+        number = _NUMBERS.get(shape.element.primitive)
+        if number is not None:
+            self.emit(JsonOp.NUMBERS, self._flexible, int(shape.nullable), number)
+            return
         begin = self.emit(JsonOp.ARRAY)
         self.value(shape.element)
         self.emit(JsonOp.NEXT)
-        self.code[begin] = [JsonOp.ARRAY, self._flexible, int(shape.nullable), len(self.code)]
+        self.amend(begin, self._flexible, int(shape.nullable), self._here())
 
     def _part(self, shape: Shape, *, in_tag: bool) -> None:
         assert shape.part is not None
         begin = self.emit(JsonOp.NULLABLE) if shape.nullable else None
         self.structure(schema_of(shape.part))
         if begin is not None:
-            self.code[begin] = [JsonOp.NULLABLE, int(in_tag), len(self.code), 0]
+            self.amend(begin, int(in_tag), self._here())
+
+
+def _padded(op: int, *arguments: int) -> list[int]:
+    return [op, *arguments, *[0] * (_ARGUMENTS - len(arguments))]
 
 
 def _default_json(spec: FieldSpec, version: int) -> str:
