@@ -47,7 +47,7 @@ def commits_table(oracle: Oracle) -> Table:
     records = agreed("commits", {
         "Kafka, memory": kafka.tally(oracle, path, memory=True), "Kafka, file": kafka.tally(oracle, path, memory=False),
         "struct": plain.struct_tally(path), "kafka-python": plain.kafka_python_tally(path),
-        "columns": ours.Reading().tally(path), "both tables": ours.Reading(log=True, whole=True).tally(path),
+        "columns": ours.Reading().tally(path), "both tables": ours.Reading(log=True, hashes=True).tally(path),
         "Parquet": ours.tally_tables(path),
     }).records  # fmt: skip
     ran = race(_entries(oracle, path, records, few, fewer))
@@ -77,7 +77,7 @@ def _entries(oracle: Oracle, path: Path, records: int, few: Path, fewer: int) ->
         Entry("**ours, reference reader**: `events` in Arrow", timed(lambda: slowly.run(few)), fewer, _SLOW_ROUNDS, False),
         entry("**ours**: `events` in Arrow", ours.Reading()),
         entry("**ours**: the same, keys known from the segment before", ours.Reading(keeps=True)),
-        entry("**ours**: `events`, and the file's SHA-256", ours.Reading(whole=True)),
+        entry("**ours**: `events`, and the file's SHA-256", ours.Reading(hashes=True)),
         entry("**ours**: `events` and `log` in Arrow", ours.Reading(log=True)),
         Entry("**ours**: both written as Parquet (zstd)", timed(lambda: ours.write_and_drop(path)), records, 5),
     ]  # fmt: skip

@@ -18,6 +18,7 @@ from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.log.batches.compression import inflate
 from offsets_tool.log.batches.walk import Walker
+from offsets_tool.log.ledger import Ledger
 from offsets_tool.rows import Batch
 from spark.lake.parquet import TableWriter
 from spark.lake.tables import EVENTS, LOG
@@ -31,24 +32,22 @@ class Reading:
     """Segments to rows, each time by a new reader that knows no key yet; with `keeps`, by one that remembers them, as it does
     from segment to segment.
 
-    `whole` reads the file as one, and its SHA-256 is taken too; otherwise it is read as two ranges, the first batch and the
-    rest, and not hashed, so that the time is that of reading and decoding, as Kafka's is.
+    `hashes` takes the file's SHA-256 too; otherwise the time is that of reading and decoding, as Kafka's is.
     """
 
     def __init__(
-        self, *, log: bool = False, fast: bool = True, whole: bool = False, keeps: bool = False
+        self, *, log: bool = False, fast: bool = True, hashes: bool = False, keeps: bool = False
     ) -> None:
         self._new = partial(RowReader, log=log, fast=fast)
         self._kept = self._new() if keeps else None
-        self._ranges = ((0, None),) if whole else ((0, 1), (1, None))
+        self._hashes = hashes
 
     def rows(self, path: Path) -> Iterator[RowsRead]:
-        """Yield the rows of a segment. Unequal if a byte was not read: generated segments have no damage."""
-        reader = self._kept or self._new()
-        for start, end in self._ranges:
-            for item in reader.read(path, _ORIGIN, start=start, end=end):
-                assert isinstance(item, RowsRead)
-                yield item
+        """Yield the rows of a segment. AssertionError if a byte was not read: generated segments have no damage."""
+        reader, ledger = self._kept or self._new(), Ledger(path.as_posix(), hashes=self._hashes)
+        for item in reader.read(path, _ORIGIN, ledger=ledger):
+            assert isinstance(item, RowsRead)
+            yield item
 
     def run(self, path: Path) -> None:
         """Read the segment once, and drop the rows."""

@@ -37,7 +37,7 @@ def test_all_readers_find_the_same_commits(oracle: Oracle, tmp_path: Path) -> No
             "kafka-python": plain.kafka_python_tally(path),
             "reference": ours.Reading(fast=False).tally(path),
             "columns": ours.Reading().tally(path),
-            "whole": ours.Reading(log=True, whole=True).tally(path),
+            "hashed": ours.Reading(log=True, hashes=True).tally(path),
             "Parquet": ours.tally_tables(path),
         },
     )
