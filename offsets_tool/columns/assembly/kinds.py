@@ -9,7 +9,7 @@ from offsets_tool.columns.assembly.keys import KeyColumns
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.key_table import KeyField, KeyFlag, sort_out
+from offsets_tool.columns.lane.key_table import find_printable, mark_printed, sort_out
 from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, RecordKind
 
 
@@ -41,31 +41,18 @@ class Kinds:
 
     def _printed(self, keys: KeyColumns, json: JsonWriter) -> pa.Array | None:
         """JSON of the values that programs print, for all rows; None if there is none. Such rows are of another kind then."""
-        records = self._chunk.records
-        rows = np.flatnonzero((self.kind == RecordKind.REFERENCE) & (records[RecordField.KEY] >= 0))
-        lines = keys.table[records[RecordField.KEY, rows]]
-        able = (lines[:, KeyField.FLAGS] & KeyFlag.CLEAN != 0) & ~self._is_control(rows)
-        rows, types = rows[able], lines[able, KeyField.RECORD_TYPE].astype(np.int64)
-        if not len(rows):
+        records, rows = self._chunk.records, len(self.kind)
+        found, types = np.empty((2, rows), np.int64)
+        addresses = address(records), rows, address(self.kind)
+        batches = address(self._chunk.batches)
+        count = find_printable(*addresses, address(keys.table), batches, address(found), address(types))
+        if not count:
             return None
-        written = json.write(
-            self._chunk.data,
-            types,
-            records[RecordField.VALUE_START, rows],
-            records[RecordField.VALUE_SIZE, rows],
-        )
-        printed = written.sizes >= 0
-        rows = rows[printed]
-        self.kind[rows] = RecordKind.JSON
-        self._note_versions(rows)
+        values = found[:count]
+        places, sizes = records[RecordField.VALUE_START, values], records[RecordField.VALUE_SIZE, values]
+        written = json.write(self._chunk.data, types[:count], places, sizes)
         # One after another in the order of the rows: as a column of texts has them.
-        offsets = np.zeros(len(self.kind) + 1, np.int32)
-        offsets[rows + 1] = written.sizes[printed]
-        np.cumsum(offsets, out=offsets)
+        offsets = np.empty(rows + 1, np.int32)
+        data, printed = address(self._chunk.data), address(written.sizes)
+        mark_printed(*addresses, data, address(found), printed, count, address(offsets))
         return texts(pa.string(), offsets, written.data, self.kind == RecordKind.JSON)
-
-    def _note_versions(self, rows: Array) -> None:
-        """Note the value versions of rows whose JSON a program printed; the compiled reader notes those of commits only."""
-        records, data = self._chunk.records, self._chunk.data
-        places = records[RecordField.VALUE_START, rows]
-        records[RecordField.VALUE_VERSION, rows] = data[places].astype(np.int64) << 8 | data[places + 1]

@@ -16,11 +16,12 @@ from offsets_tool.columns.jit.machine import (
     load_u8,
     step,
     store_i32,
+    store_i64,
     store_u8,
 )
 from offsets_tool.columns.jit.utf8 import is_utf8, looks_escaped
 from offsets_tool.columns.lane.interned import FULL, key_at, key_number, key_size
-from offsets_tool.columns.lane.layout import RecordField, RecordKind, get
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, RecordKind, get, put
 
 
 class KeyField(IntEnum):
@@ -58,11 +59,17 @@ _RECORD_NAME: Final = 4 * int(KeyField.RECORD_NAME)
 _CLEAN: Final = int(KeyFlag.CLEAN)
 _HAS_PARTITION: Final = int(KeyFlag.PARTITION)
 _KEY: Final = int(RecordField.KEY)
+_BATCH: Final = int(RecordField.BATCH)
 _KIND: Final = int(RecordField.KIND)
+_VALUE_START: Final = int(RecordField.VALUE_START)
+_VALUE_VERSION: Final = int(RecordField.VALUE_VERSION)
+_ATTRIBUTES: Final = int(BatchField.ATTRIBUTES)
+_CONTROL: Final = int(AttributeBit.CONTROL)
 _REFERENCE: Final = int(RecordKind.REFERENCE)
 _COMMIT: Final = int(RecordKind.COMMIT)
 _MARKER: Final = int(RecordKind.MARKER)
 _COMMIT_IN_UTF8: Final = int(RecordKind.COMMIT_IN_UTF8)
+_JSON: Final = int(RecordKind.JSON)
 
 _NONE: Final = -1
 
@@ -167,6 +174,47 @@ def sort_out(records: int, rows: int, table: int, kinds: int) -> int:
         left += kind == _REFERENCE
         store_u8(kinds + row, kind)
     return left
+
+
+@compiled
+def find_printable(
+    records: int, rows: int, kinds: int, table: int, batches: int, found: int, types: int
+) -> int:
+    """Writes the rows that are the reference's, though their key is clean and they are no control records; returns how many.
+
+    `found` and `types` take int64, of each row its number and its record type.
+    """
+    count = 0
+    for row in range(rows):
+        key = get(records, _KEY, row)
+        if load_u8(kinds + row) != _REFERENCE or key < 0 or not load_i32(table + key * ENTRY) & _CLEAN:
+            continue
+        if not get(batches, _ATTRIBUTES, get(records, _BATCH, row)) & _CONTROL:
+            store_i64(found + 8 * count, row)
+            store_i64(types + 8 * count, load_i32(table + key * ENTRY + _RECORD_TYPE))
+            count += 1
+    return count
+
+
+@compiled
+def mark_printed(
+    records: int, rows: int, kinds: int, data: int, found: int, sizes: int, count: int, offsets: int
+) -> None:
+    """Makes those of `count` found rows JSON whose texts have sizes, not below 0; fills the offsets of all rows' texts, int32.
+
+    Notes the versions of their values too, as the reader of records notes those of commits only.
+    """
+    reached, text = 0, 0
+    for row in range(rows):
+        store_i32(offsets + 4 * row, text)
+        if reached < count and load_i64(found + 8 * reached) == row:
+            size = load_i64(sizes + 8 * reached)
+            reached += 1
+            if size >= 0:
+                text += size
+                store_u8(kinds + row, _JSON)
+                put(records, _VALUE_VERSION, row, big_i16(data + get(records, _VALUE_START, row)))
+    store_i32(offsets + 4 * rows, text)
 
 
 @compiled
