@@ -13,21 +13,23 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.wire.arrow import arrow_schema
 from spark.ingest.plan import FilePiece, find_files, in_units, plan
-from spark.ingest.tasks import BatchTask, IngestJob, UnitDone, account_units, log_units, write_units
+from spark.ingest.tasks import IngestJob, UnitDone, account_units, log_units, write_units
 from spark.lake.commit import ArrowLake, Lake, SparkLake
 from spark.lake.folder import locked
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.tables import LOG, SOURCES, Table
+from spark.runtime.rows import RECORD_BYTES, Start, Task, is_little, of_units
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 UNITS_AT_ONCE: Final = 16
 """The units of one Spark job; two jobs run at a time, so that no core waits for the last unit of a job."""
@@ -82,7 +84,7 @@ class Ingested(NamedTuple):
         return {name: sum(source[name] for source in self.sources) for name in SUMS}
 
 
-def ingest(request: Request, start: Callable[[], SparkSession], progress: Progress | None = None) -> Ingested:
+def ingest(request: Request, start: Start, progress: Progress | None = None) -> Ingested:
     """Read what is new in the sources of a request, and commit it to the lake.
 
     `start` makes a session, and is called only when there is something to read. SourceError for a source that cannot be read,
@@ -95,12 +97,12 @@ def ingest(request: Request, start: Callable[[], SparkSession], progress: Progre
         if not is_local:
             raise UsageError(f"{request.lake} is no folder: only --writer spark writes there")
         with locked(root):
-            return ingest_with_arrow(tasks, request, root)
+            return _with_arrow(tasks, request, root)
     with locked(root) if is_local else nullcontext():
         return _with_spark(tasks, request, SparkLake(start(), str(root) if is_local else request.lake))
 
 
-def ingest_with_arrow(tasks: "Tasks", request: Request, root: Path) -> Ingested:
+def _with_arrow(tasks: "Tasks", request: Request, root: Path) -> Ingested:
     """Ingest into a lake in a folder, which must be locked: the tasks write the files, this process commits them."""
     lake = ArrowLake(root)
     job, note = _prepare(lake, request)
@@ -157,21 +159,25 @@ def _settled(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:
 
 
 class Tasks:
-    """Runs tasks over the units of a job, by a session that is made when it is first needed."""
+    """Runs tasks over the units of a job, by a session that is made when it is first needed; here where they are little."""
 
-    def __init__(self, start: Callable[[], SparkSession], progress: Progress) -> None:
+    def __init__(self, start: Start, progress: Progress) -> None:
         self._start = start
         self._progress = progress
 
-    def rows(self, job: IngestJob, task: Callable[[IngestJob], BatchTask], table: Table) -> DataFrame:
+    def rows(self, job: IngestJob, task: Callable[[IngestJob], Task], table: Table) -> "DataFrame":
         """Return the rows of a table that the tasks yield, as a DataFrame."""
-        return self._over(job).mapInArrow(task(job), from_arrow_schema(table.schema))
+        from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - for storage that only Spark can write
+
+        units = self._start().range(0, len(job.units), 1, len(job.units))
+        return units.mapInArrow(task(job), from_arrow_schema(table.schema))
 
     def collect(
-        self, job: IngestJob, task: Callable[[IngestJob], BatchTask]
+        self, job: IngestJob, task: Callable[[IngestJob], Task]
     ) -> tuple[list[NewFile], pa.RecordBatch]:
         """Run the tasks, and return the files that they wrote and their rows of `sources`, in the order of the units."""
-        if job.units:
+        is_here = is_little(_size(job) // RECORD_BYTES)
+        if not is_here:
             self._start()
         parts = [
             job._replace(units=job.units[first : first + UNITS_AT_ONCE])
@@ -184,7 +190,9 @@ class Tasks:
         self._progress(done, total)
         with ThreadPoolExecutor(2) as pool:
             for part, units in zip(
-                parts, pool.map(lambda part: self._units(part, task(part)), parts), strict=True
+                parts,
+                pool.map(lambda part: self._units(part, task(part), is_here=is_here), parts),
+                strict=True,
             ):
                 for unit in units:
                     files += [NewFile(*file) for file in json.loads(unit.files)]
@@ -196,20 +204,13 @@ class Tasks:
         rows = pa.Table.from_batches(sources, SOURCES.schema).combine_chunks().to_batches()
         return files, rows[0] if rows else pa.RecordBatch.from_pylist([], SOURCES.schema)
 
-    def _units(self, job: IngestJob, task: BatchTask) -> list[UnitDone]:
-        units = self.run(job, task)
-        if error := next((unit.error for unit in units if unit.error), None):
-            raise OffsetsToolError(error)
-        return units
-
-    def run(self, job: IngestJob, task: BatchTask) -> list[UnitDone]:
+    def _units(self, job: IngestJob, task: Task, *, is_here: bool) -> list[UnitDone]:
         """Run the task over all units of a job, and return its result for each."""
-        rows = self._over(job).mapInArrow(task, from_arrow_schema(arrow_schema(UnitDone))).collect()
-        return [UnitDone(*row) for row in rows]
-
-    def _over(self, job: IngestJob) -> DataFrame:
-        """Return the numbers of a job's units, each in a task of its own, without a shuffle."""
-        return self._start().range(0, len(job.units), 1, len(job.units))
+        units = of_units(self._start, len(job.units), is_here=is_here)
+        done = [UnitDone(*row) for row in units.through(task, arrow_schema(UnitDone)).collect()]
+        if error := next((unit.error for unit in done if unit.error), None):
+            raise OffsetsToolError(error)
+        return done
 
 
 def _size(job: IngestJob) -> int:

@@ -1,16 +1,14 @@
 """The tasks of an ingest: read a unit's pieces, decode them, and account for every byte and record.
 
-They run in Spark's Python workers, by `mapInArrow` over unit numbers. What to read is decided in plan.py, commits are made in
+They run over unit numbers. What to read is decided in plan.py, commits are made in
 spark.lake.commit. An error such as a file that cannot be opened comes back as a row, not as a stack trace.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
-
-import pyarrow as pa
+from typing import NamedTuple
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.log.batches.limits import Limits
@@ -22,6 +20,7 @@ from spark.ingest.account import PieceRead
 from spark.ingest.plan import Unit
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.tables import EVENTS, LOG
+from spark.runtime.rows import Batches, Task, numbers_of
 
 
 class IngestJob(NamedTuple):
@@ -43,26 +42,21 @@ class UnitDone(NamedTuple):
     sources: Bytes
 
 
-BatchTask = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-UNIT: Final = "id"
-"""The column of unit numbers that a task is given: `session.range` names it so."""
-
-
-def write_units(job: IngestJob, lake: Path) -> BatchTask:
+def write_units(job: IngestJob, lake: Path) -> Task:
     """Return a task that writes the files of each unit into the folders of `log` and `events`, and yields a UnitDone for each."""
     return _for_each_unit(job, lambda unit: _write(unit, job, lake))
 
 
-def account_units(job: IngestJob) -> BatchTask:
+def account_units(job: IngestJob) -> Task:
     """Return a task that reads and decodes each unit, keeps only its account, and yields a UnitDone for each."""
     return _for_each_unit(job, lambda unit: ([], _account(unit, job)))
 
 
-def log_units(job: IngestJob) -> BatchTask:
+def log_units(job: IngestJob) -> Task:
     """Return a task that yields the rows of `log` of each unit."""
 
-    def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in _numbers(numbers):
+    def task(numbers: Batches) -> Batches:
+        for number in numbers_of(numbers):
             for piece in job.units[number]:
                 for rows in PieceRead(piece, job.log_partition, job.columns, job.limits).read(job.run):
                     if rows.log is not None:
@@ -71,9 +65,9 @@ def log_units(job: IngestJob) -> BatchTask:
     return task
 
 
-def _for_each_unit(job: IngestJob, do: Callable[[Unit], tuple[list[NewFile], list[SourceRow]]]) -> BatchTask:
-    def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in _numbers(numbers):
+def _for_each_unit(job: IngestJob, do: Callable[[Unit], tuple[list[NewFile], list[SourceRow]]]) -> Task:
+    def task(numbers: Batches) -> Batches:
+        for number in numbers_of(numbers):
             try:
                 files, sources = do(job.units[number])
                 done = UnitDone(
@@ -84,11 +78,6 @@ def _for_each_unit(job: IngestJob, do: Callable[[Unit], tuple[list[NewFile], lis
             yield record_batch(UnitDone, [done])
 
     return task
-
-
-def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
-    for batch in batches:
-        yield from batch.column(UNIT).to_pylist()
 
 
 def _write(unit: Unit, job: IngestJob, lake: Path) -> tuple[list[NewFile], list[SourceRow]]:

@@ -4,14 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from offsets_tool.log.archive.delta import delta_rows
 from offsets_tool.log.discover import find_segments
-from spark.ingest.ingest import Ingested, Request, Tasks, Writer, ingest, ingest_with_arrow
-from spark.ingest.tasks import UNIT, BatchTask, IngestJob, UnitDone
-from spark.lake.folder import locked
+from spark.ingest.ingest import Ingested, Request, Writer, ingest
 from tests import plain_rows
 from tests.corpora import CORPORA
 
@@ -29,19 +26,15 @@ def bring(
     return ingest(request, lambda: session)
 
 
-class _Here(Tasks):
-    """Calls tasks in this process, where Spark hands them to its workers."""
-
-    def run(self, job: IngestJob, task: BatchTask) -> list[UnitDone]:
-        numbers = pa.record_batch({UNIT: pa.array(range(len(job.units)), pa.int64())})
-        return [UnitDone(**row) for done in task(iter([numbers])) for row in done.to_pylist()]
-
-
 def ingest_here(lake: Path, *paths: Path, **options: Any) -> Ingested:
     """As `bring`, without Spark: for tests of what an ingest plans, reads and commits, and of what comes after it."""
     request = Request(paths=[str(path) for path in paths], lake=str(lake), **options)
-    with locked(lake.absolute()):
-        return ingest_with_arrow(_Here(lambda: None, lambda done, total: None), request, lake.absolute())
+    return ingest(request, no_session)
+
+
+def no_session() -> SparkSession:
+    """Stands where a session is begun, for work that needs none."""
+    raise AssertionError("there is little to do, and no session is needed for it")
 
 
 def rows(lake: Path, table: str) -> list[Row]:
