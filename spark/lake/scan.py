@@ -6,7 +6,7 @@ row groups ahead. Does not know what rows are used for.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,8 @@ from offsets_tool.log.archive.delta_log import UNREADABLE, first_line
 from spark.lake.parquet import encoded_schema
 from spark.lake.tables import Table
 
+ROWS_AT_ONCE: Final = 16_384
+"""The rows of a batch at most."""
 FileFacts = Mapping[str, Any]
 """What Delta knows of a file: path, num_records, null_count.*, min.*, max.* (DeltaTable.get_add_actions)."""
 
@@ -35,15 +37,29 @@ def is_within(file: FileFacts, column: str, value: Any) -> bool:
     return least is None or greatest is None or least <= value <= greatest
 
 
-def file_rows(path: Path, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of a file, texts that repeat dictionary-encoded; SourceError where the file is damaged."""
+def file_rows(
+    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of a file, or of some row groups, texts that repeat dictionary-encoded.
+
+    SourceError where the file is damaged.
+    """
+    for _, rows in group_rows(path, table, columns, groups):
+        yield rows
+
+
+def group_rows(
+    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield rows as `file_rows` does, each batch with the number of its row group."""
     encoded = encoded_schema(table.schema)
     schema = pa.schema([encoded.field(name) for name in columns])
     repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     try:
         with pq.ParquetFile(path, read_dictionary=repeating) as file:
-            for rows in file.iter_batches(columns=columns):
-                yield rows.select(columns).cast(schema)
+            for group in range(file.num_row_groups) if groups is None else groups:
+                for rows in file.iter_batches(ROWS_AT_ONCE, [group], list(columns)):
+                    yield group, rows.select(columns).cast(schema)
     except (*UNREADABLE, KeyError) as error:
         raise SourceError(path.as_posix(), f"does not hold the table's rows ({first_line(error)})") from error
 

@@ -24,8 +24,6 @@ class New(NamedTuple):
     records: int
     first_offset: int
     """The lowest log offset of these records."""
-    has_odd: bool = False
-    """Whether there are commits with a problem among these records."""
 
 
 class Work(NamedTuple):

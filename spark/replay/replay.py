@@ -5,14 +5,12 @@ A replay that finds nothing new writes nothing. Holds no rules about groups (col
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
-
-from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.job_rows import ReplayRow
@@ -26,6 +24,7 @@ from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced
 from spark.lake.tables import REPLAYS, TOPIC_NAMES, Table
 from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
+from spark.replay.news import news
 from spark.replay.plan import (
     LakeRow,
     LogPartition,
@@ -37,7 +36,8 @@ from spark.replay.plan import (
 )
 from spark.replay.rows import LakeRows
 from spark.replay.tasks import ReplayJob, WorkDone, replay_work
-from spark.replay.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, derived_names
+from spark.replay.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, damaged_places, derived_names
+from spark.runtime.rows import Start, is_little, of_units
 
 
 class Replayed(NamedTuple):
@@ -51,7 +51,7 @@ class Replayed(NamedTuple):
 
 def replay(
     lake: str,
-    start: Callable[[], SparkSession],
+    start: Start,
     coordinator: str = "auto",
     topic_ids: Named = MappingProxyType({}),
 ) -> Replayed:
@@ -78,9 +78,7 @@ class _Done(NamedTuple):
 class _Replay:
     """One replay of a lake: what it was asked for, and what it has found so far."""
 
-    def __init__(
-        self, root: Path, start: Callable[[], SparkSession], coordinator: str, topic_ids: Named
-    ) -> None:
+    def __init__(self, root: Path, start: Start, coordinator: str, topic_ids: Named) -> None:
         self._topic_ids = topic_ids
         self._root = root
         self._start = start
@@ -89,7 +87,6 @@ class _Replay:
         self._lake = ArrowLake(root, REPLAY)
         self._sources = ArrowLake(root).sources()
         self._upto = max((row["run"] for row in self._sources), default=0)
-        self._has_odd = True
         self._notes: list[str] = []
 
     def run(self) -> Replayed:
@@ -109,16 +106,14 @@ class _Replay:
             return Replayed(None, [], {}, self._notes)
         self._notes += (_replayed_anew(*place, why) for place, why in lost.items())
         self._notes += _set_aside(row for row in self._sources if row["run"] > since)
-        rows = LakeRows(self._start(), self._root.as_posix(), self._upto)
-        for cluster, topic_id, topic in rows.names(since):
+        rows = LakeRows.now(self._root, self._sources)
+        found = news(rows, since, self._start)
+        for cluster, topic_id, topic in found.names:
             names.learn(cluster, topic_id, topic, RECORD)
-        new = rows.new(since)
-        work = plan(self._asked, new, known, names.added, lost)
+        work = plan(self._asked, found.new, known, names.added, lost)
         if not work:
             return Replayed(None, [], {}, self._notes)
         run = self._lake.next_run()
-        # Earlier records may be replayed again, and nobody has looked for such commits among them.
-        self._has_odd = since > 0 or any(each.has_odd for each in new)
         done = self._replay(rows, work, run, names)
         again = to_replay_again(self._asked, known, {place: each.row for place, each in done.items()})
         if again:
@@ -145,7 +140,10 @@ class _Replay:
             place[0] for place, row in now.items() if set(row["unnamed_topic_ids"]) - set(names.of(place[0]))
         }
         if clusters:
-            for named in derived_names(rows.assignments(sorted(clusters)), self._sources, names):
+            damaged = damaged_places(self._sources)
+            sound = [place for place in now if place[0] in clusters and place not in damaged]
+            begun = partial(of_units, self._start, is_here=_is_little(rows, 0))
+            for named in derived_names(rows, sound, names, begun):
                 names.learn(*named, SUBSCRIPTIONS)
         return to_name(self._asked, now, names.added)
 
@@ -168,14 +166,11 @@ class _Replay:
 
         OffsetsToolError with the reason of the first task that failed.
         """
-        job = ReplayJob(tuple(work), run, self._root.as_posix(), names.names)
-        schema = from_arrow_schema(arrow_schema(WorkDone))
-        results = [
-            WorkDone(*row)
-            for row in rows.for_tasks(work, has_odd=self._has_odd)
-            .mapInArrow(replay_work(job), schema)
-            .collect()
-        ]
+        job = ReplayJob(tuple(work), run, self._root.as_posix(), names.names, rows)
+        is_here = _is_little(rows, min(each.after_run for each in work))
+        units = of_units(self._start, len(work), is_here=is_here)
+        told = units.through(replay_work(job), arrow_schema(WorkDone)).collect()
+        results = [WorkDone(*row) for row in told]
         if error := next((each.error for each in results if each.error), None):
             raise OffsetsToolError(error)
         done = {
@@ -227,6 +222,11 @@ class _Replay:
         for path in (self._root / CHECKPOINTS).glob("*"):
             if path.name not in kept:
                 path.unlink()
+
+
+def _is_little(rows: LakeRows, since: int) -> bool:
+    """Return whether the rows of ingests after the run `since` are few."""
+    return is_little(sum(file.records for file in rows.since(since)))
 
 
 def _replayed_anew(cluster: str, log_partition: int | None, why: str) -> str:

@@ -1,153 +1,272 @@
-"""Read from the lake what a replay needs: what is new in it, names of topics, and the rows for its tasks. DataFrames only.
+"""Read a lake's rows for a replay from the files that ingests wrote: in tasks, each for itself, without any rows through Spark.
 
-Files that Kafka has set aside (.deleted, .cleaned, -delete ...) are no part of a log, as on the command line. `events` has all of
-a commit that was decoded; only for other records are raw keys and values read from `log`.
+Files that Kafka has set aside (.deleted, .cleaned, -delete ...) are no part of a log, as on the command line, nor are misplaced
+records. `events` has all of a commit that was decoded; only of other records are raw keys and values read from `log`.
 """
 
-from collections.abc import Iterable, Sequence
-from functools import reduce
-from operator import and_, or_
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from offsets_tool.columns.replay.history_events import COLUMNS
-from offsets_tool.records.kinds import COMMITS, TOPIC_LISTS
-from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
-from offsets_tool.wire.json import camel, uuid_text
-from offsets_tool.wire.schema import ZERO_UUID
-from spark.ingest.plan import IS_COUNTED
-from spark.lake.tables import EVENTS, LOG, SOURCES, Table
-from spark.replay.plan import New, Work
-from spark.replay.tasks import COPY, UNIT
+from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.records.kinds import COMMITS
+from spark.ingest.plan import counts
+from spark.lake.parquet import encoded_schema
+from spark.lake.scan import FileFacts, facts_of, file_rows, group_rows, is_within
+from spark.lake.tables import EVENTS, LOG, Table
+from spark.replay.merge import Part, merged, sorted_parts
+from spark.replay.plan import Work
+
+COPY: Final = "copy"
+"""The column with the copy of the partition that a row comes from: its data directory, or the file of an archive."""
+ORIGIN: Final = ("cluster", "source", "run", "misplaced")
+"""The columns that tell whether a row counts."""
+_TELLING: Final = ("record_type", "is_control", "problem")
+_PLACE: Final = ("cluster", "log_partition", "run", "log_offset")
+_KEPT: Final = ("run", "cluster", "log_partition", "problem", "record_type", "num_records")
+_COMMIT_TYPES: Final = pa.array(sorted(COMMITS), pa.int16())
+_TYPES: Final = {field.name: field.type for table in (EVENTS, LOG) for field in encoded_schema(table.schema)}
+_SCHEMA: Final = pa.schema(
+    [("run", pa.int64()), (COPY, pa.string()), *((name, _TYPES[name]) for name in COLUMNS)]
+)
+Keep = Callable[[pa.RecordBatch], pa.Array]
+"""Tells of each row of a file whether it is wanted."""
+CopyOf = Mapping[tuple[str, str, int], str]
+"""By cluster, source and run the copy of a partition; sources that are set aside are not there."""
 
 
-def _numbers(types: Iterable[int]) -> str:
-    """Return record types as the text of a list in SQL."""
-    return ", ".join(map(str, sorted(types)))
+class TableFile(NamedTuple):
+    """A file of `log` or `events`, with what Delta knows of it that tells whether it has rows that are wanted."""
+
+    path: Path
+    facts: FileFacts
+
+    @classmethod
+    def of(cls, root: Path, table: Table, facts: FileFacts) -> "TableFile":
+        """Return a file of a table, with the few facts that are asked for: tasks get those of all files."""
+        kept = {name: value for name, value in facts.items() if name.rpartition(".")[2] in _KEPT}
+        return cls(root / table.name / facts["path"], kept)
+
+    def may_have(self, work: Work) -> bool:
+        """Return whether the file may have rows of a log partition that are in no checkpoint."""
+        last = self.facts.get("max.run")
+        if (last is not None and last <= work.after_run) or not is_within(
+            self.facts, "cluster", work.cluster
+        ):
+            return False
+        if work.log_partition is None:
+            return self.facts.get("null_count.log_partition") != 0
+        return is_within(self.facts, "log_partition", work.log_partition)
+
+    @property
+    def records(self) -> int:
+        """How many rows the file has."""
+        return int(self.facts["num_records"])
+
+    @property
+    def may_be_odd(self) -> bool:
+        """Whether the file may have records with a problem."""
+        return self.facts.get("null_count.problem") != self.records
 
 
-_LISTS: Final = sorted({camel(name) for names in TOPIC_LISTS.values() for name in names})
-_COMMIT_NAMES: Final = f"topic_id <> '{uuid_text(ZERO_UUID)}'"
-_NAMING: Final = f"record_type IN ({_numbers(TOPIC_LISTS)}) AND value_json IS NOT NULL"
-_TOLD: Final = ", ".join(f"{name} ARRAY<STRUCT<topicId: STRING, topicName: STRING>>" for name in _LISTS)
-_EACH_TOLD: Final = f"inline(flatten(filter(array({', '.join(f'told.{name}' for name in _LISTS)}), each -> each IS NOT NULL)))"
-_IS_COMMIT: Final = f"record_type IN ({_numbers(COMMITS)}) AND NOT is_control"
-_COMMIT_KEYS: Final = ", ".join(f"X'{type_id:04X}'" for type_id in sorted(COMMITS))
-_IS_NO_COMMIT: Final = f"is_control OR key IS NULL OR substring(key, 1, 2) NOT IN ({_COMMIT_KEYS})"
-_RECORD: Final = ["cluster", "source", "run", "log_partition", "log_offset"]
-_TYPES: Final = {
-    field.name: field.dataType for table in (EVENTS, LOG) for field in from_arrow_schema(table.schema)
-}
+class LakeRows(NamedTuple):
+    """The files of `events` and `log` as ingests up to the run `upto` have written them, and which of their rows count."""
 
+    events: Sequence[TableFile]
+    log: Sequence[TableFile]
+    copies: CopyOf
+    upto: int
 
-class LakeRows:
-    """Reads rows of a lake, as ingests up to the run `upto` have written them."""
-
-    def __init__(self, session: SparkSession, lake: str, upto: int) -> None:
-        self._session = session
-        self._lake = lake
-        self._upto = upto
-
-    def new(self, since: int) -> list[New]:
-        """Return what ingests after the run `since` have added, by log partition."""
-        found = self._rows(EVENTS, since).groupBy("cluster", "log_partition")
-        is_odd = F.bool_or(F.expr(f"{_IS_COMMIT} AND problem IS NOT NULL"))
-        rows = found.agg(F.count("*"), F.min("log_offset"), F.coalesce(is_odd, F.lit(False))).collect()
-        return [New(*row) for row in rows]
-
-    def names(self, since: int) -> list[tuple[str, str, str]]:
-        """Return cluster, id and name of topics from the records of ingests after the run `since`."""
-        events = self._rows(EVENTS, since)
-        commits = events.where(_COMMIT_NAMES).select("cluster", "topic_id", "topic")
-        told = events.where(_NAMING).selectExpr("cluster", f"from_json(value_json, '{_TOLD}') AS told")
-        each = told.selectExpr("cluster", _EACH_TOLD)
-        rows = commits.unionAll(each).where("topic_id IS NOT NULL AND topic IS NOT NULL").distinct()
-        return sorted((row[0], row[1], row[2]) for row in rows.collect())
-
-    def assignments(self, clusters: Sequence[str]) -> DataFrame:
-        """Return the records of these clusters that hold subscriptions and target assignments.
-
-        Each log partition is in one Spark partition, in the order of its offsets.
-        """
-        types = [type_id.to_bytes(2) for type_id in sorted(OBSERVED_TYPES)]
-        log = self._rows(LOG, 0).where(F.col("cluster").isin(list(clusters)))
-        is_data = ~F.coalesce(F.col("is_control"), F.lit(False))
-        told = log.where(is_data & F.substring("key", 1, 2).isin(types))
-        place = ("cluster", "log_partition")
-        kept = told.select(*place, "log_offset", "key", "value").dropDuplicates([*place, "log_offset"])
-        return kept.repartition(*place).sortWithinPartitions(*place, "log_offset")
-
-    def for_tasks(self, work: Sequence[Work], *, has_odd: bool = True) -> DataFrame:
-        """Return the rows of each Work in a Spark partition of its own, in the order of offsets, then of ingests.
-
-        `has_odd` says whether some commits may have a problem; without it, no raw commit is looked for in `log`.
-        """
-        since, here = min(each.after_run for each in work), _places(work)
-        commits = self._rows(EVENTS, since).where(here).where(_IS_COMMIT)
-        log = self._rows(LOG, since).where(here)
-        others = log.where(_IS_NO_COMMIT)
-        if has_odd:
-            odd = commits.where("problem IS NOT NULL").select(_RECORD)
-            # A log partition may be null.
-            same = reduce(and_, (log[name].eqNullSafe(odd[name]) for name in _RECORD))
-            others = others.unionAll(log.join(odd, same, "left_semi"))
-        return self._sorted(_uniform(commits.where("problem IS NULL")).unionAll(_uniform(others)), work)
-
-    def _sorted(self, rows: DataFrame, work: Sequence[Work]) -> DataFrame:
-        units = [
-            (number, each.cluster, each.log_partition, each.after_run) for number, each in enumerate(work)
-        ]
-        wanted = self._session.createDataFrame(
-            units, "unit INT, cluster STRING, log_partition INT, after INT"
+    @classmethod
+    def now(cls, root: Path, sources: Sequence[Mapping[str, Any]]) -> "LakeRows":
+        """Return what the lake has now, given its rows of `sources`."""
+        events, log = (
+            [TableFile.of(root, table, facts) for facts in facts_of(open_delta(root / table.name))]
+            for table in (EVENTS, LOG)
         )
-        same = (
-            (rows["cluster"] == wanted["cluster"])
-            & rows["log_partition"].eqNullSafe(wanted["log_partition"])
-            & (rows["run"] > wanted["after"])
-        )
-        found = rows.join(F.broadcast(wanted), same).select(
-            UNIT, "run", COPY, *(rows[name] for name in COLUMNS)
-        )
-        return found.repartitionById(len(work), F.col(UNIT)).sortWithinPartitions("log_offset", "run")
+        copies = {
+            (row["cluster"], row["source"], row["run"]): row["directory"] or row["path"]
+            for row in sources
+            if counts(row["kind"], row["fate"])
+        }
+        return cls(events, log, copies, max((row["run"] for row in sources), default=0))
 
-    def _rows(self, table: Table, since: int) -> DataFrame:
-        """Return rows of ingests after the run `since`, with their copy, without set-aside files and misplaced records."""
-        rows = self._read(table).where((F.col("run") > since) & (F.col("run") <= self._upto))
-        rows = rows.where("misplaced IS NULL")
-        return rows.join(F.broadcast(self._copies()), ["cluster", "source", "run"])
+    def since(self, run: int) -> list[TableFile]:
+        """Return the files of `events` that may have rows of later ingests."""
+        return [file for file in self.events if file.facts.get("max.run", run + 1) > run]
 
-    def _copies(self) -> DataFrame:
-        sources = self._read(SOURCES)
-        copy = F.when(F.col("directory") != "", F.col("directory")).otherwise(F.col("path"))
-        kept = sources.where(IS_COUNTED)
-        return kept.select("cluster", "source", "run", copy.alias(COPY)).distinct()
+    def of(self, work: Work) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a log partition for columns.replay.history, in the order of offsets, then of ingests."""
+        events = [file for file in self.events if file.may_have(work)]
+        odd = _Odd.of(_Reading(self, work, EVENTS, _is_odd), events)
+        with TemporaryDirectory(prefix="offsets-tool-") as folder:
+            commits = _Reading(self, work, EVENTS, _is_good).parts(events, Path(folder))
+            others = _Reading(self, work, LOG, odd.are_others).parts(self.log, Path(folder))
+            yield from merged([*commits, *others])
 
-    def _read(self, table: Table) -> DataFrame:
-        return self._session.read.format("delta").load(f"{self._lake}/{table.name}")
+    def raw(self, work: Work, types: Iterable[int]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a log partition whose keys are of these record types, in the same order."""
+        with TemporaryDirectory(prefix="offsets-tool-") as folder:
+            wanted = _Reading(self, work, LOG, partial(_are_data_of, types=sorted(types)))
+            yield from merged(wanted.parts(self.log, Path(folder)))
 
-
-def _places(work: Sequence[Work]) -> Column:
-    """Return a condition by which readers skip row groups of other partitions, and of runs that are in checkpoints."""
-    by_run: dict[tuple[str, int], set[int | None]] = {}
-    for each in work:
-        by_run.setdefault((each.cluster, each.after_run), set()).add(each.log_partition)
-    found = []
-    for (cluster, after), partitions in by_run.items():
-        number = F.col("log_partition")
-        is_here = number.isin([each for each in partitions if each is not None])
-        if None in partitions:
-            is_here |= number.isNull()
-        found.append((F.col("cluster") == cluster) & (F.col("run") > after) & is_here)
-    return reduce(or_, found)
+    def counted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows that count, given those with the columns ORIGIN, with their copy."""
+        copies = _copies(rows, self.copies)
+        known = pc.and_(pc.is_valid(copies), pc.less_equal(rows.column("run"), self.upto))
+        return _only(rows.append_column(COPY, copies), pc.and_(known, pc.is_null(rows.column("misplaced"))))
 
 
-def _uniform(rows: DataFrame) -> DataFrame:
-    """Return the rows with all columns that tasks need; columns that the table does not have are null."""
-    there = set(rows.columns)
-    wanted = (
-        F.col(name) if name in there else F.lit(None).cast(_TYPES[name]).alias(name) for name in COLUMNS
+class _Reading(NamedTuple):
+    """What a task reads of the files of a table: the rows of one log partition that `keep` wants."""
+
+    rows: LakeRows
+    work: Work
+    table: Table
+    keep: Keep
+
+    def parts(self, files: Iterable[TableFile], folder: Path) -> Iterator[Part]:
+        """Yield the rows in sorted parts; `folder` is for those of files that are not sorted."""
+        for file in files:
+            if not file.may_have(self.work):
+                continue
+            groups, first, is_sorted = self._look_at(file)
+            if groups and is_sorted:
+                yield Part(first, partial(self._uniform, file, groups))
+            elif groups:
+                yield from sorted_parts(self._uniform(file, groups), folder)
+
+    def _look_at(self, file: TableFile) -> tuple[list[int], int, bool]:
+        """Return the row groups with rows of the log partition, their lowest offset, and whether offsets grow from row to row."""
+        groups, lowest, last, is_sorted = dict[int, None](), list[int](), -1, True
+        for group, rows in group_rows(file.path, self.table, _PLACE):
+            offsets = rows.column("log_offset").filter(_is_of(rows, self.work))
+            if not len(offsets):
+                continue
+            groups[group] = None
+            lowest.append(pc.min(offsets).as_py())
+            grows = pc.less(offsets.slice(0, len(offsets) - 1), offsets.slice(1))
+            is_sorted &= lowest[-1] > last and grows.false_count == 0
+            last = offsets[-1].as_py()
+        return list(groups), min(lowest, default=0), is_sorted
+
+    def _uniform(self, file: TableFile, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file, in the order in which it has them; null is what the table does not have."""
+        return map(_uniform, self.wanted(file, COLUMNS, groups))
+
+    def wanted(
+        self, file: TableFile, columns: Sequence[str] = (), groups: Sequence[int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file, or of some row groups, with `columns` and those that tell what is wanted."""
+        asked = dict.fromkeys((*ORIGIN, *_PLACE, *_TELLING, *columns))
+        there = [name for name in asked if name in self.table.schema.names]
+        for rows in file_rows(file.path, self.table, there, groups):
+            counted = self.rows.counted(_only(rows, _is_of(rows, self.work)))
+            yield _only(counted, self.keep(counted))
+
+
+class _Odd(NamedTuple):
+    """Commits with a problem: as other records, they are replayed from their raw keys and values."""
+
+    offsets: pa.Array
+    places: frozenset[tuple[str, int, int]]
+    """Source, run and log offset of each."""
+
+    @classmethod
+    def of(cls, reading: _Reading, files: Iterable[TableFile]) -> "_Odd":
+        """Find them in the files of `events` that have any record with a problem."""
+        found = set[tuple[str, int, int]]()
+        for rows in (rows for file in files if file.may_be_odd for rows in reading.wanted(file)):
+            found.update(_places(rows))
+        return cls(pa.array({log_offset for _, _, log_offset in found}, pa.int64()), frozenset(found))
+
+    def are_others(self, rows: pa.RecordBatch) -> pa.Array:
+        """Return for each row of `log` whether it is no commit, or an odd one."""
+        no_commit = pc.invert(_are_data_of(rows, sorted(COMMITS)))
+        return pc.or_(no_commit, self._are_here(rows)) if self.places else no_commit
+
+    def _are_here(self, rows: pa.RecordBatch) -> pa.Array:
+        may_be = pc.is_in(rows.column("log_offset"), self.offsets)
+        found = pa.array([place in self.places for place in _places(rows.filter(may_be))], pa.bool_())
+        return pc.replace_with_mask(may_be, may_be, found)
+
+
+def _copies(rows: pa.RecordBatch, copies: Mapping[tuple[str, str, int], str]) -> pa.Array:
+    """Return for each row the copy that it comes from; null for one of a source that does not count."""
+    clusters, sources = rows.column("cluster"), rows.column("source")
+    names = [
+        (cluster, source)
+        for cluster in clusters.dictionary.to_pylist()
+        for source in sources.dictionary.to_pylist()
+    ]
+    number = pc.add(pc.multiply(clusters.indices, len(sources.dictionary)), sources.indices)
+    found = pa.nulls(rows.num_rows, pa.string())
+    for run in pc.unique(rows.column("run")).to_pylist():
+        told = pa.array([copies.get((*name, run)) for name in names], pa.string())
+        found = pc.if_else(pc.equal(rows.column("run"), run), told.take(number), found)
+    return found
+
+
+def _is_of(rows: pa.RecordBatch, work: Work) -> pa.Array:
+    """Return for each row whether it is of a log partition and in no checkpoint."""
+    partition = rows.column("log_partition")
+    is_here = (
+        pc.is_null(partition)
+        if work.log_partition is None
+        else pc.fill_null(pc.equal(partition, work.log_partition), False)
     )
-    return rows.select("cluster", "run", COPY, *wanted)
+    is_new = pc.greater(rows.column("run"), work.after_run)
+    return pc.and_(pc.and_(is_here, is_new), pc.equal(rows.column("cluster"), work.cluster))
+
+
+def _is_good(rows: pa.RecordBatch) -> pa.Array:
+    return pc.and_(_is_commit(rows), pc.is_null(rows.column("problem")))
+
+
+def _is_odd(rows: pa.RecordBatch) -> pa.Array:
+    return pc.and_(_is_commit(rows), pc.is_valid(rows.column("problem")))
+
+
+def _is_commit(rows: pa.RecordBatch) -> pa.Array:
+    """Return for each row of `events` whether it is a commit or its tombstone."""
+    return pc.and_(pc.is_in(rows.column("record_type"), _COMMIT_TYPES), _is_data(rows))
+
+
+def _is_data(rows: pa.RecordBatch) -> pa.Array:
+    return pc.invert(rows.column("is_control"))
+
+
+def _are_data_of(rows: pa.RecordBatch, types: Sequence[int]) -> pa.Array:
+    """Return for each row of `log` whether it is data with a key of one of these types."""
+    return pc.and_(_is_data(rows), _begins(rows, types))
+
+
+def _begins(rows: pa.RecordBatch, types: Iterable[int]) -> pa.Array:
+    """Return for each row of `log` whether its key begins as those of these record types do."""
+    keys, key = pa.array([type_id.to_bytes(2) for type_id in types], pa.binary()), rows.column("key")
+    is_one = pc.is_in(pc.binary_slice(key.dictionary, 0, 2), keys)
+    return pc.fill_null(is_one.take(key.indices), False)
+
+
+def _places(rows: pa.RecordBatch) -> Iterator[tuple[str, int, int]]:
+    columns = (rows.column(name).to_pylist() for name in ("source", "run", "log_offset"))
+    return zip(*columns, strict=True)
+
+
+def _only(rows: pa.RecordBatch, wanted: pa.Array) -> pa.RecordBatch:
+    return rows if wanted.true_count == rows.num_rows else rows.filter(wanted)
+
+
+def _uniform(rows: pa.RecordBatch) -> pa.RecordBatch:
+    has = set(rows.schema.names)
+    columns = [
+        rows.column(field.name) if field.name in has else pa.nulls(rows.num_rows, field.type)
+        for field in _SCHEMA
+    ]
+    return pa.record_batch(columns, schema=_SCHEMA)

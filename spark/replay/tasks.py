@@ -1,15 +1,15 @@
-"""The task of a replay, run in Spark's Python workers: replay one log partition to its end and write its histories.
+"""The task of a replay: replay one log partition to its end and write its histories.
 
-Rows come sorted (spark.replay.rows), are replayed by the library (columns.replay.history), and become Parquet files and a
-checkpoint, which the driver commits. A log offset in two copies of a partition is an error, because nothing here can choose between
-copies. Where one copy was ingested twice, as after compaction, the record of the first ingest counts.
+Rows are read in the order of the log (spark.replay.rows), are replayed by the library (columns.replay.history), and become Parquet
+files and a checkpoint, which the driver commits. A log offset in two copies of a partition is an error, because nothing here can
+choose between copies. Where one copy was ingested twice, as after compaction, the record of the first ingest counts.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,11 +23,8 @@ from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.tables import HISTORIES
 from spark.replay.checkpoints import checkpoint_path, keep_checkpoint
 from spark.replay.plan import Work
-
-UNIT: Final = "unit"
-"""The column with the number of the Work that a row belongs to; a task has one of them."""
-COPY: Final = "copy"
-"""The column with the copy of the partition that a row comes from: its data directory, or the file of an archive."""
+from spark.replay.rows import COPY, LakeRows
+from spark.runtime.rows import Batches, Task, numbers_of
 
 
 class ReplayJob(NamedTuple):
@@ -37,6 +34,7 @@ class ReplayJob(NamedTuple):
     run: int
     lake: str
     names: Mapping[str, Mapping[str, str]]
+    rows: LakeRows
 
 
 class WorkDone(NamedTuple):
@@ -50,18 +48,21 @@ class WorkDone(NamedTuple):
     facts: String
 
 
-def replay_work(job: ReplayJob) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for mapInArrow that takes the rows of one Work (history_events.COLUMNS, UNIT, COPY) and yields WorkDone."""
+def replay_work(job: ReplayJob) -> Task:
+    """Return a task that takes numbers of Works and yields a WorkDone for each that has rows."""
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        filled = (batch for batch in batches if batch.num_rows)
-        first = next(filled, None)
-        if first is None:
-            return
-        unit = first.column(UNIT)[0].as_py()
-        yield record_batch(WorkDone, [_done(job, unit, chain([first], filled))])
+    def task(numbers: Batches) -> Batches:
+        for unit in numbers_of(numbers):
+            if done := replay_rows(job, unit, job.rows.of(job.work[unit])):
+                yield record_batch(WorkDone, [done])
 
     return task
+
+
+def replay_rows(job: ReplayJob, unit: int, batches: Batches) -> WorkDone | None:
+    """Replay the rows of one Work (history_events.COLUMNS and COPY), and return what came of it; None where there are no rows."""
+    first = next((batch for batch in batches if batch.num_rows), None)
+    return None if first is None else _done(job, unit, chain([first], batches))
 
 
 def _done(job: ReplayJob, unit: int, batches: Iterator[pa.RecordBatch]) -> WorkDone:
@@ -72,6 +73,9 @@ def _done(job: ReplayJob, unit: int, batches: Iterator[pa.RecordBatch]) -> WorkD
         return WorkDone(unit, None, shown(str(error)), "[]", "{}")
     try:
         files, facts = _replay(job, work, replay, once(batches, work))
+    except SourceError:
+        # A file of the lake is damaged: what that means is said where the lake's folders are known.
+        raise
     except (OffsetsToolError, OSError) as error:
         return WorkDone(unit, shown(str(error)), None, "[]", "{}")
     return WorkDone(unit, None, None, json.dumps(files), json.dumps(facts))

@@ -4,20 +4,21 @@ The library derives names from subscriptions (replay.topic_candidates): tasks ob
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.events import decode
 from offsets_tool.job_rows import TopicNameRow
-from offsets_tool.replay.topic_candidates import TargetTopics, TopicCandidates, derive_names
+from offsets_tool.replay.topic_candidates import OBSERVED_TYPES, TargetTopics, TopicCandidates, derive_names
 from offsets_tool.rows import LogRecord, UnreadableKind
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.json import parse_uuid, uuid_text
-from offsets_tool.wire.schema import Int32, String
+from offsets_tool.wire.schema import String
+from spark.replay.plan import LogPartition, Work
+from spark.replay.rows import LakeRows
+from spark.runtime.rows import Batches, Rows, numbers_of
 
 RECORD: Final = "record"
 OPTION: Final = "option"
@@ -26,6 +27,9 @@ SUBSCRIPTIONS: Final = "subscriptions"
 """The ways in which a name is learned (TopicNameRow.method)."""
 
 
+_RECORD: Final = ["log_partition", "log_offset", "key", "value"]
+Units = Callable[[int], Rows]
+"""Makes a row for each of so many units."""
 Named = Mapping[str, tuple[str, str]]
 """By topic id as text, the topic's name and how it was learned."""
 
@@ -67,26 +71,21 @@ class _Observed(NamedTuple):
     """A complete target assignment, as JSON pairs of a topic id and the topics that it can stand for."""
 
     cluster: String
-    log_partition: Int32 | None
     snapshot: String
 
 
 def derived_names(
-    records: DataFrame, sources: Iterable[Mapping[str, Any]], names: TopicIds
+    rows: LakeRows, places: Sequence[LogPartition], names: TopicIds, units: Units
 ) -> list[tuple[str, str, str]]:
-    """Return cluster, topic id and name for ids without a name that `records` (LakeRows.assignments) can derive.
+    """Return cluster, topic id and name for ids without a name that subscriptions in some log partitions can derive."""
 
-    Partitions with misplaced or unreadable records, as `sources` shows them, are left out.
-    """
-    damaged = {
-        (row["cluster"], row["log_partition"])
-        for row in sources
-        if row["misplaced"] or any(not UnreadableKind(found["kind"]).is_tail for found in row["unreadable"])
-    }
+    def task(numbers: Batches) -> Batches:
+        for number in numbers_of(numbers):
+            yield _observed(rows, places[number])
+
     by_cluster: dict[str, list[TargetTopics]] = {}
-    for row in records.mapInArrow(_observe, from_arrow_schema(arrow_schema(_Observed))).collect():
-        if (row.cluster, row.log_partition) not in damaged:
-            by_cluster.setdefault(row.cluster, []).append(_parsed(row.snapshot))
+    for cluster, snapshot in units(len(places)).through(task, arrow_schema(_Observed)).collect():
+        by_cluster.setdefault(cluster, []).append(_parsed(snapshot))
     found = []
     for cluster, snapshots in by_cluster.items():
         known = {id_: name for text, name in names.of(cluster).items() if (id_ := parse_uuid(text))}
@@ -94,20 +93,25 @@ def derived_names(
     return sorted(found)
 
 
-def _observe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the target assignments that the records of whole partitions, in the order of their offsets, make complete."""
-    clusters: dict[str, TopicCandidates] = {}
-    for batch in batches:
-        for row in batch.to_pylist():
-            cluster = row.pop("cluster")
-            event = decode(LogRecord(source="", timestamp=0, **row))
-            clusters.setdefault(cluster, TopicCandidates()).observe(event)
-    rows = [
-        _Observed(cluster, log_partition, _text(snapshot))
-        for cluster, candidates in clusters.items()
-        for log_partition, snapshot in candidates.placed_snapshots()
-    ]
-    yield record_batch(_Observed, rows)
+def damaged_places(sources: Iterable[Mapping[str, Any]]) -> set[LogPartition]:
+    """Return the log partitions with misplaced or unreadable records, as rows of `sources` show them."""
+    return {
+        (row["cluster"], row["log_partition"])
+        for row in sources
+        if row["misplaced"] or any(not UnreadableKind(found["kind"]).is_tail for found in row["unreadable"])
+    }
+
+
+def _observed(rows: LakeRows, place: LogPartition) -> pa.RecordBatch:
+    """Return the target assignments that the records of a log partition, in the order of their offsets, make complete."""
+    candidates, last = TopicCandidates(), -1
+    for batch in rows.raw(Work(*place, 0, None, None, 0, 0), OBSERVED_TYPES):
+        for row in batch.select(_RECORD).to_pylist():
+            if row["log_offset"] > last:
+                candidates.observe(decode(LogRecord(source="", timestamp=0, **row)))
+                last = row["log_offset"]
+    snapshots = (_text(snapshot) for _, snapshot in candidates.placed_snapshots())
+    return record_batch(_Observed, [_Observed(place[0], text) for text in snapshots])
 
 
 def _text(snapshot: TargetTopics) -> str:
