@@ -87,7 +87,7 @@ def derive(
     wanted = {of: since(of, json.loads(known[of]["basis"])) if since and of in known else None for of in new}
     made = make(wanted, run)
     rows = {of: sum(file.rows for cluster, file in made if cluster == of) for of in new}
-    replaced = {of: _replaced(of, places) for of, places in wanted.items()}
+    replaced = {of: replaced_rows(of, places) for of, places in wanted.items()}
     told = [
         DerivationRow(of, table.name, texts[of], rows[of] + _left(lake, known.get(of), replaced[of]), at, run)
         for of in new
@@ -97,7 +97,8 @@ def derive(
     return Derived(run, rows, notes)
 
 
-def _replaced(cluster: str, places: pa.Table | None) -> Replacement:
+def replaced_rows(cluster: str, places: pa.Table | None) -> Replacement:
+    """Return which rows of a cluster are computed again: those of partitions of topics, or all."""
     return Replaced(cluster, is_cluster=True) if places is None else ReplacedPlaces(cluster, places)
 
 

@@ -5,12 +5,10 @@ Reads no log: log facts at the beginning of checkpoints give the rules, each log
 again when it was replayed, or when options have changed.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
-
-from pyspark.sql import SparkSession
 
 from offsets_tool.columns.expiry import ExpiryAsked
 from offsets_tool.errors import OffsetsToolError, SourceError
@@ -19,16 +17,19 @@ from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
+from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.replay.rules import Rules
 from spark.derived.derive import Derived, Made, asked_before, derive, replayed
 from spark.derived.expiry_ages import ages_left, ages_removed
-from spark.derived.expiry_tasks import Checkpoints, ExpiryJob, write_live, write_removed
+from spark.derived.expiry_tasks import ExpiryInput, ExpiryJob, write_live, write_removed
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake, Chain
-from spark.lake.tables import DERIVATIONS, EXPIRY, REPLAYS
-from spark.replay.checkpoints import REMEDY, log_facts_of
+from spark.lake.scan import facts_of
+from spark.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS
+from spark.replay.checkpoints import REMEDY, checkpoint_path, log_facts_of
 from spark.replay.plan import LakeRow as Replay
 from spark.replay.plan import LogPartition, latest
+from spark.runtime.rows import RECORD_BYTES, Start, is_little, of_units
 
 OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
 
@@ -40,7 +41,7 @@ def as_before(lake: str) -> PolicyGiven:
     return PolicyGiven(release=release and tuple(release), **asked)
 
 
-def expiry(lake: str, start: Callable[[], SparkSession], request: PolicyGiven) -> Derived:
+def expiry(lake: str, start: Start, request: PolicyGiven) -> Derived:
     """Compute the expiry of clusters where something is new, and commit it; `start` makes a session, if there is something to do.
 
     UsageError where the lake has no histories yet; OffsetsToolError for a lost checkpoint.
@@ -61,7 +62,7 @@ def expiry(lake: str, start: Callable[[], SparkSession], request: PolicyGiven) -
 class _Expiry:
     """Computes expiry by tasks: of live offsets from checkpoints, of removed ones from `removals`; `notes` name the policy."""
 
-    def __init__(self, root: Path, start: Callable[[], SparkSession], request: PolicyGiven) -> None:
+    def __init__(self, root: Path, start: Start, request: PolicyGiven) -> None:
         self._root, self._start, self._request = root, start, request
         self.notes: list[str] = []
 
@@ -76,13 +77,20 @@ class _Expiry:
         told = {cluster: self._told(cluster, facts) for cluster in sorted(clusters)}
         asked = {cluster: _asked(each) for cluster, each in told.items()}
         job = ExpiryJob(self._root.as_posix(), run, asked, _log_ends(self._root, replays, facts))
-        session = self._start()
-        found = self._searched(session, job, told, checkpoints)
+        given = self._given(checkpoints)
+        found = self._searched(job, told, given)
         for cluster, each in found.items():
             self._say(cluster, each.bases[0])
         job = job._replace(asked={cluster: _asked(each) for cluster, each in found.items()})
-        live = write_live(session, job, checkpoints)
-        return [*live.made, *write_removed(session, job, live.alive)]
+        live = write_live(job, given)
+        return [*live.made, *write_removed(job, given, live.alive)]
+
+    def _given(self, checkpoints: Sequence[tuple[LogPartition, str]]) -> ExpiryInput:
+        files = facts_of(open_delta(self._root / REMOVALS.name))
+        held = sum(checkpoint_path(self._root, name).stat().st_size for _, name in checkpoints)
+        is_here = is_little(held // RECORD_BYTES + sum(file["num_records"] for file in files))
+        paths = [self._root / REMOVALS.name / file["path"] for file in files]
+        return ExpiryInput(checkpoints, paths, partial(of_units, self._start, is_here=is_here))
 
     def _told(self, cluster: str, facts: Mapping[LogPartition, LogFacts]) -> "_Told":
         request, told = self._request, ClusterFacts()
@@ -94,7 +102,7 @@ class _Expiry:
         return _Told(bases, max((each.newest for each in here if each.newest is not None), default=None))
 
     def _searched(
-        self, session: SparkSession, job: ExpiryJob, told: Mapping[str, "_Told"], checkpoints: Checkpoints
+        self, job: ExpiryJob, told: Mapping[str, "_Told"], given: ExpiryInput
     ) -> dict[str, "_Told"]:
         """Return the clusters' policies, with values that removals suggest where the request gives none.
 
@@ -103,7 +111,7 @@ class _Expiry:
         is_interval_given = self._request.check_interval_ms is not None
         if self._request.retentions and is_interval_given:
             return dict(told)
-        removed, left = ages_removed(session, job), cache(lambda: ages_left(session, job, checkpoints))
+        removed, left = ages_removed(job, given), cache(lambda: ages_left(job, given))
 
         def searched(cluster: str, basis: Basis) -> Basis:
             ages = removed.get(cluster, Ages())

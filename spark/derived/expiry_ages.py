@@ -6,24 +6,13 @@ The library infers from them the settings of a broker that no option gives.
 import pickle
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
-
 from offsets_tool.columns.expiry import checkpoint_ages, removal_ages
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, String
-from spark.derived.expiry_tasks import (
-    Batches,
-    Checkpoints,
-    ExpiryJob,
-    Task,
-    by_place,
-    removals_of,
-    units_of,
-    with_checkpoints,
-)
+from spark.derived.expiry_tasks import ExpiryInput, ExpiryJob, removals_in, with_checkpoints
+from spark.runtime.rows import Batches, Rows, Task, numbers_of
 
 ByCluster = dict[str, Ages]
 
@@ -36,32 +25,32 @@ class _Told(NamedTuple):
     ages: Bytes
 
 
-def ages_removed(session: SparkSession, job: ExpiryJob) -> ByCluster:
-    """Return by cluster the ages of removed offsets, from the table `removals`."""
+def ages_removed(job: ExpiryJob, given: ExpiryInput) -> ByCluster:
+    """Return by cluster the ages of removed offsets, from the files of `removals`."""
 
     def task(batches: Batches) -> Batches:
-        for batch in batches:
-            for (cluster, log_partition), facts in by_place(batch):
+        for unit in numbers_of(batches):
+            for (cluster, log_partition), facts in removals_in(given.removals[unit], job):
                 ages = removal_ages(facts, job.log_ends[cluster, log_partition], job.asked[cluster])
                 yield record_batch(_Told, [_Told(cluster, None, pickle.dumps(ages))])
 
-    return _together(removals_of(session, job), task)
+    return _together(given.units(len(given.removals)), task)
 
 
-def ages_left(session: SparkSession, job: ExpiryJob, checkpoints: Checkpoints) -> ByCluster:
+def ages_left(job: ExpiryJob, given: ExpiryInput) -> ByCluster:
     """Return by cluster the ages of live offsets, from checkpoints; OffsetsToolError where one cannot be read."""
 
     def task(batches: Batches) -> Batches:
-        for cluster, error, ages in with_checkpoints(job, checkpoints, batches, checkpoint_ages):
+        for cluster, error, ages in with_checkpoints(job, given.checkpoints, batches, checkpoint_ages):
             yield record_batch(_Told, [_Told(cluster, error, pickle.dumps(ages))])
 
-    return _together(units_of(session, checkpoints), task)
+    return _together(given.units(len(given.checkpoints)), task)
 
 
-def _together(rows: DataFrame, task: Task) -> ByCluster:
+def _together(units: Rows, task: Task) -> ByCluster:
     found: ByCluster = {}
-    for row in rows.mapInArrow(task, from_arrow_schema(arrow_schema(_Told))).collect():
-        if row["error"] is not None:
-            raise OffsetsToolError(row["error"])
-        found.setdefault(row["cluster"], Ages()).add(pickle.loads(row["ages"]))
+    for cluster, error, ages in units.through(task, arrow_schema(_Told)).collect():
+        if error is not None:
+            raise OffsetsToolError(error)
+        found.setdefault(cluster, Ages()).add(pickle.loads(ages))
     return found

@@ -1,4 +1,4 @@
-"""The tasks of expiry, run in Spark's Python workers: write rows of live offsets from checkpoints, of removed ones from `removals`.
+"""The tasks of expiry: write rows of live offsets from checkpoints, of removed ones from `removals`.
 
 `removals` are grouped by topic. A task holds no more than the live offsets of one partition, or the removed offsets of one topic.
 The library holds the rules (columns.expiry).
@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.expiry import (
     ExpiryAsked,
@@ -31,16 +28,25 @@ from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import shown
 from spark.derived.derive import FilesMade, Made, made_of, write_derived
+from spark.lake.scan import file_rows
 from spark.lake.tables import EXPIRY, REMOVALS
 from spark.replay.checkpoints import REMEDY, checkpoint_path
 from spark.replay.plan import LogPartition
+from spark.runtime.rows import Batches, Rows, Task, numbers_of
 
 T = TypeVar("T")
-Batches = Iterator[pa.RecordBatch]
-Task = Callable[[Batches], Batches]
-Checkpoints = Sequence[tuple[LogPartition, str]]
-"""Log partitions, each with the name of its checkpoint."""
-_UNIT: Final = "unit"
+_COLUMNS: Final = ("cluster", "log_partition", "facts")
+
+
+class ExpiryInput(NamedTuple):
+    """What expiry is computed from, as units of work."""
+
+    checkpoints: Sequence[tuple[LogPartition, str]]
+    """Log partitions, each with the name of its checkpoint."""
+    removals: Sequence[Path]
+    """The files of `removals`."""
+    units: Callable[[int], Rows]
+    """Makes a row for each of so many units."""
 
 
 class ExpiryJob(NamedTuple):
@@ -68,10 +74,10 @@ class _LiveTold(NamedTuple):
     alive: Bytes
 
 
-def write_live(session: SparkSession, job: ExpiryJob, checkpoints: Checkpoints) -> Live:
+def write_live(job: ExpiryJob, given: ExpiryInput) -> Live:
     """Write the rows of live offsets, by a task for each checkpoint; OffsetsToolError where one cannot be read."""
-    schema = from_arrow_schema(arrow_schema(_LiveTold))
-    found = units_of(session, checkpoints).mapInArrow(_live_task(job, checkpoints), schema)
+    checkpoints = given.checkpoints
+    found = given.units(len(checkpoints)).through(_live_task(job, checkpoints), arrow_schema(_LiveTold))
     told = sorted((_LiveTold(*row) for row in found.collect()), key=lambda each: each.unit)
     if error := next((each.error for each in told if each.error), None):
         raise OffsetsToolError(error)
@@ -84,15 +90,9 @@ def write_live(session: SparkSession, job: ExpiryJob, checkpoints: Checkpoints) 
     return Live(made, alive)
 
 
-def units_of(session: SparkSession, checkpoints: Checkpoints) -> DataFrame:
-    """Return a row with the number of each checkpoint, in a Spark partition of its own."""
-    units = session.createDataFrame([(unit,) for unit in range(len(checkpoints))], f"{_UNIT} INT")
-    return units.repartitionById(len(checkpoints), F.col(_UNIT))
-
-
-def _live_task(job: ExpiryJob, checkpoints: Checkpoints) -> Task:
+def _live_task(job: ExpiryJob, checkpoints: Sequence[tuple[LogPartition, str]]) -> Task:
     def task(batches: Batches) -> Batches:
-        for unit in (unit for batch in batches for unit in batch.column(_UNIT).to_pylist()):
+        for unit in numbers_of(batches):
             (cluster, _), name = checkpoints[unit]
             yield record_batch(_LiveTold, [_live(job, unit, cluster, name)])
 
@@ -113,10 +113,13 @@ def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveTold:
 
 
 def with_checkpoints(
-    job: ExpiryJob, checkpoints: Checkpoints, batches: Batches, read: Callable[[bytes, str, ExpiryAsked], T]
+    job: ExpiryJob,
+    checkpoints: Sequence[tuple[LogPartition, str]],
+    batches: Batches,
+    read: Callable[[bytes, str, ExpiryAsked], T],
 ) -> Iterator[tuple[str, str | None, T | None]]:
     """Yield for each checkpoint in `batches` its cluster, why it cannot be read, and what `read` returns of it. Runs in a task."""
-    for unit in (unit for batch in batches for unit in batch.column(_UNIT).to_pylist()):
+    for unit in numbers_of(batches):
         (cluster, _), name = checkpoints[unit]
         try:
             yield cluster, None, _read(checkpoint_path(Path(job.lake), name), job.asked[cluster], read)
@@ -145,43 +148,38 @@ class _Fact(NamedTuple):
 
 
 def write_removed(
-    session: SparkSession, job: ExpiryJob, alive: Mapping[str, Sequence[LongestLifetime]]
+    job: ExpiryJob, given: ExpiryInput, alive: Mapping[str, Sequence[LongestLifetime]]
 ) -> list[Made]:
     """Write the rows of removed offsets, by a task for each topic that gets all that any group lost in it."""
-    schema = from_arrow_schema(arrow_schema(_Fact))
     lifetimes = [_Fact(cluster, *each) for cluster, some in alive.items() for each in longest_lifetimes(some)]
-    lost = (
-        removals_of(session, job)
-        .mapInArrow(_removals_task(job), schema)
-        .unionAll(session.createDataFrame(lifetimes, schema))
-    )
-    by_topic = lost.repartition("cluster", "topic").sortWithinPartitions("cluster", "topic")
-    found = by_topic.mapInArrow(_explain_task(job), from_arrow_schema(arrow_schema(FilesMade)))
-    return made_of(found.collect())
+    task = _removals_task(job, given.removals, lifetimes)
+    # One more unit brings the lifetimes.
+    lost = given.units(len(given.removals) + 1).through(task, arrow_schema(_Fact))
+    by_topic = lost.grouped(["cluster", "topic"], ["cluster", "topic"])
+    return made_of(by_topic.through(_explain_task(job), arrow_schema(FilesMade)).collect())
 
 
-def removals_of(session: SparkSession, job: ExpiryJob) -> DataFrame:
-    """Return the facts of the clusters' removals, with cluster and log partition."""
-    removals = session.read.format("delta").load(f"{job.lake}/{REMOVALS.name}")
-    return removals.where(F.col("cluster").isin([*job.asked])).select("cluster", "log_partition", "facts")
-
-
-def _removals_task(job: ExpiryJob) -> Task:
+def _removals_task(job: ExpiryJob, removals: Sequence[Path], lifetimes: Sequence[_Fact]) -> Task:
     def task(batches: Batches) -> Batches:
-        for batch in batches:
-            for (cluster, log_partition), facts in by_place(batch):
+        for unit in numbers_of(batches):
+            if unit == len(removals):
+                yield record_batch(_Fact, lifetimes)
+                continue
+            for (cluster, log_partition), facts in removals_in(removals[unit], job):
                 asked, log_end = job.asked[cluster], job.log_ends[cluster, log_partition]
-                removals = [_Fact(cluster, *each) for each in removal_facts_by_topic(facts, log_end, asked)]
-                yield record_batch(_Fact, removals)
+                removed = [_Fact(cluster, *each) for each in removal_facts_by_topic(facts, log_end, asked)]
+                yield record_batch(_Fact, removed)
 
     return task
 
 
-def by_place(batch: pa.RecordBatch) -> Iterator[tuple[LogPartition, list[str]]]:
-    """Yield the facts in rows of `removals_of`, joined where neighbours are of one log partition, with that log partition."""
-    rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    for place, some in groupby(rows, itemgetter(0, 1)):
-        yield place, [facts for _, _, facts in some]
+def removals_in(file: Path, job: ExpiryJob) -> Iterator[tuple[LogPartition, list[str]]]:
+    """Yield the facts in a file of `removals`, joined where neighbours are of one log partition, with that log partition."""
+    for batch in file_rows(file, REMOVALS, _COLUMNS):
+        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        for place, some in groupby(rows, itemgetter(0, 1)):
+            if place[0] in job.asked:
+                yield place, [facts for _, _, facts in some]
 
 
 def _explain_task(job: ExpiryJob) -> Task:

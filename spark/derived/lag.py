@@ -1,22 +1,17 @@
-"""Compute the table `lag` from `offset_history` and `ends` by one shuffle: a task has all commits in a topic's partition.
+"""Compute the table `lag` from `offset_history` and `ends`: a task has all commits in a topic's partition.
 
 Partitions of topics with something new are computed again (lag_news.py); the whole cluster is where options have changed, and on a
 grid, because that reaches up to the cluster's newest time for every offset. Holds no rules about lag (columns.lag).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.window import Window
 
-from offsets_tool.columns.lag import COLUMNS, ORDER, LagAsked, lag_batches
-from offsets_tool.lag.samples import EndMethod
+from offsets_tool.columns.lag import LagAsked, lag_batches
 from offsets_tool.wire.arrow import arrow_schema
 from spark.derived.derive import (
     BasisFields,
@@ -26,17 +21,19 @@ from spark.derived.derive import (
     WantedRows,
     derive,
     made_of,
+    replaced_rows,
     replayed,
     write_derived,
 )
 from spark.derived.ends import EndsRequest, add_ends
 from spark.derived.lag_news import new_places
+from spark.derived.lag_rows import LagInput
 from spark.ingest.plan import counts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.scan import greatest_of
-from spark.lake.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY, Table
+from spark.lake.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY
+from spark.runtime.rows import Batches, Start, Task
 
-_PLACE: Final = ("cluster", "topic", "partition")
 OF_LAG: Final = Chain("offsets-tool lag", (LAG, DERIVATIONS))
 
 
@@ -52,7 +49,7 @@ class LagRequest:
     """Whether lag counts to the last stable offset, for consumers with isolation.level=read_committed."""
 
 
-def lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> Derived:
+def lag(lake: str, start: Start, request: LagRequest) -> Derived:
     """Add new end offsets to the lake, and compute and commit the lag of clusters where something is new.
 
     `start` makes a session, and is called only if there is something to do. UsageError where the lake has no histories yet, and
@@ -98,7 +95,7 @@ class _Lag(NamedTuple):
     """Computes lag by tasks, for whole clusters or for some partitions of their topics."""
 
     root: Path
-    start: Callable[[], SparkSession]
+    start: Start
     asked: Mapping[str, Any]
     newest: Mapping[str, int]
 
@@ -113,58 +110,14 @@ class _Lag(NamedTuple):
         if not wanted:
             return []
         asked = LagAsked({cluster: self.newest[cluster] for cluster in wanted}, **self.asked)
-        rows = self._rows(wanted).repartition(*map(F.col, _PLACE)).sortWithinPartitions(*ORDER)
-        task = _task(self.root, run, asked)
-        return made_of(rows.mapInArrow(task, from_arrow_schema(arrow_schema(FilesMade))).collect())
-
-    def _rows(self, wanted: WantedRows) -> DataFrame:
-        """Return commits and samples of end offsets in the columns of columns.lag.COLUMNS."""
-        commits = self._read(OFFSET_HISTORY, wanted)
-        is_closing = (F.col("method") == EndMethod.INDEX.value) & F.col("log_start").isNotNull()
-        # What a directory's end was when it was read is told with a time up to which the log may have grown since: the last time
-        # that it was read counts.
-        readings = Window.partitionBy("cluster", "source", "topic", "partition")
-        last = F.max(F.when(is_closing, F.col("run"))).over(readings)
-        closed = F.when(is_closing & (F.col("run") < last), None)
-        samples = self._read(ENDS, wanted)
-        samples = samples.withColumns(
-            {name: closed.otherwise(F.col(name)) for name in ("end", "last_stable")}
-        )
-        return _uniform(commits, OFFSET_HISTORY).unionAll(_uniform(samples, ENDS))
-
-    def _read(self, table: Table, wanted: WantedRows) -> DataFrame:
-        session = self.start()
-        rows = session.read.format("delta").load(f"{self.root}/{table.name}")
-        found = rows.where(F.col("cluster").isin([of for of, places in wanted.items() if places is None]))
-        some = [
-            places.append_column("cluster", pa.array([of] * places.num_rows, pa.string()))
-            for of, places in wanted.items()
-            if places is not None
-        ]
-        if not some:
-            return found
-        here = F.broadcast(session.createDataFrame(pa.concat_tables(some)))
-        clusters = F.col("cluster").isin([of for of, places in wanted.items() if places is not None])
-        return found.unionAll(rows.where(clusters).join(here, list(_PLACE), "left_semi").select(rows.columns))
+        rows = LagInput.of(self.root, {of: replaced_rows(of, places) for of, places in wanted.items()})
+        task, schema = _task(self.root, run, asked), arrow_schema(FilesMade)
+        # A grid may make many rows of few.
+        return made_of(rows.through(self.start, task, schema, may_be_here=asked.grid_ms is None).collect())
 
 
-def _uniform(rows: DataFrame, of: Table) -> DataFrame:
-    """Return the rows with all of columns.lag.COLUMNS; columns that the table does not have are null."""
-    types = {
-        field.name: field.dataType
-        for table in (ENDS, OFFSET_HISTORY)
-        for field in from_arrow_schema(table.schema)
-    }
-    has = set(of.schema.names)
-    return rows.select(
-        *(F.col(name) if name in has else F.lit(None).cast(types[name]).alias(name) for name in COLUMNS)
-    )
-
-
-def _task(
-    root: Path, run: int, asked: LagAsked
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _task(root: Path, run: int, asked: LagAsked) -> Task:
+    def task(batches: Batches) -> Batches:
         yield from write_derived(root, LAG, run, lag_batches(asked, batches))
 
     return task

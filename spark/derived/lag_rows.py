@@ -1,0 +1,157 @@
+"""Read commits and samples of end offsets from the files of `offset_history` and `ends`, as columns.lag takes them.
+
+Tasks read files themselves. Where they are not too many, each task reads its partitions of topics from all files, and nothing is
+shuffled; otherwise each reads some files, and the rows meet by `Rows.grouped`.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Final, NamedTuple
+from zlib import crc32
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.columns.lag import COLUMNS, ORDER
+from offsets_tool.lag.samples import EndMethod
+from offsets_tool.log.archive.delta import open_delta
+from spark.lake.replaced import Replacement
+from spark.lake.scan import facts_of, file_rows, is_within, scan
+from spark.lake.tables import ENDS, OFFSET_HISTORY, Table
+from spark.runtime.rows import Batches, Rows, Start, Task, in_order, is_little, numbers_of, of_units
+
+PLACE: Final = ("cluster", "topic", "partition")
+READ_BY_ALL: Final = 2_000_000
+"""So many rows are read by each task from all files, and sorted in memory even if all of them are of one place."""
+AT_ONCE: Final = 500_000
+"""How many of them a task has, about."""
+_READING: Final = ("cluster", "source", "topic", "partition")
+_CLOSING: Final = ("method", "log_start")
+_TYPES: Final = {field.name: field.type for table in (ENDS, OFFSET_HISTORY) for field in table.schema}
+_SCHEMA: Final = pa.schema([(name, _TYPES[name]) for name in COLUMNS])
+
+
+class LagFile(NamedTuple):
+    """A file of `offset_history` or `ends`."""
+
+    table: Table
+    path: Path
+
+
+class LagInput(NamedTuple):
+    """The files that may have rows of what is wanted, and which of their rows are."""
+
+    files: Sequence[LagFile]
+    wanted: Sequence[Replacement]
+    readings: "Readings"
+    records: int
+
+    @classmethod
+    def of(cls, root: Path, wanted: Mapping[str, Replacement]) -> "LagInput":
+        """Return what there is for these clusters."""
+        files, records = [], 0
+        for table in (OFFSET_HISTORY, ENDS):
+            for facts in facts_of(open_delta(root / table.name)):
+                if any(is_within(facts, "cluster", cluster) for cluster in wanted):
+                    files.append(LagFile(table, root / table.name / facts["path"]))
+                    records += facts["num_records"]
+        return cls(files, list(wanted.values()), Readings.of(root, wanted), records)
+
+    def through(self, start: Start, task: Task, schema: pa.Schema, *, may_be_here: bool) -> Rows:
+        """Let a task make other rows of these; it gets all rows of a partition of a topic together, in ORDER.
+
+        Unless they `may_be_here`, Spark runs the tasks even where these rows are few.
+        """
+        if self.records > READ_BY_ALL:
+            units = of_units(start, len(self.files), is_here=False)
+            return units.through(self._of_files, _SCHEMA).grouped(PLACE, ORDER).through(task, schema)
+        is_here = may_be_here and is_little(self.records)
+        buckets = 1 if is_here else max(1, -(-self.records // AT_ONCE))
+        units = of_units(start, buckets, is_here=is_here)
+        return units.through(lambda numbers: task(self._of_buckets(buckets, numbers)), schema)
+
+    def _of_files(self, numbers: Batches) -> Batches:
+        return (plain(rows) for number in numbers_of(numbers) for rows in self._read(self.files[number]))
+
+    def _of_buckets(self, buckets: int, numbers: Batches) -> Batches:
+        for number in numbers_of(numbers):
+            some = (rows for file in self.files for rows in self._read(file))
+            bucket = some if buckets == 1 else (rows.filter(_is_in(rows, number, buckets)) for rows in some)
+            yield from in_order(map(plain, bucket), ORDER)
+
+    def _read(self, file: LagFile) -> Batches:
+        """Yield the rows of a file that are wanted; null is what its table does not have."""
+        there = [name for name in (*_SCHEMA.names, "run") if name in file.table.schema.names]
+        for rows in file_rows(file.path, file.table, there):
+            wanted = reduce(pc.or_, (each.are(rows, file.table) for each in self.wanted))
+            found = _uniform(
+                self.readings.closed(rows.filter(wanted)) if file.table is ENDS else rows.filter(wanted)
+            )
+            if found.num_rows:
+                yield found
+
+
+class Readings(NamedTuple):
+    """When each directory of a partition was last read.
+
+    What its end was is told with a time up to which the log may have grown since: the last time that it was read counts.
+    """
+
+    keys: pa.Array
+    runs: pa.Array
+
+    @classmethod
+    def of(cls, root: Path, clusters: Collection[str]) -> "Readings":
+        """Read them from the table `ends`."""
+        found = pa.schema([("key", pa.string()), ("run", pa.int64())]).empty_table()
+        for rows in scan(root, ENDS, (*_READING, *_CLOSING, "run"), clusters):
+            some = rows.filter(_is_closing(rows))
+            told = pa.table({"key": _key(some), "run": some.column("run")})
+            found = pa.concat_tables([found, told]).group_by("key").aggregate([("run", "max")])
+            found = found.select(["key", "run_max"]).rename_columns(["key", "run"])
+        return cls(*(column.combine_chunks() for column in found.columns))
+
+    def closed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows of `ends` without the ends of earlier readings."""
+        last = self.runs.take(pc.index_in(_key(rows), self.keys))
+        is_old = pc.and_(_is_closing(rows), pc.fill_null(pc.less(rows.column("run"), last), False))
+        for name in ("end", "last_stable"):
+            rows = rows.set_column(
+                rows.schema.get_field_index(name),
+                pa.field(name, pa.int64()),
+                pc.if_else(is_old, None, rows.column(name)),
+            )
+        return rows
+
+
+def _is_closing(rows: pa.RecordBatch) -> pa.Array:
+    is_index = pc.equal(rows.column("method"), EndMethod.INDEX.value)
+    return pc.and_(pc.fill_null(is_index, False), pc.is_valid(rows.column("log_start")))
+
+
+def _key(rows: pa.RecordBatch) -> pa.Array:
+    """Return for each row the name of its reading: no name in a lake has a line's end."""
+    return pc.binary_join_element_wise(*(rows.column(name).cast(pa.string()) for name in _READING), "\n")
+
+
+def _is_in(rows: pa.RecordBatch, bucket: int, buckets: int) -> pa.Array:
+    """Return for each row whether its partition of a topic belongs to a bucket."""
+    topics = rows.column("topic")
+    numbers = pa.array([crc32(topic.encode()) for topic in topics.dictionary.to_pylist()], pa.int64())
+    each = pc.add(numbers.take(topics.indices), rows.column("partition"))
+    return pc.equal(pc.subtract(each, pc.multiply(pc.divide(each, buckets), buckets)), bucket)
+
+
+def _uniform(rows: pa.RecordBatch) -> pa.RecordBatch:
+    has = set(rows.schema.names)
+    columns = {
+        field.name: rows.column(field.name) if field.name in has else pa.nulls(rows.num_rows, field.type)
+        for field in _SCHEMA
+    }
+    return pa.record_batch(columns)
+
+
+def plain(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows without dictionaries."""
+    return rows.cast(_SCHEMA)
