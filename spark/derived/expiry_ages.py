@@ -27,24 +27,26 @@ class _Told(NamedTuple):
 
 def ages_removed(job: ExpiryJob, given: ExpiryInput) -> ByCluster:
     """Return by cluster the ages of removed offsets, from the files of `removals`."""
+    removals = given.removals
 
     def task(batches: Batches) -> Batches:
         for unit in numbers_of(batches):
-            for (cluster, log_partition), facts in removals_in(given.removals[unit], job):
+            for (cluster, log_partition), facts in removals_in(removals[unit], job):
                 ages = removal_ages(facts, job.log_ends[cluster, log_partition], job.asked[cluster])
                 yield record_batch(_Told, [_Told(cluster, None, pickle.dumps(ages))])
 
-    return _together(given.units(len(given.removals)), task)
+    return _together(given.units(len(removals)), task)
 
 
 def ages_left(job: ExpiryJob, given: ExpiryInput) -> ByCluster:
     """Return by cluster the ages of live offsets, from checkpoints; OffsetsToolError where one cannot be read."""
+    checkpoints = given.checkpoints
 
     def task(batches: Batches) -> Batches:
-        for cluster, error, ages in with_checkpoints(job, given.checkpoints, batches, checkpoint_ages):
+        for cluster, error, ages in with_checkpoints(job, checkpoints, batches, checkpoint_ages):
             yield record_batch(_Told, [_Told(cluster, error, pickle.dumps(ages))])
 
-    return _together(given.units(len(given.checkpoints)), task)
+    return _together(given.units(len(checkpoints)), task)
 
 
 def _together(units: Rows, task: Task) -> ByCluster:

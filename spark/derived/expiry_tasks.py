@@ -39,7 +39,7 @@ _COLUMNS: Final = ("cluster", "log_partition", "facts")
 
 
 class ExpiryInput(NamedTuple):
-    """What expiry is computed from, as units of work."""
+    """What expiry is computed from, as units of work. Tasks cannot hold it, since `units` holds a session."""
 
     checkpoints: Sequence[tuple[LogPartition, str]]
     """Log partitions, each with the name of its checkpoint."""
