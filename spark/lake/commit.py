@@ -23,9 +23,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.decode import decode_batches
-from offsets_tool.errors import UsageError
 from offsets_tool.log.archive.delta import delta_rows, open_delta
 from offsets_tool.log.archive.delta_log import has_commit
+from spark.lake.folder import other_columns
 from spark.lake.parquet import NewFile
 from spark.lake.replaced import Replaced, Replacement, count_replaced, replace
 from spark.lake.scan import facts_of
@@ -90,7 +90,7 @@ class ArrowLake:
                 DeltaTable.create(path, schema, "ignore", None, *about)
             there = self._open(table)
             if there.schema() != schema:
-                raise _other_columns(path)
+                raise other_columns(path)
             has = there.metadata().configuration
             missing = {c.name: c.sql for c in table.checks if f"delta.constraints.{c.name}" not in has}
             if missing:
@@ -209,7 +209,7 @@ class SparkLake:
             self._session.sql(create_statement(table, self._name(table)))
             there = self._read(table).schema
             if [(c.name, c.dataType) for c in there] != [(c.name, c.dataType) for c in columns]:
-                raise _other_columns(f"{self._root}/{table.name}")
+                raise other_columns(f"{self._root}/{table.name}")
 
     def sources(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self._read(SOURCES).toArrow().to_pylist()
@@ -287,9 +287,3 @@ def _finished(run: int) -> str:
 
 def _given_up(run: int) -> str:
     return f"run {run} was interrupted and cannot be finished here: its rows do not count, and its files are read again"
-
-
-def _other_columns(path: str) -> UsageError:
-    return UsageError(
-        f"{path} has other columns than this version writes: ingest into a new lake, from the same sources"
-    )

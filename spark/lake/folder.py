@@ -40,13 +40,23 @@ def is_table(root: Path, table: Table) -> bool:
 
 
 def require_lake(root: Path) -> None:
-    """Raise UsageError for a folder that is no lake, SourceError for a lake that has lost a table."""
+    """Raise UsageError for a folder that is no lake or a lake of another layout, SourceError for one that has lost a table."""
     check_whole(root)
     missing = [table.name for table in TABLES if not is_table(root, table)]
     if missing:
         raise UsageError(
             f"{root} is no lake (it has no table {missing[0]}): name the folder that an ingest made"
         )
+    for table in ALL_TABLES:
+        if is_table(root, table) and not _has_its_columns(root, table):
+            raise other_columns(f"{root}/{table.name}")
+
+
+def other_columns(path: str) -> UsageError:
+    """Return the error for a table, by its path, that another version of this program made."""
+    return UsageError(
+        f"{path} has other columns than this version writes: ingest into a new lake, from the same sources"
+    )
 
 
 def check_whole(root: Path) -> None:
@@ -66,7 +76,10 @@ def check_whole(root: Path) -> None:
 
 def _has_rows(root: Path, table: Table) -> bool:
     """Return whether an ingest has written to a table; one of its name with other columns is not part of a lake."""
-    if not is_table(root, table) or not next((root / table.name).glob("*.parquet"), None):
-        return False
+    has_files = is_table(root, table) and next((root / table.name).glob("*.parquet"), None) is not None
+    return has_files and _has_its_columns(root, table)
+
+
+def _has_its_columns(root: Path, table: Table) -> bool:
     there: list[str] = [field.name for field in open_delta(root / table.name).schema().fields]
     return there == list(table.schema.names)

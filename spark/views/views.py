@@ -20,7 +20,7 @@ from offsets_tool.views.kinds import VIEWS as OF_KINDS
 from offsets_tool.views.log import VIEWS as OF_THE_LOG
 from offsets_tool.views.view import View
 from spark.lake.commit import run_of
-from spark.lake.folder import check_whole
+from spark.lake.folder import check_whole, other_columns
 from spark.lake.tables import (
     DERIVATIONS,
     DERIVED_TABLES,
@@ -136,18 +136,20 @@ def _counted(runs: Sequence[int]) -> Column:
 
 
 def _stored(session: SparkSession, lake: str, table: Table, run: int | None = None) -> DataFrame | None:
-    """Return the rows of a table as it is now, or as it was after a run, whatever is committed later; None if there is no table."""
+    """Return the rows of a table as it is now, or as it was after a run; None without a table, UsageError for other columns."""
     path = f"{lake}/{table.name}"
     try:
         reader = session.read.format("delta")
         if run is not None:
             reader = reader.option("versionAsOf", _version(path, run))
         rows = reader.load(path)
-        rows.schema  # noqa: B018 - a Connect session looks only now
+        names = rows.columns  # a Connect session looks only now
     except AnalysisException as error:
         if error.getCondition() in _NO_TABLE:
             return None
         raise
+    if names != list(table.schema.names):
+        raise other_columns(path)
     return rows
 
 
