@@ -216,15 +216,17 @@ class SourceRow(NamedTuple):
     ]
     batches: Annotated[Int64, "Batches, readable or not; 0 in an archive."]
     empty_batches: Annotated[Int64, "Batches that compaction left without records."]
-    out_of_order: Annotated[Int64, "Misplaced batches that do not begin after those before them."]
-    misplaced: Annotated[
+    out_of_order_batches: Annotated[Int64, "Misplaced batches that do not begin after those before them."]
+    misplaced_batches: Annotated[
         Int64, "Batches that cannot stand where they say, or with such records: log.misplaced says why."
     ]
     records: Annotated[Int64, "Records read, all of them in log and events."]
-    decoded: Annotated[Int64, "Records with key and value decoded, tombstones too."]
-    kept_raw: Annotated[Int64, "Records whose key or value could not be decoded; the raw bytes are in log."]
-    control: Annotated[Int64, "Control records."]
-    elsewhere: Annotated[Int64, "Rows of an archive that belong to other topics or partitions."]
+    decoded_records: Annotated[Int64, "Records with key and value decoded, tombstones too."]
+    raw_records: Annotated[
+        Int64, "Records whose key or value could not be decoded; the raw bytes are in log."
+    ]
+    control_records: Annotated[Int64, "Control records."]
+    foreign_rows: Annotated[Int64, "Rows of an archive that belong to other topics or partitions."]
     records_unreadable: Annotated[Int64, "Records that unreadable batches said they had."]
     kept_raw_reasons: Annotated[tuple[ReasonCount, ...], "Why records were kept raw, counted by reason."]
     unreadable: Annotated[tuple[UnreadableRange, ...], "The unreadable ranges, in order."]

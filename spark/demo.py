@@ -41,8 +41,8 @@ QUESTIONS: Final = (
         "What does the topic hold, and does the ledger add up? (each byte, each record)",
         """
         SELECT cluster, count(DISTINCT source) AS files, sum(bytes) AS bytes, sum(bytes_in_batches) AS in_batches,
-               sum(bytes_unreadable) AS unreadable, sum(records) AS records, sum(decoded) AS decoded,
-               sum(kept_raw) AS kept_raw, sum(control) AS control
+               sum(bytes_unreadable) AS unreadable, sum(records) AS records, sum(decoded_records) AS decoded,
+               sum(raw_records) AS kept_raw, sum(control_records) AS control
         FROM sources GROUP BY cluster ORDER BY cluster
         """,
     ),

@@ -29,9 +29,9 @@ TABLE = PrintedTable.of(
     Column.number("bytes", 8),
     Column.number("batches", 9),
     Column.number("records", 3),
-    Column.number("decoded", 12),
-    Column.number("kept_raw", 17),
-    Column.number("control", 13),
+    Column.number("decoded", 12, "decoded_records"),
+    Column.number("kept_raw", 17, "raw_records"),
+    Column.number("control", 13, "control_records"),
     Column.number("unreadable_bytes", 5, "bytes_unreadable"),
     Column.number("problems", 6, problem_count),
     Column.word("adds_up", 4),
@@ -137,12 +137,20 @@ def _row(source: Source, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
         "bytes_unreadable",
         "batches",
         "empty_batches",
-        "out_of_order",
-        "misplaced",
-        "elsewhere",
+        "out_of_order_batches",
+        "misplaced_batches",
+        "foreign_rows",
     ):
         row[name] = getattr(entry, name)
-    for name in ("records", "records_unreadable", "decoded", "kept_raw", "reasons", "control", "adds_up"):
+    for name in (
+        "records",
+        "records_unreadable",
+        "decoded_records",
+        "raw_records",
+        "reasons",
+        "control_records",
+        "adds_up",
+    ):
         row[name] = getattr(entry, name)
     row["unreadable"] = [
         {"position": u.position, "size": u.size, "kind": u.kind, "reason": u.reason} for u in entry.unreadable

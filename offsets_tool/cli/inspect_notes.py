@@ -100,7 +100,7 @@ def _fate(problem: Row) -> str:
 def total(entries: Sequence[LedgerEntry]) -> str:
     """Return one line with the sums of all ledgers, and whether all of them add up."""
     sums = {name: sum(getattr(e, name) for e in entries) for name in ("bytes", "batches", "records")}
-    kept = sum(entry.kept_raw for entry in entries)
+    kept = sum(entry.raw_records for entry in entries)
     verdict = (
         "the ledger adds up" if all(entry.adds_up for entry in entries) else "THE LEDGER DOES NOT ADD UP"
     )

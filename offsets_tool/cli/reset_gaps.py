@@ -92,7 +92,8 @@ def left_out(rows: list[Row], moment: Snapshot, wanted: Wanted, evidence: Eviden
     if pending:
         yield f"{pending} commit(s) of transactions that are open at this moment are not in the file"
     damaged = sum(
-        entry.bytes_unreadable > 0 or entry.kept_raw > 0 or entry.misplaced > 0 for entry in evidence.ledgers
+        entry.bytes_unreadable > 0 or entry.raw_records > 0 or entry.misplaced_batches > 0
+        for entry in evidence.ledgers
     )
     if damaged:
         yield (

@@ -60,20 +60,20 @@ class LedgerEntry:
     bytes_unreadable: int
     batches: int
     empty_batches: int
-    out_of_order: int
+    out_of_order_batches: int
     """Misplaced batches that do not begin after those before them, which stand where they say."""
-    misplaced: int
+    misplaced_batches: int
     """Batches that cannot stand where they say, or with such records (log.batches.misplaced): no checksum covers an offset. Their
     records are decoded and counted as all others."""
     misplaced_ranges: tuple[MisplacedRange, ...]
     records: int
     records_unreadable: int
     """What the headers of unreadable batches say that they had."""
-    decoded: int
-    kept_raw: int
+    decoded_records: int
+    raw_records: int
     reasons: Mapping[str, int]
-    control: int
-    elsewhere: int
+    control_records: int
+    foreign_rows: int
     """Rows of an archive that belong to other topics, or to other partitions than the one asked for."""
     unreadable: tuple[Unreadable, ...]
     first_offset: int | None
@@ -88,14 +88,14 @@ class LedgerEntry:
     def adds_up(self) -> bool:
         """Whether every byte and every record is accounted for."""
         placed = self.bytes_in_batches + self.bytes_unreadable
-        outcomes = self.decoded + self.kept_raw + self.control
+        outcomes = self.decoded_records + self.raw_records + self.control_records
         bytes_add_up = placed <= self.bytes if self.archive else placed == self.bytes
         return bytes_add_up and self.records == outcomes
 
     @property
     def lacks_records(self) -> bool:
         """Whether every state that is replayed from this file lacks records: unreadable ones, or misplaced ones."""
-        return self.misplaced > 0 or any(not found.kind.is_tail for found in self.unreadable)
+        return self.misplaced_batches > 0 or any(not found.kind.is_tail for found in self.unreadable)
 
 
 @dataclass(slots=True)
@@ -261,16 +261,16 @@ class Ledger:
             bytes_unreadable=sum(item.size for item in self._unreadable),
             batches=self._batches,
             empty_batches=self._empty,
-            out_of_order=self._out_of_order,
-            misplaced=sum(found.batches for found in self._misplaced),
+            out_of_order_batches=self._out_of_order,
+            misplaced_batches=sum(found.batches for found in self._misplaced),
             misplaced_ranges=tuple(self._misplaced),
             records=self._records,
             records_unreadable=self._records_unreadable,
-            decoded=self._outcomes[Outcome.DECODED],
-            kept_raw=self._outcomes[Outcome.KEPT_RAW],
+            decoded_records=self._outcomes[Outcome.DECODED],
+            raw_records=self._outcomes[Outcome.KEPT_RAW],
             reasons=dict(sorted(self._reasons.items())),
-            control=self._outcomes[Outcome.CONTROL],
-            elsewhere=self._elsewhere,
+            control_records=self._outcomes[Outcome.CONTROL],
+            foreign_rows=self._elsewhere,
             unreadable=tuple(self._unreadable),
             first_offset=self._offsets.first,
             last_offset=self._offsets.last,

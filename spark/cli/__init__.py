@@ -34,9 +34,9 @@ _TABLE = PrintedTable.of(
     Column.number("sources", 3),
     Column.number("bytes", 7),
     Column.number("records", 2),
-    Column.number("decoded", 5),
-    Column.number("kept_raw", 4),
-    Column.number("control", 8),
+    Column.number("decoded", 5, "decoded_records"),
+    Column.number("kept_raw", 4, "raw_records"),
+    Column.number("control", 8, "control_records"),
     Column.number("seconds", 6),
 )
 """The sums of the ledger that a table shows; JSON lines have all of them."""

@@ -137,7 +137,7 @@ SOURCES = Table(
     checks=(
         Sum("range_adds_up", "range_end", ("range_start", "bytes")),
         Sum("bytes_add_up", "bytes", ("bytes_in_batches", "bytes_unreadable")),
-        Sum("records_add_up", "records", ("decoded", "kept_raw", "control")),
+        Sum("records_add_up", "records", ("decoded_records", "raw_records", "control_records")),
     ),
 )
 

@@ -98,7 +98,8 @@ def damaged_places(sources: Iterable[Mapping[str, Any]]) -> set[LogPartition]:
     return {
         (row["cluster"], row["log_partition"])
         for row in sources
-        if row["misplaced"] or any(not UnreadableKind(found["kind"]).is_tail for found in row["unreadable"])
+        if row["misplaced_batches"]
+        or any(not UnreadableKind(found["kind"]).is_tail for found in row["unreadable"])
     }
 
 

@@ -284,7 +284,7 @@ def test_a_topic_may_be_bytes(tmp_path: Path, column: pa.DataType) -> None:
     table = pa.table({"offset": [1, 2], "key": [b"\0\2\0\1g"] * 2, "value": [b"v"] * 2, "topic": topics})
     pq.write_table(table, tmp_path / "a.parquet")
     (row,) = lines(invoke("inspect", tmp_path / "a.parquet"))
-    assert (row["records"], row["elsewhere"]) == (1, 1)
+    assert (row["records"], row["foreign_rows"]) == (1, 1)
 
 
 @pytest.mark.parametrize("where", ["log", "folder", "missing"])

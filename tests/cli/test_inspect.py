@@ -31,11 +31,11 @@ def test_the_ledger_of_every_corpus_adds_up(corpus: Path) -> None:
     shown = rows("decode", corpus / "segments")
     assert sum(file["records"] for file in files) == len(shown) > 0
     for file in files:
-        assert file["adds_up"] and file["kept_raw"] == 0 and file["unreadable"] == []
+        assert file["adds_up"] and file["raw_records"] == 0 and file["unreadable"] == []
         assert file["sha256"] == hashlib.sha256(Path(file["source"]).read_bytes()).hexdigest()
         assert sum(file["kinds"].values()) == file["records"]
         here = [row for row in shown if row["source"] == file["source"]]
-        assert file["control"] == sum("control" in row for row in here)
+        assert file["control_records"] == sum("control" in row for row in here)
         if here:
             assert file["first_offset"] <= here[0]["offset"] and here[-1]["offset"] <= file["last_offset"]
 
@@ -65,9 +65,9 @@ def test_an_archive_has_a_ledger_of_rows(tmp_path: Path) -> None:
     ]
     archive.write_text("".join(json.dumps(line) + "\n" for line in lines) + "no row\n")
     (file,) = rows("inspect", archive)
-    assert (file["records"], file["decoded"], file["kept_raw"]) == (2, 1, 1)
+    assert (file["records"], file["decoded_records"], file["raw_records"]) == (2, 1, 1)
     assert file["reasons"] == {"unknown record type 99": 1}
-    assert file["elsewhere"] == 1 and len(file["unreadable"]) == 1 and file["adds_up"]
+    assert file["foreign_rows"] == 1 and len(file["unreadable"]) == 1 and file["adds_up"]
     assert file["sha256"] == hashlib.sha256(archive.read_bytes()).hexdigest()
 
 

@@ -116,7 +116,7 @@ def test_outcomes_are_counted_as_the_events_say() -> None:
     ledger = Ledger("s")
     count_outcomes(batch, ledger)
     entry = ledger.entry()
-    assert (entry.decoded, entry.kept_raw, entry.control) == (1, 2, 1)
+    assert (entry.decoded_records, entry.raw_records, entry.control_records) == (1, 2, 1)
     assert set(entry.reasons) == {"unknown record type 99", "OffsetCommit value does not read"}
 
 

@@ -65,7 +65,7 @@ def test_displaced_batches(tmp_path_factory: pytest.TempPathFactory, seed: int, 
     ends = [0, *sorted(cuts), path.stat().st_size]
     parts = [assert_same(path, start=start, end=end) for start, end in pairwise(ends)]
     assert pa.concat_tables([part for part, _ in parts]).combine_chunks().equals(events.combine_chunks())
-    for name in ("out_of_order", "misplaced", "batches", "empty_batches", "records", "bytes"):
+    for name in ("out_of_order_batches", "misplaced_batches", "batches", "empty_batches", "records", "bytes"):
         assert sum(getattr(entry, name) for _, entry in parts) == getattr(whole, name), name
     misplaced = events.column("misplaced")
     starts = [
@@ -83,7 +83,7 @@ def test_batches_that_go_back_behind_junk_are_counted_once_in_either_lane(tmp_pa
     )
     path.write_bytes(b"".join((*ahead, b"x" * 40, *back)))
     _, entry = assert_same(path)
-    assert (entry.out_of_order, entry.misplaced, entry.batches) == (5, 5, 10)
+    assert (entry.out_of_order_batches, entry.misplaced_batches, entry.batches) == (5, 5, 10)
     assert (entry.first_offset, entry.last_offset) == (100, 104)
 
 

@@ -44,8 +44,8 @@ def test_every_count_in_its_column(log: Path) -> None:
     entry = ledger.entry()
     assert entry.adds_up
     assert (entry.source, entry.log_partition, entry.bytes) == ("here", 3, log.stat().st_size)
-    assert (entry.batches, entry.empty_batches, entry.out_of_order) == (4, 1, 1)
-    assert (entry.records, entry.decoded, entry.kept_raw, entry.control) == (5, 3, 1, 1)
+    assert (entry.batches, entry.empty_batches, entry.out_of_order_batches) == (4, 1, 1)
+    assert (entry.records, entry.decoded_records, entry.raw_records, entry.control_records) == (5, 3, 1, 1)
     assert entry.reasons == {"unknown type": 1}
     assert (entry.first_offset, entry.last_offset) == (0, 8)
     assert (entry.min_timestamp, entry.max_timestamp) == (998, 1000)

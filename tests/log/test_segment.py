@@ -119,7 +119,7 @@ def test_no_real_segment_has_a_byte_or_record_without_its_place() -> None:
         items, entry = counted(path)
         assert entry.adds_up, path
         assert not entry.unreadable, path
-        assert not entry.out_of_order, path
+        assert not entry.out_of_order_batches, path
         assert entry.bytes == path.stat().st_size
         assert entry.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
         assert entry.batches == len(items)

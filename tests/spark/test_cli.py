@@ -68,7 +68,7 @@ def test_the_summary(session: SparkSession, tmp_path: Path) -> None:
     events = rows(tmp_path / "lake", "events")
     assert row["run"] == row["sources"] == 1 and row["seconds"] > 0
     assert (row["records"], row["bytes"]) == (len(events), SEGMENT.stat().st_size)
-    assert row["control"] == sum(event["is_control"] for event in events) > 0
+    assert row["control_records"] == sum(event["is_control"] for event in events) > 0
     second = CliRunner().invoke(main, [*ingest, "--format", "csv"])
     assert second.stderr == "nothing new: the tables are as they were\n"
     assert second.stdout.splitlines()[1].startswith(",0,0,0,")

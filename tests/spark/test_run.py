@@ -38,7 +38,11 @@ def test_run_is_every_job(session: SparkSession, tmp_path: Path) -> None:
     assert (ingested["job"], ingested["run"]) == ("ingest", 1)
     assert ingested["rows"] == {name: len(rows(lake, name)) for name in ("log", "events", "sources")}
     sums = ingested["ledger"]
-    assert sums["records"] == sums["decoded"] + sums["kept_raw"] + sums["control"] == len(rows(lake, "log"))
+    assert (
+        sums["records"]
+        == sums["decoded_records"] + sums["raw_records"] + sums["control_records"]
+        == len(rows(lake, "log"))
+    )
     assert (replayed["job"], replayed["run"]) == ("replay", 1)
     assert replayed["rows"] == {name: len(rows(lake, name)) for name in replayed["rows"]}
     assert replayed["ledger"]["records"] == sums["records"]

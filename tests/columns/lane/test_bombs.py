@@ -103,7 +103,7 @@ def test_a_bomb_is_one_unreadable_range_that_names_the_option(name: str) -> None
     (found,) = tables.unreadable
     assert "--max-batch-bytes" in found.reason
     entry = tables.ledger.entry()
-    assert (entry.records, entry.decoded, entry.bytes_unreadable) == (1, 1, len(data) - len(AFTER))
+    assert (entry.records, entry.decoded_records, entry.bytes_unreadable) == (1, 1, len(data) - len(AFTER))
 
 
 @pytest.mark.parametrize("name", LIES)

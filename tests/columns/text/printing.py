@@ -112,7 +112,7 @@ class LanePrinter:
                     by_caller += len(piece.records) if isinstance(piece, BatchRead) else 0
         entry = ledger.entry()
         return _print(outputs, self._dialect)._replace(
-            in_lane=entry.decoded + entry.control, by_caller=by_caller
+            in_lane=entry.decoded_records + entry.control_records, by_caller=by_caller
         )
 
 

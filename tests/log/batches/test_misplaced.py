@@ -113,7 +113,15 @@ def read(path: Path, **cut: int) -> tuple[list[tuple[int, str | None]], LedgerEn
     return found, ledger.entry()
 
 
-ADDED = ("bytes", "batches", "empty_batches", "out_of_order", "misplaced", "records", "records_unreadable")
+ADDED = (
+    "bytes",
+    "batches",
+    "empty_batches",
+    "out_of_order_batches",
+    "misplaced_batches",
+    "records",
+    "records_unreadable",
+)
 
 
 @given(seed=st.integers(0, 2**32), cuts=st.lists(st.integers(0, 3000), max_size=4))
@@ -128,7 +136,7 @@ def test_pieces_are_judged_as_the_whole(
     assert [item for found, _ in parts for item in found] == whole
     for name in ADDED:
         assert sum(getattr(part, name) for _, part in parts) == getattr(entry, name), name
-    assert entry.adds_up and entry.out_of_order <= entry.misplaced
+    assert entry.adds_up and entry.out_of_order_batches <= entry.misplaced_batches
 
 
 def reasons(path: Path) -> list[str]:
@@ -186,7 +194,7 @@ def test_the_offset_of_an_old_message_or_wrapper_is_covered_by_no_checksum_eithe
         path.write_bytes(message(0, 0) + odd + message(1, 3) + wrapper(1, 5, inner, GZIP))
         found, entry = read(path)
         assert [reason is None for _, reason in found] == [True, False, True, True]
-        assert (entry.first_offset, entry.last_offset, entry.out_of_order) == (0, 5, 0)
+        assert (entry.first_offset, entry.last_offset, entry.out_of_order_batches) == (0, 5, 0)
         assert len(reasons(path)) == len(entry.misplaced_ranges) + (entry.misplaced_ranges[0].records - 1)
 
 

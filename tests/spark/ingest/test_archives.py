@@ -71,7 +71,7 @@ def test_json_lines_that_are_no_records_are_named(tmp_path: Path) -> None:
     archive.write_text("".join(json.dumps(line) + "\n" for line in lines))
     ingest_here(tmp_path / "lake", archive)
     (row,) = rows(tmp_path / "lake", "sources")
-    assert (row["records"], row["decoded"], len(row["unreadable"])) == (1, 1, 2)
+    assert (row["records"], row["decoded_records"], len(row["unreadable"])) == (1, 1, 2)
     (event,) = rows(tmp_path / "lake", "events")
     assert (event["log_partition"], event["log_offset"], event["is_tombstone"]) == (3, 7, True)
     assert (event["group"], event["topic"], event["partition"]) == ("a", "b", 0)

@@ -47,7 +47,7 @@ def test_the_ledger_adds_up_and_hashes_the_files(session: SparkSession, tmp_path
         assert row["sha256"] == row["file_sha256"] == hashlib.sha256(data).hexdigest()
         assert row["bytes"] == row["range_end"] == row["file_size"] == len(data)
         assert row["bytes"] == row["bytes_in_batches"] + row["bytes_unreadable"]
-        assert row["records"] == row["decoded"] + row["kept_raw"] + row["control"]
+        assert row["records"] == row["decoded_records"] + row["raw_records"] + row["control_records"]
         there = [r for r in rows(tmp_path / "lake", "log") if r["source"] == row["source"]]
         assert row["records"] == len(there)
 

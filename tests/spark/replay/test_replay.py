@@ -263,6 +263,6 @@ def test_misplaced_records_are_in_the_lake_and_in_no_history(session: SparkSessi
     assert [row["next_log_offset"] for row in done.partitions] == [13]
     events = {row["group"]: row for row in rows(tmp_path / "lake", "events") if row["problem"]}
     assert list(events) == ["g5"] and events["g5"]["problem"] == f"place: {events['g5']['misplaced']}"
-    assert sum(row["misplaced"] for row in rows(tmp_path / "lake", "sources")) == 1
+    assert sum(row["misplaced_batches"] for row in rows(tmp_path / "lake", "sources")) == 1
     groups = {row["group"] for row in rows(tmp_path / "lake", "offset_history")}
     assert groups == {f"g{at}" for at in range(10) if at != 5}
