@@ -131,6 +131,14 @@ class RemovalTracker:
         for change in (*changes, *noop_tombstone(event, changes)):
             yield from self.take(change, written_new=by_new)
 
+    def put_pending(self, pending: PendingOf, commit: PendingCommit) -> None:
+        """Take a pending commit whose Change is not taken."""
+        self._state.put(pending, commit)
+
+    def mark_changed(self, group: str, at: int) -> None:
+        """Take the time of a group's last change, if it is known without that Change."""
+        self._changed[group] = at
+
     def close(self) -> list[Removal | DroppedCommit]:
         """Return the open removals, which nothing that follows belongs to."""
         done: list[Removal | DroppedCommit] = [*self.open_removals()]

@@ -31,15 +31,16 @@ from offsets_tool.replay.member_records import client_of
 from offsets_tool.rows import NO_TIMESTAMP
 
 
-def is_one_write(last: Change, change: Change) -> bool:
-    """Return whether Kafka wrote both changes at once: in one batch, or, for groups and deletions, in one millisecond.
+def is_one_write(last: Change, batch_offset: int, timestamp: int) -> bool:
+    """Return whether Kafka wrote a record at once with the change before it: in one batch, or, for groups and deletions, in one
+    millisecond.
 
     Archives keep no batches, formats before v2 have one for each record, and all records of a write have its time.
     """
-    if last.batch_offset == change.batch_offset:
+    if last.batch_offset == batch_offset:
         return True
     tells = last.after is None or last.kind in VISIBILITY or isinstance(last.subject, GroupOf | MemberOf)
-    return tells and last.timestamp == change.timestamp != NO_TIMESTAMP
+    return tells and last.timestamp == timestamp != NO_TIMESTAMP
 
 
 class BatchOutcome:

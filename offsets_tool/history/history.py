@@ -107,17 +107,25 @@ class History:
         """Return who owns a partition after the changes that were flushed."""
         return self._owners.of(group, at, topic_id)
 
-    def take_offset(self, offset: OffsetOf) -> OffsetHistoryRow | None:
-        """Remove and return the row that holds for a committed offset, for the caller to end; None without one."""
-        row = self._open.pop(offset, None)
-        assert row is None or isinstance(row, OffsetHistoryRow)
+    def take_row(self, offset: OffsetOf) -> OffsetHistoryRow:
+        """Remove and return the row that holds for a committed offset, for the caller to go on with; KeyError without one."""
+        row = self._open.pop(offset)
+        assert isinstance(row, OffsetHistoryRow)
         return row
 
-    def put_offset(
-        self, offset: OffsetOf, change: Change, commit: CommittedOffset, owner: Owner, delta: int | None
-    ) -> None:
-        """Begin the row of a plain commit, after the caller has taken and ended the row before it."""
-        self._open[offset] = self._row(change, offset, commit, owner, delta)
+    def put_row(self, subject: OffsetOf | PendingOf, row: OffsetHistoryRow) -> None:
+        """Go on with the row of a commit from what the caller has made of it; call `flush` before."""
+        self._open[subject] = row
+
+    def is_next_of_write(self, batch_offset: int, timestamp: int) -> bool:
+        """Return whether a record of this batch and time was written at once with the changes that were taken in last."""
+        return bool(self._batch) and is_one_write(self._batch[-1], batch_offset, timestamp)
+
+    def as_known(self, owner: Owner, commit: CommittedOffset) -> Owner:
+        """Return the owner of a commit as far as it is known: behind a missing record, it is unknown who was not an owner."""
+        if owner.member_id is None and self._after_gap is not None and commit.log_offset >= self._after_gap:
+            return owner._replace(is_known=False)
+        return owner
 
     def memory(self) -> HistoryState:
         """Return what this History knows now; save it at once, since it shares what goes on changing."""
@@ -154,7 +162,7 @@ class History:
     def row_changes(self, change: Change) -> tuple[RowChange, ...]:
         """Take in a change as `fold` does; return what each change of the batch before it ended and began."""
         done: tuple[RowChange, ...] = ()
-        if self._batch and not is_one_write(self._batch[-1], change):
+        if self._batch and not is_one_write(self._batch[-1], change.batch_offset, change.timestamp):
             done = self.flush_row_changes()
         self._batch.append(change)
         return done
@@ -229,14 +237,7 @@ class History:
         """Return a commit's row, with the present owner of the partition."""
         at = TopicPartition(offset.topic, offset.partition)
         owner = self._owners.of(offset.group, at, commit.topic_id)
-        return self._row(change, offset, commit, owner, delta)
-
-    def _row(
-        self, change: Change, offset: OffsetOf, commit: CommittedOffset, owner: Owner, delta: int | None
-    ) -> OffsetHistoryRow:
-        if owner.member_id is None and self._after_gap is not None and commit.log_offset >= self._after_gap:
-            owner = owner._replace(is_known=False)
-        return offset_row(change, offset, commit, owner, delta)
+        return offset_row(change, offset, commit, self.as_known(owner, commit), delta)
 
 
 def compared_offset(event: Event) -> OffsetOf | None:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.replay.history_events import COLUMNS
+from offsets_tool.columns.replay.row_events import COLUMNS
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.records.kinds import COMMITS
 from spark.ingest.plan import counts

@@ -12,12 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.checkpoint import Observers, restore, save
-from offsets_tool.columns.replay.commit_facts import facts_of
-from offsets_tool.columns.replay.commit_history import CommitHistory
-from offsets_tool.columns.replay.commit_log_facts import see_commits
-from offsets_tool.columns.replay.history_order import HistoryOrder, Waiting, looked_at
-from offsets_tool.columns.replay.row_subjects import RowSubjects
-from offsets_tool.events import Event
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.row_facts import observe_rows
+from offsets_tool.columns.replay.told_replay import ToldReplay
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
@@ -29,7 +26,6 @@ from offsets_tool.history.rows import (
     MemberHistoryRow,
     OffsetHistoryRow,
 )
-from offsets_tool.replay.changes import GroupOf, MemberOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import record_batch
@@ -84,7 +80,7 @@ class Left(NamedTuple):
 
 
 def replay_batches(start: Start, batches: Iterable[pa.RecordBatch]) -> Iterator[HistoryRows]:
-    """All rows of one partition (history_events.COLUMNS), in the order of their offsets; at the end, what still holds."""
+    """All rows of one partition (row_events.COLUMNS), in the order of their offsets; at the end, what still holds."""
     replay = HistoryReplay(start)
     for rows in batches:
         yield replay.replay(rows)
@@ -95,95 +91,46 @@ class HistoryReplay:
     """Replays rows of one partition. SourceError for a checkpoint that does not read."""
 
     def __init__(self, start: Start) -> None:
+        """Start where `start` says."""
         self._names = _Names(start.names)
         self._position = 0
-        self._coordinator = Coordinator(start.log_partition, start.rules)
-        self._history = History(self._names.name)
-        self._losses, self._signs = RemovalLog(start.log_partition), LogFacts()
+        coordinator, history = Coordinator(start.log_partition, start.rules), History(self._names.name)
+        removals, self._facts = RemovalLog(start.log_partition), LogFacts()
         if start.checkpoint is not None:
-            self._go_on(start.checkpoint, start)
-        coordinator, history = self._coordinator, self._history
-        self._subjects = RowSubjects()
-        self._order = HistoryOrder(coordinator, self._subjects)
-        lives = self._losses.tracker.lifetimes
-        self._commits = CommitHistory(start.log_partition, self._subjects, coordinator.state, history, lives)
-
-    def _go_on(self, checkpoint: bytes, start: Start) -> None:
-        self._coordinator, self._position, told = restore(checkpoint, start.source, self._names.name)
-        assert told is not None
-        self._history, self._losses, self._signs = told
-        if start.rules is not None:
-            # Learnt since: so far, both rules came to the same.
-            self._coordinator.rules, self._coordinator.auto = start.rules, False
+            coordinator, self._position, told = restore(start.checkpoint, start.source, self._names.name)
+            assert told is not None
+            history, removals, self._facts = told
+            if start.rules is not None:
+                # Learnt since: so far, both rules came to the same.
+                coordinator.rules, coordinator.auto = start.rules, False
+        self._told = ToldReplay(coordinator, history, removals)
 
     def replay(self, rows: pa.RecordBatch) -> HistoryRows:
-        """The rows that ended with these records; anomalies."""
+        """Replay rows; return the rows that ended with these records, and anomalies."""
         if not rows.num_rows:
             return _columns([], [])
-        self._see(rows.column("log_offset").to_numpy())
-        ordered = self._order.of(rows)
-        facts = facts_of(rows, ordered.commits, ordered.subjects)
-        see_commits(self._signs, rows, ordered.commits, facts)
-        groups = self._subjects.group_of[ordered.subjects]
-        apart = {number for _, event in ordered.events if (number := self._group(event)) is not None}
-        waiting = Waiting(facts, ordered.commits, groups, apart)
-        told, last = _Rows(), -1
-        for place, event in ordered.events:
-            self._turn_page(told, ordered.commits, last, place)
-            self._tell(told, event, waiting.take(self._group(event), place))
-            last = place
-        self._turn_page(told, ordered.commits, last, rows.num_rows)
-        told.add(*self._commits.fold(waiting.rest()))
-        told.rows += self._losses.settled(self._history.settled)
-        return _columns(told.rows, told.columns)
+        self._observe_run(rows.column("log_offset").to_numpy())
+        told = self._told
+        for event, changes in told.replay(rows):
+            self._facts.observe(event)
+            told.tell(event, changes)
+        observe_rows(self._facts, rows, told.kinds)
+        return _columns(told.taken_rows(), told.taken_columns())
 
-    def _see(self, offsets: Any) -> None:
+    def _observe_run(self, offsets: Array) -> None:
         self._position = int(offsets[-1]) + 1
         behind = np.flatnonzero(np.diff(offsets) != 1)
         after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
         behind_last = int(offsets[behind[-1] + 1]) if len(behind) else None
-        self._signs.observe_offsets(int(offsets[0]), int(offsets[-1]), behind_last)
-        self._history.observe_run(int(offsets[0]), self._position, after_gap)
-
-    def _group(self, event: Event) -> int | None:
-        return None if event.group is None else self._subjects.group_number(event.group)
-
-    def _turn_page(self, told: "_Rows", commits: Any, last: int, place: int) -> None:
-        """Commits between two events: what was written before them is whole."""
-        if np.searchsorted(commits, place) > np.searchsorted(commits, last):
-            told.rows += self._history.flush()
-            self._settle_groups(self._losses.tracker.may_close(None))
-            self._losses.close()
-
-    def _tell(self, told: "_Rows", event: Event, commits: Any) -> None:
-        """One event, after the commits of its group."""
-        told.add(*self._commits.fold(commits))
-        for group, offsets in looked_at(event, self._coordinator):
-            if offsets is None:
-                self._commits.settle_group(group)
-            else:
-                self._commits.settle_some(group, offsets)
-        self._settle_groups(self._losses.may_close(event))
-        self._signs.observe(event)
-        changes = self._coordinator.replay(event)
-        self._losses.fold(event, changes)
-        for change in changes:
-            told.rows += self._history.fold(change)
-            if isinstance(change.subject, GroupOf | MemberOf):
-                self._commits.changed(change.subject.group)
-
-    def _settle_groups(self, groups: Iterable[str]) -> None:
-        """What a removal left is all that its group has."""
-        for group in groups:
-            self._commits.settle_group(group)
+        self._facts.observe_offsets(int(offsets[0]), int(offsets[-1]), behind_last)
+        self._told.history.observe_run(int(offsets[0]), self._position, after_gap)
 
     def leave(self) -> Left:
-        """To be called once, at the end."""
-        self._commits.settle()
-        coordinator, settled = self._coordinator, self._history.settled
-        told = Observers(self._history, self._losses, self._signs)
-        checkpoint = save(coordinator, self._position, told)
-        held = [*self._history.flush(), *self._history.open_rows(), *self._losses.unsettled()]
+        """Return what is left; to be called once, at the end."""
+        coordinator, history, removals = self._told.settle(), self._told.history, self._told.removals
+        settled = history.settled
+        checkpoint = save(coordinator, self._position, Observers(history, removals, self._facts))
+        held = [*history.flush(), *history.open_rows(), *removals.unsettled()]
         return Left(
             rows=_columns(held, []),
             settled=settled,
@@ -208,19 +155,6 @@ class _Names:
         if text not in self._names:
             self.missing.add(text)
         return self._names.get(text, text)
-
-
-class _Rows:
-    """Rows of all kinds that ended, and offsets' in columns."""
-
-    def __init__(self) -> None:
-        self.rows: list[HistoryRow | RemovalRow] = []
-        self.columns: list[pa.RecordBatch] = []
-
-    def add(self, columns: pa.RecordBatch | None, rows: Sequence[HistoryRow]) -> None:
-        self.rows += rows
-        if columns is not None:
-            self.columns.append(columns)
 
 
 def _columns(rows: Sequence[HistoryRow | RemovalRow], offsets: Sequence[pa.RecordBatch]) -> HistoryRows:

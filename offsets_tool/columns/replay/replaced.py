@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.plain_commits import numbers
-from offsets_tool.columns.replay.row_events import encoded
+from offsets_tool.columns.replay.columns_of_rows import encoded, numbers
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import GROUP_METADATA
 from offsets_tool.replay.rules import FIRST_JOIN

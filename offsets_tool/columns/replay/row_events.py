@@ -1,18 +1,23 @@
-"""Rows of `events`, with the raw key and value beside them, as Events again: for what is replayed one at a time.
+"""Rows as Events again, for what is replayed one at a time.
 
-Decoding is events.decode; a row gives it the bytes and the place in the log. Knows nothing about replay.
+Commits and tombstones that read without a problem are made from columns of `events`, all else is decoded from raw bytes: so a reader
+of tables fetches those of the few records that are something else. Knows nothing about replay.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
 
-from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.decode import KEYS_KEPT
-from offsets_tool.events import Event, decode, decode_key
+from offsets_tool.columns.replay.columns_of_rows import plain, uuid_of
+from offsets_tool.events import Event, Key, Value, decode, decode_key
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
+from offsets_tool.wire.schema import ZERO_UUID
+from offsets_tool.wire.text import from_shown
 
 PLACE: Final = (
     "log_partition",
@@ -42,35 +47,72 @@ COMMIT: Final = (
 """What a commit says, as `events` has it."""
 RAW: Final = ("magic", "key", "value")
 """What only `log` has of a record."""
-_FACTS: Final = (*PLACE, *RAW)
+COLUMNS: Final = (*PLACE, *COMMIT, "problem", *RAW)
+"""What a row must have. One that names a topic and has no problem is a commit or its tombstone, and need have no more than columns
+of `events`; any other has `magic`, `key` and `value` of `log`."""
+_MAGIC: Final = 2
+"""The format of a batch that no column tells: nothing but whether there is a sequence is asked beside it, and before 2 none had
+one."""
+
+
+def with_raw(log: pa.RecordBatch, events: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows as replay by column takes them, from the same rows of both tables."""
+    for name in RAW:
+        events = events.append_column(name, log.column(name))
+    return events
 
 
 class RowEvents:
-    """Decodes rows; distinct keys once."""
+    """Makes events of rows; distinct keys are made once."""
 
     def __init__(self) -> None:
-        self._key_reader = lru_cache(KEYS_KEPT)(decode_key)
+        """Start without keys."""
+        self._decoded = lru_cache(KEYS_KEPT)(decode_key)
+        self._commit_key = lru_cache(KEYS_KEPT)(_commit_key)
 
-    def events(self, rows: pa.RecordBatch, places: Array) -> Iterator[Event]:
-        """The events in the rows at these places."""
-        taken = pa.array(places)
-        columns = (plain(rows.column(name).take(taken)).to_pylist() for name in _FACTS)
+    def events(self, rows: pa.RecordBatch) -> Iterator[Event]:
+        """Yield the event in each row."""
+        columns = (plain(rows.column(name)).to_pylist() for name in COLUMNS)
         for facts in zip(*columns, strict=True):
-            yield decode(log_record(**dict(zip(_FACTS, facts, strict=True))), self._key_reader)
+            row = dict(zip(COLUMNS, facts, strict=True))
+            if row["topic"] is None or row["problem"] is not None:
+                yield decode(log_record(**{name: row[name] for name in (*PLACE, *RAW)}), self._decoded)
+            else:
+                yield self._commit(row)
+
+    def _commit(self, row: Mapping[str, Any]) -> Event:
+        is_tombstone = row["committed_offset"] is None
+        place = {name: row[name] for name in PLACE}
+        magic = _MAGIC if row["magic"] is None else row["magic"]
+        key, value = row["key"] or b"", None if is_tombstone else row["value"] or b""
+        return Event(
+            record=log_record(**place, magic=magic, key=key, value=value),
+            type_id=row["record_type"],
+            key=self._commit_key(row["record_type"], row["group"], row["topic"], row["partition"]),
+            value_version=row["value_version"],
+            value=None if is_tombstone else _commit_value(row),
+        )
 
 
-def plain(column: pa.Array) -> pa.Array:
-    """The column without a dictionary."""
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+def _commit_key(type_id: int, group: str, topic: str, partition: int) -> Key:
+    of = RECORD_TYPES[type_id]
+    return Key(of, of.key(group=from_shown(group), topic=from_shown(topic), partition=partition))
 
 
-def encoded(column: pa.Array) -> pa.DictionaryArray:
-    """The column with a dictionary."""
-    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+def _commit_value(row: Mapping[str, Any]) -> Value:
+    data = OffsetCommitValue(
+        offset=row["committed_offset"],
+        leader_epoch=row["leader_epoch"],
+        metadata=from_shown(row["metadata"]),
+        commit_timestamp=row["commit_timestamp"],
+        expire_timestamp=row["expire_timestamp"],
+        topic_id=uuid_of(row["topic_id"]) or ZERO_UUID,
+    )
+    return Value(row["value_version"], "", data)
 
 
 def log_record(base_offset: int | None, magic: int | None, sequence: int | None, **facts: Any) -> LogRecord:
-    """As far as a row says it, which is all that decoding and replay look at."""
+    """Return a record as far as a row says it, which is all that decoding and replay look at."""
     batch = None
     if base_offset is not None and magic is not None:
         batch = _batch(
@@ -81,7 +123,7 @@ def log_record(base_offset: int | None, magic: int | None, sequence: int | None,
 
 @lru_cache(1)
 def _batch(base_offset: int, magic: int, sequence: int, is_transactional: bool) -> Batch:
-    """The batch of records next to each other, as far as rows say it: of its sequence only whether there is one."""
+    """Return the batch of records next to each other, as far as rows say it: of its sequence only whether there is one."""
     return Batch(
         position=-1,
         size=-1,

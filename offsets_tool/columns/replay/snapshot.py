@@ -14,16 +14,18 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.held_commits import uuid_of
-from offsets_tool.columns.replay.plain_commits import are_plain, numbers
-from offsets_tool.columns.replay.row_events import RowEvents, encoded
-from offsets_tool.columns.replay.state import ColumnCoordinator, with_raw
+from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, numbers, uuid_of
+from offsets_tool.columns.replay.row_events import RowEvents, with_raw
+from offsets_tool.columns.replay.row_table import are_plain, row_kinds
+from offsets_tool.columns.replay.state import StateReplay
+from offsets_tool.columns.replay.tables import Kind
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_classic
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.text import from_shown
 
 _MAGIC: Final = 2
+_NO_SEQUENCE: Final = -1
 _NO_TIME: Final = int(np.iinfo(np.int64).min)
 """Instead of a time where there is none: it is never past."""
 
@@ -54,7 +56,7 @@ class ColumnMoment:
     def __init__(self, moment: PartitionSnapshot, names: TopicNames) -> None:
         self._moment = moment
         self._names = names
-        self._coordinator = ColumnCoordinator(moment.coordinator, state_only=True)
+        self._coordinator = StateReplay(moment.coordinator)
         self._events = RowEvents()
 
     def replay(self, rows: pa.RecordBatch) -> None:
@@ -89,10 +91,9 @@ class ColumnMoment:
         coverage.observe_run(*_run(rows.column("log_offset").to_numpy()))
         if coverage.remembers:
             coverage.keys.update(_keys(rows)[0])
-        old = numbers(rows.column("magic"), _MAGIC) < _MAGIC
-        moment.proved_classic |= bool(old.any() and (old & are_plain(rows)).any())
+        moment.proved_classic = moment.proved_classic or _proves_classic(rows)
         self._learn_names(rows)
-        for event, changes in self._coordinator.replay_each(rows):
+        for event, changes in self._coordinator.replay(rows):
             moment.observe_changes(changes)
             moment.proved_classic = moment.proved_classic or proves_classic(event)
             coverage.observe_group_record(event)
@@ -115,7 +116,7 @@ class ColumnMoment:
             ]
         ] = True
         self._learn_names(rows)
-        for event in self._events.events(rows, np.flatnonzero(telling)):
+        for event in self._events.events(rows.take(pa.array(np.flatnonzero(telling)))):
             self._names.learn(event)
             moment.replay(event)
 
@@ -130,6 +131,17 @@ class ColumnMoment:
             topic_id, topic = ids.dictionary[pair // many].as_py(), topics.dictionary[pair % many].as_py()
             if (known := uuid_of(topic_id)) is not None:
                 self._names.learn_one(known, from_shown(topic))
+
+
+def _proves_classic(rows: pa.RecordBatch) -> bool:
+    """Return whether rules.proves_classic says so of a commit or an offset's tombstone that is not replayed alone."""
+    kinds = row_kinds(rows, is_proof_alone=False)
+    old = numbers(rows.column("magic"), _MAGIC) < _MAGIC
+    if old.any() and (old & np.isin(kinds, (Kind.COMMIT, Kind.PENDING, Kind.TOMBSTONE))).any():
+        return True
+    own = np.flatnonzero(kinds == Kind.TOMBSTONE)
+    batched = are_there(rows.column("base_offset"))[own] & are_there(rows.column("magic"))[own]
+    return bool((batched & (numbers(rows.column("sequence"), _NO_SEQUENCE)[own] < 0)).any())
 
 
 def _times(rows: pa.RecordBatch) -> Array:

@@ -18,8 +18,7 @@ from bench.generator.mixes import MIXES
 from offsets_tool.checkpoint import read_log_facts
 from offsets_tool.columns.decode import decode_batches, log_batches
 from offsets_tool.columns.replay.history import ROWS, HistoryReplay, HistoryRows, Left, Start, replay_batches
-from offsets_tool.columns.replay.history_events import COLUMNS
-from offsets_tool.columns.replay.state import with_raw
+from offsets_tool.columns.replay.row_events import COLUMNS, with_raw
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog

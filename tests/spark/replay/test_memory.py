@@ -16,7 +16,7 @@ MOST = 100 << 20
 _WORKER = f"""
 import resource, sys
 import pyarrow as pa
-from offsets_tool.columns.replay.history_events import COLUMNS
+from offsets_tool.columns.replay.row_events import COLUMNS
 from spark.replay.plan import Work
 from spark.replay.rows import COPY, LakeRows
 from spark.replay.tasks import ReplayJob, replay_rows

@@ -1,0 +1,46 @@
+"""Columns of rows as numbers and dictionaries, the way replay takes them. Knows nothing about replay."""
+
+from functools import lru_cache
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.wire.json import parse_uuid
+from offsets_tool.wire.schema import ZERO_UUID
+
+
+def numbers(column: pa.Array, null: int) -> Array:
+    """Return a column of numbers as an array, with `null` for null."""
+    filled: Array = (pc.fill_null(column, null) if column.null_count else column).to_numpy(
+        zero_copy_only=False
+    )
+    return filled
+
+
+def flags(column: pa.Array) -> Array:
+    """Return a column of booleans as an array; null is False."""
+    return pc.fill_null(column, False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def are_there(column: pa.Array) -> Array:
+    """Return which rows of a column are not null."""
+    return column.is_valid().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """Return the column without a dictionary."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def encoded(column: pa.Array) -> pa.DictionaryArray:
+    """Return the column with a dictionary."""
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+
+
+@lru_cache(1 << 12)
+def uuid_of(text: str) -> UUID | None:
+    """Return the id that wire.json.uuid_text shows; None for the one that stands for none."""
+    topic_id = parse_uuid(text)
+    return None if topic_id == ZERO_UUID else topic_id

@@ -1,0 +1,120 @@
+"""Rows of offset_history that ended, in columns, from what compiled code wrote of them. Knows no past."""
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.differences import differences
+from offsets_tool.columns.replay.commit_run import BEGAN, ENDS
+from offsets_tool.columns.replay.history_store import HistoryStore
+from offsets_tool.columns.replay.tables import NONE, Ended, Fact
+from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.json import uuid_text
+from offsets_tool.wire.text import shown
+
+_SCHEMA: Final = arrow_schema(OffsetHistoryRow)
+_COPIED: Final = {
+    "committed_offset": Fact.COMMITTED_OFFSET,
+    "leader_epoch": Fact.LEADER_EPOCH,
+    "commit_timestamp": Fact.COMMIT_TIMESTAMP,
+    "expire_timestamp": Fact.EXPIRE_TIMESTAMP,
+    "commit_log_offset": Fact.COMMIT_LOG_OFFSET,
+    "from_log_offset": Fact.FROM_LOG_OFFSET,
+    "from_timestamp": Fact.FROM_TIMESTAMP,
+    "to_log_offset": Ended.TO_LOG_OFFSET,
+    "to_timestamp": Ended.TO_TIMESTAMP,
+}
+
+
+def ended_rows(ended: Array, store: HistoryStore) -> pa.RecordBatch:
+    """Return the rows whose facts are the lines of `ended` (tables.Ended)."""
+    types = {field.name: field.type for field in _SCHEMA}
+    columns: dict[str, Any] = {
+        name: pa.array(np.ascontiguousarray(ended[:, field])).cast(types[name])
+        for name, field in _COPIED.items()
+    }
+    deltas = differences(ended[:, Fact.COMMITTED_OFFSET], ended[:, Fact.BEFORE])
+    columns |= {
+        **_subject_columns(ended[:, Ended.SUBJECT], store),
+        **_owner_columns(ended, store),
+        "is_effective": pa.array(ended[:, Fact.IS_EFFECTIVE] != 0),
+        "delta": pa.array(deltas, mask=ended[:, Fact.HAS_BEFORE] == 0),
+        "metadata": store.texts.column(np.ascontiguousarray(ended[:, Fact.TEXT])),
+        "topic_id": _topic_ids(ended[:, Fact.TOPIC_ID], store),
+        "log_partition": pa.repeat(pa.scalar(store.log_partition, pa.int32()), len(ended)),
+        "begin_cause": _causes(BEGAN, ended[:, Fact.BEGIN_CAUSE]),
+        "end_cause": _causes(ENDS, ended[:, Ended.END_CAUSE]),
+        "producer_id": _producers(ended[:, Fact.PRODUCER], store),
+        "noop_tombstone_log_offset": _or_null(ended[:, Fact.NOOP_TOMBSTONE]),
+    }
+    return pa.record_batch([columns[field.name] for field in _SCHEMA], schema=_SCHEMA)
+
+
+def _subject_columns(numbers: Array, store: HistoryStore) -> dict[str, pa.Array]:
+    """Return group, topic and partition of each row, looked up once for each committed offset."""
+    distinct, which = _distinct(numbers)
+    at, subjects = pa.array(which), store.subjects
+    offsets = [subjects.offsets[number] for number in distinct]
+    return {
+        "group": pa.array([shown(each.group) for each in offsets], pa.string()).take(at),
+        "topic": pa.array([shown(each.topic) for each in offsets], pa.string()).take(at),
+        "partition": pa.array([each.partition for each in offsets], pa.int32()).take(at),
+    }
+
+
+def _owner_columns(ended: Array, store: HistoryStore) -> dict[str, pa.Array]:
+    """Return the facts of each row's owner, looked up once for each owner."""
+    distinct, which = _distinct(store.owners.of(ended[:, Fact.OWNER]))
+    owners = [store.owners.owners[place] for place in distinct]
+    known = np.array([owner.is_known for owner in owners], bool)[which]
+    after_gap = store.history.after_gap
+    if after_gap is not None:
+        # As History.as_known has it, of all rows.
+        nobody = np.array([owner.member_id is None for owner in owners], bool)[which]
+        known &= ~(nobody & (ended[:, Fact.COMMIT_LOG_OFFSET] >= after_gap))
+    values = {
+        "group_kind": [owner.kind for owner in owners],
+        "generation": [owner.generation for owner in owners],
+        "group_epoch": [owner.group_epoch for owner in owners],
+        "member_epoch": [owner.member_epoch for owner in owners],
+        "member_id": [_shown(owner.member_id) for owner in owners],
+        "instance_id": [_shown(owner.client.instance_id) for owner in owners],
+        "client_id": [_shown(owner.client.client_id) for owner in owners],
+        "client_host": [_shown(owner.client.client_host) for owner in owners],
+    }
+    at = pa.array(which)
+    made = {name: pa.array(column, _SCHEMA.field(name).type).take(at) for name, column in values.items()}
+    return {**made, "is_owner_known": pa.array(known)}
+
+
+def _distinct(numbers: Array) -> tuple[list[int], Array]:
+    """Return the distinct numbers, and by row the place of its number among them."""
+    coded = pa.array(np.ascontiguousarray(numbers)).dictionary_encode()
+    return coded.dictionary.to_pylist(), coded.indices.to_numpy()
+
+
+def _topic_ids(numbers: Array, store: HistoryStore) -> pa.Array:
+    texts = [None if topic_id is None else uuid_text(topic_id) for topic_id in store.topic_ids.ids]
+    return pa.array(texts, pa.string()).take(pa.array(np.ascontiguousarray(numbers)))
+
+
+def _causes(causes: tuple[str, ...], numbers: Array) -> pa.Array:
+    return pa.array([str(cause) for cause in causes]).take(pa.array(np.ascontiguousarray(numbers)))
+
+
+def _producers(numbers: Array, store: HistoryStore) -> pa.Array:
+    if (numbers == NONE).all():
+        return pa.nulls(len(numbers), pa.int64())
+    ids = pa.array([store.subjects.producer(number) for number in range(store.subjects.producers)], pa.int64())
+    return ids.take(_or_null(numbers))
+
+
+def _or_null(numbers: Array) -> pa.Array:
+    return pa.array(np.ascontiguousarray(numbers), mask=numbers == NONE)
+
+
+def _shown(text: str | None) -> str | None:
+    return None if text is None else shown(text)

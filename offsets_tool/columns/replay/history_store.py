@@ -1,0 +1,226 @@
+"""What histories hold of committed offsets, between the tables and History, Lifetimes and RemovalTracker: as store.Store for State.
+
+Owners are asked once for each committed offset and change of its group. Decides nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.differences import differences
+from offsets_tool.columns.replay.commit_run import BEGAN
+from offsets_tool.columns.replay.store import Store
+from offsets_tool.columns.replay.tables import NONE, Ask, Fact, Group, Offset, Run
+from offsets_tool.expiry.lifetimes import Lifetime
+from offsets_tool.expiry.removal_tracker import RemovalTracker
+from offsets_tool.history.history import History
+from offsets_tool.history.owners import Owner
+from offsets_tool.history.row_builders import offset_row
+from offsets_tool.history.rows import OffsetBegan, OffsetHistoryRow
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    CommittedOffset,
+    OffsetOf,
+    PendingOf,
+    TopicPartition,
+)
+from offsets_tool.replay.member_records import Client
+from offsets_tool.replay.state import State
+
+_OWNERS_KEPT: Final = 1 << 16
+_DOUBTFUL: Final = 2
+"""In Offset.LIFE: only a coordinator that loaded the log has the commit."""
+
+
+class KnownOwners:
+    """Owners by the numbers that compiled code gave them."""
+
+    def __init__(self) -> None:
+        """Start without owners."""
+        self.owners: list[Owner] = []
+        self._places: dict[Owner, int] = {}
+        self._by_number: Array = np.zeros(1 << 10, np.int64)
+        self._count = 0
+
+    def add(self, owner: Owner) -> int:
+        """Return the number of an owner that was not asked for."""
+        self.answer(self._count, owner)
+        return self._count - 1
+
+    def answer(self, number: int, owner: Owner) -> None:
+        """Take the owner that was asked for by a number."""
+        place = self._places.setdefault(owner, len(self.owners))
+        if place == len(self.owners):
+            self.owners.append(owner)
+        if number == len(self._by_number):
+            self._by_number = np.concatenate((self._by_number, np.zeros_like(self._by_number)))
+        self._by_number[number] = place
+        self._count = number + 1
+
+    @property
+    def count(self) -> int:
+        """The number that the next owner gets."""
+        return self._count
+
+    def of(self, numbers: Array) -> Array:
+        """Return the places in `owners` of those with these numbers."""
+        return self._by_number[numbers]
+
+    def prune(self, *cells: Array) -> None:
+        """Number the owners anew that these cells of tables have, if many others are known."""
+        if self._count < _OWNERS_KEPT + 4 * sum(map(len, cells)):
+            return
+        before = self.owners
+        used, which = np.unique(np.concatenate([self.of(each) for each in cells]), return_inverse=True)
+        self.owners = [before[place] for place in used.tolist()]
+        self._places = {owner: place for place, owner in enumerate(self.owners)}
+        self._count = len(self.owners)
+        self._by_number = np.arange(max(1 << 10, 2 * self._count))
+        at = 0
+        for each in cells:
+            each[:] = which[at : at + len(each)]
+            at += len(each)
+
+
+class HistoryStore(Store):
+    """A Store that also knows since when commits hold, whose they are, and how long offsets have lived."""
+
+    def __init__(
+        self, log_partition: int | None, state: State, history: History, removals: RemovalTracker
+    ) -> None:
+        """Start with what State, History and the tracker know."""
+        super().__init__(state, has_history=True)
+        self.log_partition = log_partition
+        self.owners = KnownOwners()
+        self.history = history
+        self._removals = removals
+
+    def find_owners(self) -> None:
+        """Answer what compiled code has asked, by the groups as they are now."""
+        run = self.tables.run
+        asks = self.tables.asks[: run[Run.ASK_COUNT]]
+        for number, topic_id, owner in asks[:, [Ask.SUBJECT, Ask.TOPIC_ID, Ask.OWNER]].tolist():
+            offset = self.subjects.offsets[number]
+            at = TopicPartition(offset.topic, offset.partition)
+            self.owners.answer(
+                owner, self.history.owner(offset.group, at, self.topic_ids.ids[topic_id])
+            )
+        run[Run.ASK_COUNT] = 0
+
+    def prune_owners(self) -> None:
+        """Forget owners of commits that hold no more, if they are many."""
+        offsets, slots = self.tables.offsets, self.tables.slots
+        self.owners.prune(offsets[:, Fact.OWNER], offsets[:, Offset.OWNER], slots[:, Fact.OWNER])
+        self.tables.run[Run.NEXT_OWNER] = self.owners.count
+
+    def settle(self) -> None:
+        """Give everything to those who are asked."""
+        for group in np.flatnonzero(self.tables.groups[:, Group.CHANGED] != NONE).tolist():
+            self.give_change_time(group)
+        super().settle()
+
+    def give_change_time(self, group: int) -> None:
+        """Give the tracker the time of a group's last change."""
+        line = self.tables.groups[group]
+        if line[Group.CHANGED] != NONE:
+            self._removals.mark_changed(self.subjects.groups.texts[group], int(line[Group.CHANGED]))
+            line[Group.CHANGED] = NONE
+
+    def give(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
+        """Give State, History and Lifetimes these offsets."""
+        held = list(commits)
+        super().give(numbers, held)
+        lines = self.tables.offsets[numbers]
+        rows = self._rows(lines, [self.subjects.offsets[number] for number in numbers], held)
+        for line, row, commit in zip(lines[:, Offset.LIFE :].tolist(), rows, held, strict=True):
+            offset = OffsetOf(row.group, row.topic, row.partition)
+            self.history.put_row(offset, row)
+            life, began, at, topic_id = line
+            if life:
+                lived = Lifetime(
+                    commit,
+                    None if began == NONE else began,
+                    None if at == NONE else at,
+                    self.topic_ids.ids[topic_id],
+                    life == _DOUBTFUL,
+                )
+                self._removals.lifetimes.put(offset, lived)
+
+    def give_pending(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
+        """Give State, History and the tracker one pending commit."""
+        super().give_pending(producer_id, offset, slot)
+        pending = PendingOf(producer_id, *offset)
+        waiting = self.state.pending[producer_id][offset]
+        [row] = self._rows(self.tables.slots[slot : slot + 1], [offset], [waiting.commit])
+        self.history.put_row(pending, row)
+        self._removals.put_pending(pending, waiting)
+
+    def take(self, offset: OffsetOf, line: Array) -> bool:
+        """Take what State, History and Lifetimes know of an offset."""
+        self._take_life(offset, line)
+        if not super().take(offset, line):
+            return False
+        row = self.history.take_row(offset)
+        line[Fact.FROM_LOG_OFFSET] = row.from_log_offset
+        line[Fact.FROM_TIMESTAMP] = row.from_timestamp
+        line[Fact.BEGIN_CAUSE] = BEGAN.index(OffsetBegan(row.begin_cause))
+        line[Fact.IS_EFFECTIVE] = row.is_effective
+        line[Fact.HAS_BEFORE] = row.delta is not None
+        line[Fact.BEFORE] = row.committed_offset - (row.delta or 0)
+        line[Fact.OWNER] = self.owners.add(_owner(row))
+        self.tables.run[Run.NEXT_OWNER] = self.owners.count
+        line[Fact.PRODUCER] = (
+            NONE if row.producer_id is None else self.subjects.producer_number(row.producer_id)
+        )
+        noop = row.noop_tombstone_log_offset
+        line[Fact.NOOP_TOMBSTONE] = NONE if noop is None else noop
+        line[Offset.OWNER_STAMP] = NONE
+        return True
+
+    def _take_life(self, offset: OffsetOf, line: Array) -> None:
+        lived = self._removals.lifetimes.get(offset)
+        line[Offset.LIFE] = 0
+        if lived is not None:
+            line[Offset.LIFE] = _DOUBTFUL if lived.doubtful else 1
+            line[Offset.BEGAN] = NONE if lived.began_at is None else lived.began_at
+            line[Offset.COMMITTED_AT] = NONE if lived.committed_at is None else lived.committed_at
+            line[Offset.LIFE_TOPIC_ID] = self.topic_ids.number(lived.topic_id)
+
+    def _rows(
+        self, lines: Array, offsets: Sequence[OffsetOf], commits: Sequence[CommittedOffset]
+    ) -> list[OffsetHistoryRow]:
+        """Return the rows of history of commits that hold."""
+        deltas = differences(lines[:, Fact.COMMITTED_OFFSET], lines[:, Fact.BEFORE]).tolist()
+        places = self.owners.of(lines[:, Fact.OWNER]).tolist()
+        facts = lines[:, : len(Fact)].tolist()
+        return [
+            self._row(line, offset, commit, delta, self.owners.owners[place])
+            for line, offset, commit, delta, place in zip(
+                facts, offsets, commits, deltas, places, strict=True
+            )
+        ]
+
+    def _row(
+        self, line: list[int], offset: OffsetOf, commit: CommittedOffset, delta: int, owner: Owner
+    ) -> OffsetHistoryRow:
+        at, when = line[Fact.FROM_LOG_OFFSET], line[Fact.FROM_TIMESTAMP]
+        change = Change(self.log_partition, at, when, at, ChangeKind.SET, offset, None, commit)
+        known = self.history.as_known(owner, commit)
+        row = offset_row(change, offset, commit, known, delta if line[Fact.HAS_BEFORE] else None)
+        producer, noop = line[Fact.PRODUCER], line[Fact.NOOP_TOMBSTONE]
+        return row._replace(
+            is_effective=bool(line[Fact.IS_EFFECTIVE]),
+            begin_cause=BEGAN[line[Fact.BEGIN_CAUSE]],
+            producer_id=None if producer == NONE else self.subjects.producer(producer),
+            noop_tombstone_log_offset=None if noop == NONE else noop,
+        )
+
+
+def _owner(row: OffsetHistoryRow) -> Owner:
+    """Return the owner that a row of history names."""
+    client = Client(row.instance_id, row.client_id, row.client_host)
+    facts = row.group_kind, row.generation, row.group_epoch, row.member_epoch, row.member_id
+    return Owner(*facts, client, row.is_owner_known)

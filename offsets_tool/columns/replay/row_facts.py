@@ -1,0 +1,48 @@
+"""What rows that are replayed by column say of their cluster, counted as LogFacts counts events."""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.columns_of_rows import numbers
+from offsets_tool.columns.replay.tables import Kind
+from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.replay.rules import TOPIC_ID_VERSION
+from offsets_tool.rows import NO_TIMESTAMP
+
+_NONE: Final = -1
+_BITS: Final = 16
+"""Of a version."""
+
+
+def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
+    """Observe the rows that were not replayed alone."""
+    times = rows.column("timestamp").to_numpy()
+    marked = times[np.isin(kinds, (Kind.COMMIT_MARKER, Kind.ABORT_MARKER))]
+    if (marked := marked[marked != NO_TIMESTAMP]).size:
+        facts.observe_many((), {}, int(marked.max()), is_new=False)
+    places = np.flatnonzero(np.isin(kinds, (Kind.COMMIT, Kind.PENDING)))
+    if not len(places):
+        return
+    types, versions, committed, expires = (
+        numbers(rows.column(name), _NONE)[places]
+        for name in ("record_type", "value_version", "commit_timestamp", "expire_timestamp")
+    )
+    seen = np.flatnonzero(np.bincount(types.astype(np.int64) << _BITS | versions)).tolist()
+    is_own = expires != _NONE
+    # Wraps as Java's long does, and so does LogFacts.
+    lasting = _counts(expires[is_own] - committed[is_own])
+    at = np.where(times[places] != NO_TIMESTAMP, times[places], committed)
+    found = {(each >> _BITS, each & ~(-1 << _BITS)) for each in seen}
+    is_new = any(version == TOPIC_ID_VERSION for _, version in found)
+    facts.observe_many(found, lasting, int(at.max()), is_new=is_new)
+
+
+def _counts(times: Array) -> dict[int, int]:
+    """Return how often each time comes; most brokers write one."""
+    if len(times) and times.min() == times.max():
+        return {int(times[0]): len(times)}
+    values, many = np.unique(times, return_counts=True)
+    return dict(zip(values.tolist(), many.tolist(), strict=True))

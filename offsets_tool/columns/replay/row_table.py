@@ -1,0 +1,102 @@
+"""Rows of a log as a table of int64 for compiled code: what each is to a replay by column, and what it says.
+
+Whatever is not surely a commit, an offset's tombstone or a marker, without a problem, is ALONE: it goes one at a time. Knows no
+state.
+"""
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers
+from offsets_tool.columns.replay.subjects import Subjects, TopicIds
+from offsets_tool.columns.replay.tables import NONE, Kind, RowField
+from offsets_tool.errors import DecodeError
+from offsets_tool.log.batches.control import decode_control
+from offsets_tool.replay.rules import TOPIC_ID_VERSION
+from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
+
+_MARKERS: Final = {"COMMIT": Kind.COMMIT_MARKER, "ABORT": Kind.ABORT_MARKER}
+_COPIED: Final = {
+    RowField.LOG_OFFSET: "log_offset",
+    RowField.TIMESTAMP: "timestamp",
+    RowField.COMMITTED_OFFSET: "committed_offset",
+    RowField.LEADER_EPOCH: "leader_epoch",
+    RowField.COMMIT_TIMESTAMP: "commit_timestamp",
+    RowField.EXPIRE_TIMESTAMP: "expire_timestamp",
+}
+
+
+def row_kinds(rows: pa.RecordBatch, *, is_proof_alone: bool) -> Array:
+    """Return the Kind of each row; with `is_proof_alone`, the first commit that proves the new coordinator is ALONE."""
+    is_commit, has_problem = are_there(rows.column("committed_offset")), are_there(rows.column("problem"))
+    is_transactional, is_control = (flags(rows.column(name)) for name in ("is_transactional", "is_control"))
+    has_producer = numbers(rows.column("producer_id"), NO_PRODUCER_ID) != NO_PRODUCER_ID
+    reads = ~has_problem & ~is_control
+    kinds: Array = np.zeros(rows.num_rows, np.int64)
+    kinds[reads & is_commit & ~is_transactional & ~has_producer] = Kind.COMMIT
+    kinds[reads & is_commit & is_transactional & has_producer] = Kind.PENDING
+    others = np.flatnonzero((kinds == Kind.ALONE) & reads & ~is_commit & ~is_transactional & ~has_producer)
+    if len(others):
+        kinds[others[_are_tombstones(rows.take(pa.array(others)))]] = Kind.TOMBSTONE
+    markers = np.flatnonzero(is_control & has_producer)
+    if len(markers):
+        kinds[markers] = _marker_kinds(rows, markers)
+    if is_proof_alone:
+        versions = numbers(rows.column("value_version"), NONE)
+        kinds[np.flatnonzero((versions == TOPIC_ID_VERSION) & is_commit & ~has_problem)[:1]] = Kind.ALONE
+    return kinds
+
+
+def are_plain(rows: pa.RecordBatch) -> Array:
+    """Return which rows are commits that are effective at once."""
+    return row_kinds(rows, is_proof_alone=False) == Kind.COMMIT  # type: ignore[no-any-return]
+
+
+def _are_tombstones(rows: pa.RecordBatch) -> Array:
+    """Return which rows, none of them a commit, are tombstones of offsets: only those name a topic."""
+    has_value = are_there(rows.column("value")) | are_there(rows.column("value_version"))
+    return are_there(rows.column("topic")) & ~has_value
+
+
+def _marker_kinds(rows: pa.RecordBatch, places: Array) -> list[Kind]:
+    at = pa.array(places)
+    keys, values = (rows.column(name).take(at).to_pylist() for name in ("key", "value"))
+    return [_marker_kind(key, value) for key, value in zip(keys, values, strict=True)]
+
+
+@lru_cache(1 << 10)
+def _marker_kind(key: bytes | None, value: bytes | None) -> Kind:
+    try:
+        marker = decode_control(_control(key, value))
+    except DecodeError:
+        return Kind.ALONE
+    return _MARKERS.get(marker.type, Kind.ALONE)
+
+
+def _control(key: bytes | None, value: bytes | None) -> LogRecord:
+    return LogRecord(
+        source="", log_partition=None, log_offset=0, timestamp=0, key=key, value=value, is_control=True
+    )
+
+
+def row_table(rows: pa.RecordBatch, kinds: Array, subjects: Subjects, topic_ids: TopicIds) -> Array:
+    """Return the cells of RowField, a line for each field."""
+    table: Array = np.empty((len(RowField), rows.num_rows), np.int64)
+    table[RowField.KIND] = kinds
+    table[RowField.PRODUCER] = subjects.producers_of(rows)
+    table[RowField.PRODUCER_EPOCH] = numbers(rows.column("producer_epoch"), NONE)
+    for field, name in _COPIED.items():
+        table[field] = numbers(rows.column(name), 0)
+    table[RowField.TOPIC_ID] = topic_ids.of(rows.column("topic_id"))
+    names_offset = are_there(rows.column("topic"))
+    if names_offset.all():
+        table[RowField.SUBJECT] = subjects.of(rows, slice(None))
+    else:
+        places = np.flatnonzero(names_offset)
+        table[RowField.SUBJECT] = NONE
+        table[RowField.SUBJECT, places] = subjects.of(rows, places)
+    return table

@@ -1,0 +1,163 @@
+"""Rows of one log partition replayed: runs of commits, markers and tombstones by compiled code, what else there is one at a time.
+
+Before an event is replayed alone, State gets what it may look at; nothing else has to wait or be made for it. What State holds is
+whole after `settle`.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.replay.commit_run import replay_run
+from offsets_tool.columns.replay.row_events import RowEvents
+from offsets_tool.columns.replay.row_table import row_kinds
+from offsets_tool.columns.replay.store import Store
+from offsets_tool.columns.replay.tables import Kind, Offset, Producer, RowField, Run, Stop
+from offsets_tool.events import Event
+from offsets_tool.replay.changes import Change, OffsetOf
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.handling import Reach
+from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import NO_PRODUCER_ID
+
+Replayed = tuple[Event, tuple[Change, ...]]
+"""An event that was replayed alone, and its changes."""
+
+
+class RowsReplay:
+    """Replays rows into a coordinator, in the order of their offsets."""
+
+    def __init__(self, coordinator: Coordinator, store: Store) -> None:
+        """Start with what the coordinator's state holds."""
+        self.coordinator = coordinator
+        self.store = store
+        self._events: Final = RowEvents()
+
+    def replay(self, rows: pa.RecordBatch) -> Iterator[Replayed]:
+        """Replay rows (row_events.COLUMNS); yield the events that were replayed alone. They are replayed when all were taken."""
+        kinds = row_kinds(rows, is_proof_alone=self.is_unproved)
+        self.choose(rows, kinds)
+        table = self.store.begin(rows, kinds)
+        known = np.flatnonzero(kinds == Kind.ALONE)
+        events = zip(known.tolist(), self._events.events(rows.take(pa.array(known))), strict=True)
+        expected = next(events, None)
+        row = 0
+        while (row := self._run(table, row)) < rows.num_rows:
+            while expected is not None and expected[0] < row:
+                expected = next(events, None)
+            if expected is not None and expected[0] == row:
+                event = expected[1]
+            else:
+                [event] = self._events.events(rows.slice(row, 1))
+            yield event, self._replay_alone(event)
+            self.after_alone(table, row)
+            row += 1
+        self.end(table)
+
+    def end(self, table: Array) -> None:
+        """Keep what the rows leave that were taken last."""
+        self.store.end(table)
+
+    def make_room(self) -> None:
+        """Make room for the rows that end in the next step."""
+        tables = self.store.tables
+        tables.make_room_for_ended(int(tables.producers[:, Producer.COUNT].max()))
+
+    def settle(self) -> Coordinator:
+        """Return the coordinator, with everything that was replayed in its state."""
+        self.store.settle()
+        return self.coordinator
+
+    @property
+    def is_unproved(self) -> bool:
+        """Whether a record may still prove which rules hold."""
+        return self.coordinator.auto and self.coordinator.proved_at is None
+
+    def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
+        """Change what rows are to this replay."""
+
+    def before_run(self, table: Array, row: int) -> int:
+        """Return where compiled code begins, by default at this row."""
+        return row
+
+    def after_run(self, first: int, end: int) -> None:
+        """Take in that rows were replayed by compiled code, and look at what it left."""
+
+    def after_alone(self, table: Array, row: int) -> None:
+        """Take in that a row was replayed alone."""
+
+    def _run(self, table: Array, row: int) -> int:
+        """Replay rows until one has to be replayed alone; return its place, or how many rows there are."""
+        tables = self.store.tables
+        tables.run[Run.IS_NEW] = self.coordinator.rules is Rules.NEW
+        run = address(tables.run)
+        first = row = self.before_run(table, row)
+        while True:
+            row, stop = replay_run(run, row)
+            self.after_run(first, row)
+            first = row
+            if stop == Stop.LOAD:
+                self._load(table, row)
+            elif stop == Stop.FULL:
+                self.make_room()
+            else:
+                return row
+
+    def _load(self, table: Array, row: int) -> None:
+        """Load the groups that a row is about."""
+        store, kind = self.store, table[RowField.KIND, row]
+        if kind != Kind.COMMIT_MARKER:
+            store.load_group(int(store.tables.offsets[table[RowField.SUBJECT, row], Offset.GROUP]))
+        else:
+            for group in store.groups_of(int(table[RowField.PRODUCER, row])):
+                store.load_group(group)
+
+    def _replay_alone(self, event: Event) -> tuple[Change, ...]:
+        producer = self._producer(event)
+        if producer is not None:
+            self.store.settle_producer(producer)
+        reaches = self.coordinator.reach(event)
+        for reach in reaches:
+            group = self.store.subjects.groups.number(reach.group)
+            if group is not None:
+                self.give(reach, group, event)
+        changes = self.coordinator.replay(event)
+        for reach in reaches:
+            group = self.store.subjects.groups.number(reach.group)
+            if group is not None:
+                self.store.see_group(group)
+        if producer is not None:
+            self.store.see_producer(producer)
+        return changes
+
+    def _producer(self, event: Event) -> int | None:
+        """Return the number of the producer whose transaction an event may look at."""
+        producer_id = event.record.producer_id
+        if producer_id is None or producer_id == NO_PRODUCER_ID:
+            return None
+        return self.store.subjects.producer_number(producer_id)
+
+    def give(self, reach: Reach, group: int, event: Event) -> None:
+        """Give State what replaying an event may look at of a group."""
+        store = self.store
+        store.settle_group_itself(group)
+        if reach.asks_for_any or reach.asks_for_all:
+            store.settle_pending(group)
+        if reach.asks_for_all:
+            store.settle_offsets(group)
+        elif reach.reads_offsets:
+            self.give_some(group, {OffsetOf(reach.group, *at) for at in reach.offsets}, reach)
+
+    def give_some(self, group: int, offsets: Iterable[OffsetOf], reach: Reach) -> None:
+        """Give State some offsets of a group; all of them if it would have no others then and is asked for any."""
+        store = self.store
+        known = (store.subjects.number(offset) for offset in offsets)
+        wanted = [number for number in known if number is not None]
+        store.settle_some(wanted)
+        there = store.state.offsets.get(reach.group, ())
+        if reach.asks_for_any and len(there) <= len(wanted):
+            store.settle_offsets(group)

@@ -1,0 +1,327 @@
+"""What a replay by column holds, between its tables and State: given to State before somebody looks at it, loaded again after that.
+
+A committed offset is known by one of them at a time (Held); so is a transaction. Knows no record; decides nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.replay.columns_of_rows import plain
+from offsets_tool.columns.replay.commit_run import forget_transaction
+from offsets_tool.columns.replay.row_table import row_table
+from offsets_tool.columns.replay.subjects import Subjects, TopicIds
+from offsets_tool.columns.replay.tables import (
+    NONE,
+    Fact,
+    Group,
+    Held,
+    Offset,
+    Present,
+    Producer,
+    RowField,
+    Run,
+    Slot,
+    Tables,
+)
+from offsets_tool.replay.changes import (
+    CommittedOffset,
+    GroupKind,
+    OffsetOf,
+    PendingCommit,
+    TopicPartition,
+    Transaction,
+)
+from offsets_tool.replay.offsets import simple_group
+from offsets_tool.replay.state import State
+from offsets_tool.wire.text import from_shown, shown
+
+_SAID: Final = [
+    Fact.COMMITTED_OFFSET,
+    Fact.LEADER_EPOCH,
+    Fact.TEXT,
+    Fact.COMMIT_TIMESTAMP,
+    Fact.EXPIRE_TIMESTAMP,
+    Fact.TOPIC_ID,
+    Fact.COMMIT_LOG_OFFSET,
+]
+"""The facts of a CommittedOffset, in its order."""
+_NO_TEXT: Final = -1
+_TEXTS_KEPT: Final = 1 << 12
+
+
+class Texts:
+    """The metadata of commits that hold, by the number that Fact.TEXT has; empty ones are not kept."""
+
+    def __init__(self) -> None:
+        """Start without texts."""
+        self._kept: dict[int, str] = {}
+        self._base = 0
+        self._column: pa.Array = pa.array([], pa.string())
+        self._added = _NO_TEXT
+
+    def begin(self, base: int, column: pa.Array) -> None:
+        """Take the texts of rows whose numbers begin with `base`."""
+        self._base, self._column = base, column
+
+    def text(self, number: int) -> str:
+        """Return a text as rows show it."""
+        if number >= self._base:
+            return self._column[number - self._base].as_py()  # type: ignore[no-any-return]
+        return self._kept.get(number, "")
+
+    def add(self, text: str) -> int:
+        """Keep a text that no row has, and return its number."""
+        if not text:
+            return _NO_TEXT
+        self._added -= 1
+        self._kept[self._added] = text
+        return self._added
+
+    def has_some(self) -> bool:
+        """Return whether any row that was taken last has a text."""
+        return bool(pc.sum(pc.binary_length(self._column)).as_py())
+
+    def keep(self, numbers: Array) -> None:
+        """Keep, of the rows that were taken last, the texts with these numbers."""
+        places = np.unique(numbers[numbers >= self._base]) - self._base
+        found = plain(self._column.take(pa.array(places))).to_pylist()
+        self._kept.update(
+            (self._base + place, text) for place, text in zip(places.tolist(), found, strict=True) if text
+        )
+
+    def column(self, numbers: Array) -> pa.Array:
+        """Return the text of each number."""
+        if not self._kept:
+            # Most commits have no metadata at all.
+            places = np.where(numbers >= self._base, numbers - self._base, NONE)
+        else:
+            held = np.flatnonzero(numbers < self._base)
+            texts = [self._kept.get(number, "") for number in numbers[held].tolist()]
+            places = numbers - self._base
+            places[held] = len(self._column) + np.arange(len(held))
+            all_ = pa.concat_arrays([plain(self._column).cast(pa.string()), pa.array(texts, pa.string())])
+            return all_.take(pa.array(places))
+        taken = plain(self._column).cast(pa.string()).take(pa.array(places, mask=places < 0))
+        return pc.fill_null(taken, "")
+
+    def prune(self, used: Array) -> None:
+        """Forget texts that nothing refers to, if they are many."""
+        if len(self._kept) > _TEXTS_KEPT + 2 * len(used):
+            self._kept = {number: self._kept[number] for number in used.tolist() if number in self._kept}
+
+
+class Store:
+    """The committed offsets, transactions and groups of one log partition."""
+
+    def __init__(self, state: State, *, has_history: bool = False) -> None:
+        """Start with what State knows."""
+        self.state = state
+        self.subjects = Subjects()
+        self.topic_ids = TopicIds()
+        self.tables = Tables(has_history=has_history)
+        self.texts = Texts()
+        self._groups = self._offsets = self._producers = 0
+        """How many lines are in use."""
+
+    def begin(self, rows: pa.RecordBatch, kinds: Array) -> Array:
+        """Take rows: return their table, to which compiled code now points."""
+        table = row_table(rows, kinds, self.subjects, self.topic_ids)
+        self._add_lines(rows.num_rows)
+        run = self.tables.run
+        run[Run.BASE] += run[Run.COUNT]
+        run[Run.ROWS], run[Run.COUNT] = address(table), rows.num_rows
+        self.texts.begin(int(run[Run.BASE]), rows.column("metadata"))
+        return table
+
+    def end(self, table: Array) -> None:
+        """Keep what the rows that were taken last leave."""
+        if not self.texts.has_some():
+            return
+        subjects = np.unique(table[RowField.SUBJECT])
+        held = self.tables.offsets[subjects[subjects != NONE], Fact.TEXT]
+        self.texts.keep(np.concatenate((held, self.tables.slots[:, Fact.TEXT])))
+        used = self.tables.offsets[:, Fact.TEXT], self.tables.slots[:, Fact.TEXT]
+        self.texts.prune(np.concatenate(used))
+
+    def _add_lines(self, rows: int) -> None:
+        subjects = self.subjects
+        groups, offsets = len(subjects.groups.texts), len(subjects.offsets)
+        self.tables.make_room(offsets, groups, subjects.producers, rows)
+        for group in range(self._groups, groups):
+            self.see_group(group)
+        for number in range(self._offsets, offsets):
+            group = subjects.group_of[number]
+            self.tables.offsets[number, Offset.GROUP] = group
+            if _place(subjects.offsets[number]) in self.state.offsets.get(subjects.groups.texts[group], ()):
+                self._leave_outside(number)
+        for producer in range(self._producers, subjects.producers):
+            self.see_producer(producer)
+        self._groups, self._offsets, self._producers = groups, offsets, subjects.producers
+
+    def see_group(self, group: int) -> None:
+        """Note whether State has a group, and raise its stamp."""
+        line = self.tables.groups[group]
+        known = self.state.groups.get(self.subjects.groups.texts[group])
+        if known is None:
+            line[Group.PRESENT] = Present.NO
+        else:
+            line[Group.PRESENT] = Present.SIMPLE if known.kind is GroupKind.SIMPLE else Present.OTHER
+        line[Group.STAMP] += 1
+
+    def see_producer(self, producer: int) -> None:
+        """Note whether State knows a transaction of a producer."""
+        producer_id = self.subjects.producer(producer)
+        is_known = producer_id in self.state.transactions or producer_id in self.state.pending
+        line = self.tables.producers[producer]
+        if is_known != (line[Producer.OPEN] == Held.OUTSIDE):
+            line[Producer.OPEN] = Held.OUTSIDE if is_known else Held.NOWHERE
+            self.tables.run[Run.OUTSIDE] += 1 if is_known else -1
+
+    def settle(self) -> None:
+        """Give State everything."""
+        for group in np.flatnonzero(self.tables.groups[:, Group.IS_NEW]).tolist():
+            self.settle_group_itself(group)
+        open_ = self.tables.producers[: self._producers, Producer.OPEN] == Held.HERE
+        for producer in np.flatnonzero(open_).tolist():
+            self.settle_producer(producer)
+        self._settle(np.flatnonzero(self.tables.offsets[: self._offsets, Offset.HELD] == Held.HERE))
+
+    def settle_group_itself(self, group: int) -> None:
+        """Give State the simple group that a commit made."""
+        line = self.tables.groups[group]
+        if line[Group.IS_NEW]:
+            line[Group.IS_NEW] = 0
+            name = self.subjects.groups.texts[group]
+            self.state.groups[name] = simple_group(name, int(line[Group.FIRST]))
+
+    def settle_offsets(self, group: int) -> None:
+        """Give State all committed offsets of a group."""
+        self.settle_some(self.offsets_of(group))
+
+    def settle_some(self, numbers: Sequence[int]) -> None:
+        """Give State committed offsets of one group, and leave them to it."""
+        if not numbers:
+            return
+        found = np.array(numbers, np.int64)
+        self._settle(found[self.tables.offsets[found, Offset.HELD] == Held.HERE])
+        for number in numbers:
+            self._leave_outside(number)
+
+    def settle_pending(self, group: int) -> None:
+        """Give State the transactions that have pending commits of a group."""
+        numbers = np.array(self.offsets_of(group), np.int64)
+        slots = self.tables.slots
+        producers: set[int] = set()
+        for slot in self.tables.offsets[numbers, Offset.PENDING].tolist():
+            at = slot
+            while at != NONE:
+                producers.add(int(slots[at, Fact.PRODUCER]))
+                at = int(slots[at, Slot.NEXT_OF_SUBJECT])
+        for producer in sorted(producers):
+            self.settle_producer(producer)
+
+    def settle_producer(self, producer: int) -> None:
+        """Give State a producer's open transaction, and leave it to State."""
+        line = self.tables.producers[producer]
+        if line[Producer.OPEN] != Held.HERE:
+            return
+        producer_id = self.subjects.producer(producer)
+        groups: dict[str, None] = {}
+        slot = int(line[Producer.HEAD])
+        while slot != NONE:
+            number = int(self.tables.slots[slot, Slot.SUBJECT])
+            offset = self.subjects.offsets[number]
+            groups[offset.group] = None
+            self.settle_group_itself(self.subjects.group_of[number])
+            self.give_pending(producer_id, offset, slot)
+            slot = int(self.tables.slots[slot, Slot.NEXT])
+        facts = line[Producer.EPOCH : Producer.COMMITS].tolist()
+        commits = int(line[Producer.COMMITS])
+        self.state.transactions[producer_id] = Transaction(producer_id, *facts, tuple(groups), commits)
+        forget_transaction(address(self.tables.run), producer)
+        self.see_producer(producer)
+
+    def give_pending(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
+        """Give State one pending commit."""
+        commit = self._commit(self.tables.slots[slot, _SAID].tolist())
+        self.state.pending.setdefault(producer_id, {})[offset] = PendingCommit(commit)
+
+    def offsets_of(self, group: int) -> Sequence[int]:
+        """Return the numbers of a group's committed offsets."""
+        of_group = self.subjects.of_group
+        return of_group[group] if group < len(of_group) else ()
+
+    def groups_of(self, producer: int) -> set[int]:
+        """Return the groups that a producer's pending commits are of."""
+        found, slot = set[int](), int(self.tables.producers[producer, Producer.HEAD])
+        while slot != NONE:
+            found.add(self.subjects.group_of[int(self.tables.slots[slot, Slot.SUBJECT])])
+            slot = int(self.tables.slots[slot, Slot.NEXT])
+        return found
+
+    def load_group(self, group: int) -> None:
+        """Take what State knows of a group's committed offsets."""
+        numbers = np.array(self.offsets_of(group), np.int64)
+        outside = numbers[self.tables.offsets[numbers, Offset.HELD] == Held.OUTSIDE]
+        for number in outside.tolist():
+            line = self.tables.offsets[number]
+            is_there = self.take(self.subjects.offsets[number], line)
+            line[Offset.HELD] = Held.HERE if is_there else Held.NOWHERE
+            self.tables.groups[group, Group.HELD] += is_there
+        self.tables.groups[group, Group.IS_OUTSIDE] = 0
+
+    def take(self, offset: OffsetOf, line: Array) -> bool:
+        """Write what State knows of an offset to its line, and take it from State; return whether there is anything."""
+        there = self.state.offsets.get(offset.group, {})
+        commit = there.pop(_place(offset), None)
+        if not there:
+            self.state.offsets.pop(offset.group, None)
+        if commit is None:
+            return False
+        line[_SAID] = (
+            commit.committed_offset,
+            commit.leader_epoch,
+            self.texts.add(shown(commit.metadata)),
+            commit.commit_timestamp,
+            commit.expire_timestamp,
+            self.topic_ids.number(commit.topic_id),
+            commit.log_offset,
+        )
+        return True
+
+    def give(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
+        """Give State these offsets."""
+        for number, commit in zip(numbers, commits, strict=True):
+            offset = self.subjects.offsets[number]
+            self.state.offsets.setdefault(offset.group, {})[_place(offset)] = commit
+
+    def _leave_outside(self, number: int) -> None:
+        self.tables.offsets[number, Offset.HELD] = Held.OUTSIDE
+        self.tables.groups[self.subjects.group_of[number], Group.IS_OUTSIDE] = 1
+
+    def _settle(self, numbers: Array) -> None:
+        if not len(numbers):
+            return
+        facts = self.tables.offsets[numbers[:, None], _SAID].tolist()
+        self.give(numbers.tolist(), map(self._commit, facts))
+        self.tables.offsets[numbers, Offset.HELD] = Held.OUTSIDE
+        groups = self.tables.offsets[numbers, Offset.GROUP]
+        np.subtract.at(self.tables.groups[:, Group.HELD], groups, 1)
+        self.tables.groups[groups, Group.IS_OUTSIDE] = 1
+
+    def _commit(self, facts: list[int]) -> CommittedOffset:
+        committed, leader_epoch, text, at, expires, topic_id, log_offset = facts
+        metadata = from_shown(self.texts.text(text))
+        return CommittedOffset(
+            committed, leader_epoch, metadata, at, expires, self.topic_ids.ids[topic_id], log_offset
+        )
+
+
+def _place(offset: OffsetOf) -> TopicPartition:
+    return TopicPartition(offset.topic, offset.partition)

@@ -1,0 +1,151 @@
+"""Committed offsets, groups, producers and topic ids by number, from rows that name them: each is a line of the tables.
+
+Numbers are given in the order of being seen, and stay. Knows nothing of what is committed.
+"""
+
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.columns_of_rows import encoded, numbers, uuid_of
+from offsets_tool.columns.replay.numbering import Numbers
+from offsets_tool.replay.changes import OffsetOf
+from offsets_tool.rows import NO_PRODUCER_ID
+from offsets_tool.wire.text import from_shown
+
+_PARTITION: Final = 0xFFFF_FFFF
+NO_TOPIC_ID: Final = 0
+"""The number of no topic id."""
+NOT_NAMED: Final = -1
+"""The number of a name that is null."""
+
+
+class Names:
+    """Numbers of texts, as rows show them; each distinct one is looked up once for each dictionary that it comes in."""
+
+    def __init__(self) -> None:
+        """Start without names."""
+        self.shown: list[str] = []
+        self.texts: list[str] = []
+        """The names as Kafka wrote them."""
+        self._numbers: dict[str, int] = {}
+        self._dictionary: pa.Array = pa.array([], pa.string())
+        self._by_code: Array = np.zeros(0, np.int64)
+
+    def of(self, column: pa.Array) -> Array:
+        """Return the number of the name in each row; NOT_NAMED for null."""
+        coded = encoded(column)
+        self._know(coded.dictionary)
+        codes = numbers(coded.indices, len(self._by_code) - 1)
+        return self._by_code[codes]
+
+    def number(self, text: str) -> int | None:
+        """Return the number of a name as Kafka wrote it, if it was seen."""
+        return self._numbers.get(text)
+
+    def _know(self, names: pa.Array) -> None:
+        """Number a dictionary's names: most often it is the one before, with some more."""
+        before = len(self._dictionary)
+        if len(names) < before or not names.slice(0, before).equals(self._dictionary):
+            before = 0
+        added = [self._number(name) for name in names.slice(before).to_pylist()]
+        self._by_code = np.concatenate((self._by_code[:before], np.array([*added, NOT_NAMED], np.int64)))
+        self._dictionary = names
+
+    def _number(self, shown: str) -> int:
+        text = from_shown(shown)
+        number = self._numbers.setdefault(text, len(self.texts))
+        if number == len(self.texts):
+            self.texts.append(text)
+            self.shown.append(shown)
+        return number
+
+
+class TopicIds:
+    """Numbers of topic ids, from 1 on."""
+
+    def __init__(self) -> None:
+        """Start without ids."""
+        self.ids: list[UUID | None] = [None]
+        self._numbers: dict[UUID | None, int] = {None: NO_TOPIC_ID}
+        self._names = Names()
+        self._by_name: Array = np.array([NO_TOPIC_ID], np.int64)
+
+    def of(self, column: pa.Array) -> Array:
+        """Return the number of the id in each row; NO_TOPIC_ID for null and for the id that stands for none."""
+        named = self._names.of(column)
+        added = self._names.texts[len(self._by_name) - 1 :]
+        if added:
+            known = [self.number(uuid_of(text)) for text in added]
+            self._by_name = np.array([*self._by_name[:-1].tolist(), *known, NO_TOPIC_ID], np.int64)
+        return self._by_name[named]
+
+    def number(self, topic_id: UUID | None) -> int:
+        """Return the number of an id, which is added if it is new."""
+        number = self._numbers.setdefault(topic_id, len(self.ids))
+        if number == len(self.ids):
+            self.ids.append(topic_id)
+        return number
+
+
+class Subjects:
+    """Committed offsets and their groups, and producers, of one log partition."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self.offsets: list[OffsetOf] = []
+        self.group_of: list[int] = []
+        """By committed offset: its group."""
+        self.of_group: list[list[int]] = []
+        """By group: its committed offsets."""
+        self.groups = Names()
+        self.topics = Names()
+        self._pairs = Numbers()
+        """Groups with topics."""
+        self._offsets = Numbers()
+        self._by_offset: dict[OffsetOf, int] = {}
+        self._producers = Numbers()
+
+    def number(self, offset: OffsetOf) -> int | None:
+        """Return the number of a committed offset, if it was seen."""
+        return self._by_offset.get(offset)
+
+    def producer(self, number: int) -> int:
+        """Return the producer id with this number."""
+        return int(self._producers.keys[number])
+
+    def producer_number(self, producer_id: int) -> int:
+        """Return the number of a producer id."""
+        return int(self._producers.of(np.array([producer_id], np.int64))[0])
+
+    def producers_of(self, rows: pa.RecordBatch) -> Array:
+        """Return the number of each row's producer; that of NO_PRODUCER_ID where there is none."""
+        return self._producers.of(numbers(rows.column("producer_id"), NO_PRODUCER_ID))
+
+    @property
+    def producers(self) -> int:
+        """How many producers were seen."""
+        return self._producers.count
+
+    def of(self, rows: pa.RecordBatch, places: Array | slice) -> Array:
+        """Return the number of the committed offset that each row at these places names."""
+        groups = self.groups.of(rows.column("group"))[places]
+        topics = self.topics.of(rows.column("topic"))[places]
+        pairs = self._pairs.of(groups << 32 | topics)
+        partitions = numbers(rows.column("partition"), 0)[places].astype(np.int64) & _PARTITION
+        found = self._offsets.of(pairs << 32 | partitions)
+        for key in self._offsets.keys[len(self.offsets) :].tolist():
+            self._add(*divmod(int(self._pairs.keys[key >> 32]), 1 << 32), key & _PARTITION)
+        return found
+
+    def _add(self, group: int, topic: int, partition: int) -> None:
+        signed = partition - (partition >> 31 << 32)
+        offset = OffsetOf(self.groups.texts[group], self.topics.texts[topic], signed)
+        number = self._by_offset[offset] = len(self.offsets)
+        self.offsets.append(offset)
+        self.group_of.append(group)
+        self.of_group += ([] for _ in range(group + 1 - len(self.of_group)))
+        self.of_group[group].append(number)
