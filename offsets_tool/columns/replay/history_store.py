@@ -96,6 +96,8 @@ class HistoryStore(Store):
         self.log_partition = log_partition
         self.owners = KnownOwners()
         self.history = history
+        self._given: dict[int, OffsetHistoryRow] = {}
+        """Rows of committed offsets, by number, that were given and not yet taken again."""
         self._removals = removals
 
     def find_owners(self) -> None:
@@ -133,12 +135,22 @@ class HistoryStore(Store):
         """Give State, History and Lifetimes these offsets."""
         held = list(commits)
         super().give(numbers, held)
-        lines = self.tables.offsets[numbers]
-        rows = self._rows(lines, [self.subjects.offsets[number] for number in numbers], held)
-        for line, row, commit in zip(lines[:, Offset.LIFE :].tolist(), rows, held, strict=True):
-            offset = OffsetOf(row.group, row.topic, row.partition)
+        offsets = [self.subjects.offsets[number] for number in numbers]
+        rows = self._rows(self.tables.offsets[numbers], offsets, held)
+        for offset, row in zip(offsets, rows, strict=True):
             self.history.put_row(offset, row)
-            life, began, at, topic_id = line
+        self._given |= zip(numbers, rows, strict=True)
+        self._give_lifetimes(numbers, held)
+
+    def lend_lifetimes(self, group: int) -> None:
+        """Tell Lifetimes of a group's offsets that are held here, and go on holding them."""
+        numbers = self.held_of(group)
+        if len(numbers):
+            self._give_lifetimes(numbers.tolist(), self.commits(numbers))
+
+    def _give_lifetimes(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
+        lines = self.tables.offsets[numbers, Offset.LIFE :].tolist()
+        for number, (life, began, at, topic_id), commit in zip(numbers, lines, commits, strict=True):
             if life:
                 lived = Lifetime(
                     commit,
@@ -147,7 +159,7 @@ class HistoryStore(Store):
                     self.topic_ids.ids[topic_id],
                     life == _DOUBTFUL,
                 )
-                self._removals.lifetimes.put(offset, lived)
+                self._removals.lifetimes.put(self.subjects.offsets[number], lived)
 
     def give_pending(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
         """Give State, History and the tracker one pending commit."""
@@ -158,12 +170,16 @@ class HistoryStore(Store):
         self.history.put_row(pending, row)
         self._removals.put_pending(pending, waiting)
 
-    def take(self, offset: OffsetOf, line: Array) -> bool:
+    def take(self, number: int, line: Array) -> bool:
         """Take what State, History and Lifetimes know of an offset."""
+        offset, given = self.subjects.offsets[number], self._given.pop(number, None)
         self._take_life(offset, line)
-        if not super().take(offset, line):
+        if not super().take(number, line):
             return False
         row = self.history.take_row(offset)
+        if row is given:
+            # The line still says so.
+            return True
         line[Fact.FROM_LOG_OFFSET] = row.from_log_offset
         line[Fact.FROM_TIMESTAMP] = row.from_timestamp
         line[Fact.BEGIN_CAUSE] = BEGAN.index(OffsetBegan(row.begin_cause))
@@ -177,7 +193,6 @@ class HistoryStore(Store):
         )
         noop = row.noop_tombstone_log_offset
         line[Fact.NOOP_TOMBSTONE] = NONE if noop is None else noop
-        line[Offset.OWNER_STAMP] = NONE
         return True
 
     def _take_life(self, offset: OffsetOf, line: Array) -> None:

@@ -42,17 +42,10 @@ class RowsReplay:
         kinds = row_kinds(rows, is_proof_alone=self.is_unproved)
         self.choose(rows, kinds)
         table = self.store.begin(rows, kinds)
-        known = np.flatnonzero(kinds == Kind.ALONE)
-        events = zip(known.tolist(), self._events.events(rows.take(pa.array(known))), strict=True)
-        expected = next(events, None)
+        events = _Expected(self._events, rows, self.expected(table))
         row = 0
         while (row := self._run(table, row)) < rows.num_rows:
-            while expected is not None and expected[0] < row:
-                expected = next(events, None)
-            if expected is not None and expected[0] == row:
-                event = expected[1]
-            else:
-                [event] = self._events.events(rows.slice(row, 1))
+            event = events.at(row)
             yield event, self._replay_alone(event)
             self.after_alone(table, row)
             row += 1
@@ -79,6 +72,10 @@ class RowsReplay:
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
         """Change what rows are to this replay."""
+
+    def expected(self, table: Array) -> Array:
+        """Return the places of rows that will be replayed alone, as far as that can be told."""
+        return np.flatnonzero(table[RowField.KIND] == Kind.ALONE)
 
     def before_run(self, table: Array, row: int) -> int:
         """Return where compiled code begins, by default at this row."""
@@ -153,11 +150,31 @@ class RowsReplay:
             self.give_some(group, {OffsetOf(reach.group, *at) for at in reach.offsets}, reach)
 
     def give_some(self, group: int, offsets: Iterable[OffsetOf], reach: Reach) -> None:
-        """Give State some offsets of a group; all of them if it would have no others then and is asked for any."""
+        """Give State some offsets of a group; one more if it would have no others then and is asked for any."""
         store = self.store
         known = (store.subjects.number(offset) for offset in offsets)
         wanted = [number for number in known if number is not None]
         store.settle_some(wanted)
         there = store.state.offsets.get(reach.group, ())
         if reach.asks_for_any and len(there) <= len(wanted):
-            store.settle_offsets(group)
+            store.settle_one(group)
+
+
+class _Expected:
+    """Events of rows: those that are expected to be asked for are made together, which is much cheaper than one by one."""
+
+    def __init__(self, events: RowEvents, rows: pa.RecordBatch, places: Array) -> None:
+        self._events = events
+        self._rows = rows
+        made = events.events(rows.take(pa.array(places)))
+        self._made = zip(places.tolist(), made, strict=True)
+        self._next = next(self._made, None)
+
+    def at(self, row: int) -> Event:
+        """Return the event of a row; rows are asked for in their order."""
+        while self._next is not None and self._next[0] < row:
+            self._next = next(self._made, None)
+        if self._next is not None and self._next[0] == row:
+            return self._next[1]
+        [event] = self._events.events(self._rows.slice(row, 1))
+        return event

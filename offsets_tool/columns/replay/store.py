@@ -3,7 +3,7 @@
 A committed offset is known by one of them at a time (Held); so is a transaction. Knows no record; decides nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -165,14 +165,13 @@ class Store:
         self._groups, self._offsets, self._producers = groups, offsets, subjects.producers
 
     def see_group(self, group: int) -> None:
-        """Note whether State has a group, and raise its stamp."""
+        """Note whether State has a group."""
         line = self.tables.groups[group]
         known = self.state.groups.get(self.subjects.groups.texts[group])
         if known is None:
             line[Group.PRESENT] = Present.NO
         else:
             line[Group.PRESENT] = Present.SIMPLE if known.kind is GroupKind.SIMPLE else Present.OTHER
-        line[Group.STAMP] += 1
 
     def see_producer(self, producer: int) -> None:
         """Note whether State knows a transaction of a producer."""
@@ -212,6 +211,17 @@ class Store:
         self._settle(found[self.tables.offsets[found, Offset.HELD] == Held.HERE])
         for number in numbers:
             self._leave_outside(number)
+
+    def settle_one(self, group: int) -> None:
+        """Give State one more committed offset of a group, if one is held."""
+        held = self.held_of(group)
+        if len(held):
+            self.settle_some(held[:1].tolist())
+
+    def held_of(self, group: int) -> Array:
+        """Return the numbers of a group's committed offsets that are held here."""
+        numbers: Array = np.array(self.offsets_of(group), np.int64)
+        return numbers[self.tables.offsets[numbers, Offset.HELD] == Held.HERE]
 
     def settle_pending(self, group: int) -> None:
         """Give State the transactions that have pending commits of a group."""
@@ -271,13 +281,14 @@ class Store:
         outside = numbers[self.tables.offsets[numbers, Offset.HELD] == Held.OUTSIDE]
         for number in outside.tolist():
             line = self.tables.offsets[number]
-            is_there = self.take(self.subjects.offsets[number], line)
+            is_there = self.take(number, line)
             line[Offset.HELD] = Held.HERE if is_there else Held.NOWHERE
             self.tables.groups[group, Group.HELD] += is_there
         self.tables.groups[group, Group.IS_OUTSIDE] = 0
 
-    def take(self, offset: OffsetOf, line: Array) -> bool:
+    def take(self, number: int, line: Array) -> bool:
         """Write what State knows of an offset to its line, and take it from State; return whether there is anything."""
+        offset = self.subjects.offsets[number]
         there = self.state.offsets.get(offset.group, {})
         commit = there.pop(_place(offset), None)
         if not there:
@@ -308,12 +319,15 @@ class Store:
     def _settle(self, numbers: Array) -> None:
         if not len(numbers):
             return
-        facts = self.tables.offsets[numbers[:, None], _SAID].tolist()
-        self.give(numbers.tolist(), map(self._commit, facts))
+        self.give(numbers.tolist(), self.commits(numbers))
         self.tables.offsets[numbers, Offset.HELD] = Held.OUTSIDE
         groups = self.tables.offsets[numbers, Offset.GROUP]
         np.subtract.at(self.tables.groups[:, Group.HELD], groups, 1)
         self.tables.groups[groups, Group.IS_OUTSIDE] = 1
+
+    def commits(self, numbers: Array) -> Iterator[CommittedOffset]:
+        """Yield the commits of offsets that are held here."""
+        return map(self._commit, self.tables.offsets[numbers[:, None], _SAID].tolist())
 
     def _commit(self, facts: list[int]) -> CommittedOffset:
         committed, leader_epoch, text, at, expires, topic_id, log_offset = facts

@@ -13,7 +13,7 @@ from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
 from offsets_tool.columns.replay.ended_rows import ended_rows
 from offsets_tool.columns.replay.history_store import HistoryStore
 from offsets_tool.columns.replay.rows_replay import RowsReplay
-from offsets_tool.columns.replay.tables import Held, Kind, Producer, RowField, Run
+from offsets_tool.columns.replay.tables import NONE, Group, Held, Kind, Offset, Present, Producer, RowField, Run
 from offsets_tool.events import Event
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
@@ -56,6 +56,17 @@ class ToldReplay(RowsReplay):
         if np.count_nonzero(shared) > len(marked):
             others = np.unique(self._writes[shared & ~np.isin(kinds, _MARKERS)])
             kinds[np.isin(self._writes, others) & shared] = Kind.ALONE
+
+    def expected(self, table: Array) -> Array:
+        """Return the places of rows that will be replayed alone: also the first commits of groups, with what was written with them."""
+        alone = table[RowField.KIND] == Kind.ALONE
+        tables, subjects = self.store.tables, table[RowField.SUBJECT]
+        places = np.flatnonzero(subjects != NONE)
+        groups = tables.offsets[subjects[places], Offset.GROUP]
+        absent = tables.groups[groups, Group.PRESENT] == Present.NO
+        _, first = np.unique(groups[absent], return_index=True)
+        writes = self._writes[places[absent][first]]
+        return np.flatnonzero(alone | np.isin(self._writes, writes))
 
     def before_run(self, table: Array, row: int) -> int:
         """Turn the page, if the row was not written with the last one that was replayed alone; return where the run begins."""
@@ -126,7 +137,7 @@ class ToldReplay(RowsReplay):
 
     def tell(self, event: Event, changes: Iterable[Change]) -> None:
         """Tell what an event did, that was replayed alone."""
-        self._settle_groups(self.removals.may_close(event))
+        self._lend(self.removals.may_close(event))
         made = tuple(changes)
         self.removals.fold(event, made)
         for change in made:
@@ -148,20 +159,20 @@ class ToldReplay(RowsReplay):
         """Tell what was replayed alone: what comes now was not written with it."""
         self._is_page_turned = True
         self._rows += self.history.flush()
-        self._settle_groups(self.removals.tracker.may_close(None))
+        self._lend(self.removals.tracker.may_close(None))
         self.removals.close()
 
-    def _settle_groups(self, groups: Iterable[str]) -> None:
-        """Give Lifetimes all offsets of groups whose removals may be complete: what a removal left is all that its group has."""
-        for name in list(groups):
+    def _lend(self, groups: Iterable[str]) -> None:
+        """Lend Lifetimes all offsets of groups whose removals may be complete: what a removal left is all that its group has."""
+        for name in groups:
             group = self.store.subjects.groups.number(name)
             if group is not None:
-                self.store.settle_offsets(group)
+                self.store.lend_lifetimes(group)
 
     def _raise_stamp(self, name: str) -> None:
         group = self.store.subjects.groups.number(name)
         if group is not None:
-            self.store.see_group(group)
+            self.store.tables.groups[group, Group.STAMP] += 1
 
 
 def _writes(rows: pa.RecordBatch) -> Array:
