@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
-from offsets_tool.columns.replay.commit_run import BEGAN, ENDS
+from offsets_tool.columns.replay.compiled.cells import BEGAN, ENDS
+from offsets_tool.columns.replay.compiled.tables import NONE, Ended, Fact
 from offsets_tool.columns.replay.history_store import HistoryStore
-from offsets_tool.columns.replay.tables import NONE, Ended, Fact
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.json import uuid_text
@@ -108,7 +108,9 @@ def _causes(causes: tuple[str, ...], numbers: Array) -> pa.Array:
 def _producers(numbers: Array, store: HistoryStore) -> pa.Array:
     if (numbers == NONE).all():
         return pa.nulls(len(numbers), pa.int64())
-    ids = pa.array([store.subjects.producer(number) for number in range(store.subjects.producers)], pa.int64())
+    ids = pa.array(
+        [store.subjects.producer(number) for number in range(store.subjects.producers)], pa.int64()
+    )
     return ids.take(_or_null(numbers))
 
 

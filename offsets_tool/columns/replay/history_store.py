@@ -10,19 +10,20 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
-from offsets_tool.columns.replay.commit_run import BEGAN
+from offsets_tool.columns.replay.compiled.cells import BEGAN
+from offsets_tool.columns.replay.compiled.tables import NONE, Ask, Fact, Group, Offset, Run
 from offsets_tool.columns.replay.store import Store
-from offsets_tool.columns.replay.tables import NONE, Ask, Fact, Group, Offset, Run
 from offsets_tool.expiry.lifetimes import Lifetime
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import Owner
 from offsets_tool.history.row_builders import offset_row
-from offsets_tool.history.rows import OffsetBegan, OffsetHistoryRow
+from offsets_tool.history.rows import OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
     CommittedOffset,
+    GroupKind,
     OffsetOf,
     PendingOf,
     TopicPartition,
@@ -107,9 +108,7 @@ class HistoryStore(Store):
         for number, topic_id, owner in asks[:, [Ask.SUBJECT, Ask.TOPIC_ID, Ask.OWNER]].tolist():
             offset = self.subjects.offsets[number]
             at = TopicPartition(offset.topic, offset.partition)
-            self.owners.answer(
-                owner, self.history.owner(offset.group, at, self.topic_ids.ids[topic_id])
-            )
+            self.owners.answer(owner, self.history.owner(offset.group, at, self.topic_ids.ids[topic_id]))
         run[Run.ASK_COUNT] = 0
 
     def prune_owners(self) -> None:
@@ -182,7 +181,7 @@ class HistoryStore(Store):
             return True
         line[Fact.FROM_LOG_OFFSET] = row.from_log_offset
         line[Fact.FROM_TIMESTAMP] = row.from_timestamp
-        line[Fact.BEGIN_CAUSE] = BEGAN.index(OffsetBegan(row.begin_cause))
+        line[Fact.BEGIN_CAUSE] = BEGAN.index(OffsetBeginCause(row.begin_cause))
         line[Fact.IS_EFFECTIVE] = row.is_effective
         line[Fact.HAS_BEFORE] = row.delta is not None
         line[Fact.BEFORE] = row.committed_offset - (row.delta or 0)
@@ -237,5 +236,6 @@ class HistoryStore(Store):
 def _owner(row: OffsetHistoryRow) -> Owner:
     """Return the owner that a row of history names."""
     client = Client(row.instance_id, row.client_id, row.client_host)
-    facts = row.group_kind, row.generation, row.group_epoch, row.member_epoch, row.member_id
-    return Owner(*facts, client, row.is_owner_known)
+    kind = None if row.group_kind is None else GroupKind(row.group_kind)
+    facts = row.generation, row.group_epoch, row.member_epoch, row.member_id
+    return Owner(kind, *facts, client, row.is_owner_known)

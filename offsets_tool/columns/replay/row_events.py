@@ -1,7 +1,7 @@
 """Rows as Events again, for what is replayed one at a time.
 
-Commits and tombstones that read without a problem are made from columns of `events`, all else is decoded from raw bytes: so a reader
-of tables fetches those of the few records that are something else. Knows nothing about replay.
+Commits and tombstones that read without a problem are made from columns of `events`, all else is decoded from raw bytes: so a
+reader of tables fetches those of the few records that are something else. Knows nothing about replay.
 """
 
 from collections.abc import Iterator, Mapping

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import numbers
-from offsets_tool.columns.replay.tables import Kind
+from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_TIMESTAMP

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers
+from offsets_tool.columns.replay.compiled.tables import NONE, Kind, RowField
 from offsets_tool.columns.replay.subjects import Subjects, TopicIds
-from offsets_tool.columns.replay.tables import NONE, Kind, RowField
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.batches.control import decode_control
 from offsets_tool.replay.rules import TOPIC_ID_VERSION

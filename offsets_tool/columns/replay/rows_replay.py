@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
-from offsets_tool.columns.replay.commit_run import replay_run
+from offsets_tool.columns.replay.compiled.run import replay_run
+from offsets_tool.columns.replay.compiled.tables import Kind, Offset, Producer, RowField, Run, Stop
 from offsets_tool.columns.replay.row_events import RowEvents
 from offsets_tool.columns.replay.row_table import row_kinds
 from offsets_tool.columns.replay.store import Store
-from offsets_tool.columns.replay.tables import Kind, Offset, Producer, RowField, Run, Stop
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, OffsetOf
 from offsets_tool.replay.coordinator import Coordinator

@@ -15,10 +15,10 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, numbers, uuid_of
+from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.columns.replay.row_events import RowEvents, with_raw
 from offsets_tool.columns.replay.row_table import are_plain, row_kinds
 from offsets_tool.columns.replay.state import StateReplay
-from offsets_tool.columns.replay.tables import Kind
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_classic
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import NO_TIMESTAMP

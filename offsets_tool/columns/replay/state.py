@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.columns.replay.replaced import are_replaced
 from offsets_tool.columns.replay.row_events import COLUMNS as EVENT_COLUMNS
 from offsets_tool.columns.replay.rows_replay import RowsReplay
 from offsets_tool.columns.replay.store import Store
-from offsets_tool.columns.replay.tables import Kind
 from offsets_tool.replay.coordinator import Coordinator
 
 COLUMNS: Final = (*EVENT_COLUMNS, "value_json")

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import encoded, numbers, uuid_of
-from offsets_tool.columns.replay.numbering import Numbers
+from offsets_tool.columns.replay.compiled.numbering import Numbers
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.text import from_shown

@@ -10,10 +10,20 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
+from offsets_tool.columns.replay.compiled.tables import (
+    NONE,
+    Group,
+    Held,
+    Kind,
+    Offset,
+    Present,
+    Producer,
+    RowField,
+    Run,
+)
 from offsets_tool.columns.replay.ended_rows import ended_rows
 from offsets_tool.columns.replay.history_store import HistoryStore
 from offsets_tool.columns.replay.rows_replay import RowsReplay
-from offsets_tool.columns.replay.tables import NONE, Group, Held, Kind, Offset, Present, Producer, RowField, Run
 from offsets_tool.events import Event
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
@@ -58,7 +68,7 @@ class ToldReplay(RowsReplay):
             kinds[np.isin(self._writes, others) & shared] = Kind.ALONE
 
     def expected(self, table: Array) -> Array:
-        """Return the places of rows that will be replayed alone: also the first commits of groups, with what was written with them."""
+        """Return the places of rows that will be replayed alone, the first commits of groups and their writes among them."""
         alone = table[RowField.KIND] == Kind.ALONE
         tables, subjects = self.store.tables, table[RowField.SUBJECT]
         places = np.flatnonzero(subjects != NONE)

@@ -83,7 +83,7 @@ def _number_all(
 def _slot(slots: int, mask: int, key: int) -> int:
     """Return the address of the slot that has the key, or of the free one where it belongs."""
     mixed = np.uint64(key) * _SCATTER
-    at = np.int64(mixed >> np.uint64(20)) & mask
+    at = int(np.int64(mixed >> np.uint64(20)) & mask)
     while load_i64(slots + 16 * at + 8) != _FREE and load_i64(slots + 16 * at) != key:
         at = (at + 1) & mask
-    return slots + 16 * at  # type: ignore[no-any-return]
+    return slots + 16 * at

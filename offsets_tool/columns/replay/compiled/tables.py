@@ -219,12 +219,12 @@ class Tables:
     def __init__(self, *, has_history: bool) -> None:
         """Start empty; `has_history` says whether rows that end are kept."""
         self.run: Array = np.zeros(len(Run), np.int64)
-        self.offsets = _new(Offset, _FIRST)
-        self.groups = _new(Group, _FIRST)
-        self.producers = _new(Producer, _FIRST)
+        self.offsets = _filled(_EMPTY_OFFSET, _FIRST)
+        self.groups = _filled(_EMPTY_GROUP, _FIRST)
+        self.producers = _filled(_EMPTY_PRODUCER, _FIRST)
         self.slots: Array = np.zeros((0, WIDTHS[Slot]), np.int64)
-        self.ended = _new(Ended, _FIRST)
-        self.asks = _new(Ask, _FIRST)
+        self.ended = _filled(_empty(Ended), _FIRST)
+        self.asks = _filled(_EMPTY_ASK, _FIRST)
         self.run[Run.FREE_SLOT] = NONE
         self.run[Run.HAS_HISTORY] = has_history
         self._free = 0
@@ -282,11 +282,6 @@ _EMPTY_OFFSET: Final = _empty(Offset, PENDING=NONE, OWNER_STAMP=NONE)
 _EMPTY_GROUP: Final = _empty(Group, CHANGED=NONE)
 _EMPTY_PRODUCER: Final = _empty(Producer, HEAD=NONE, TAIL=NONE)
 _EMPTY_ASK: Final = _empty(Ask)
-
-
-def _new(kind: type[IntEnum], lines: int) -> Array:
-    empty = {Offset: _EMPTY_OFFSET, Group: _EMPTY_GROUP, Producer: _EMPTY_PRODUCER}.get(kind)  # type: ignore[call-overload]
-    return _filled(np.zeros(WIDTHS[kind], np.int64) if empty is None else empty, lines)
 
 
 def _filled(line: Array, lines: int) -> Array:

@@ -1,0 +1,1 @@
+"""Compiled: what a replay by column holds, and runs of rows that change it."""

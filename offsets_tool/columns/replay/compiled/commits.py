@@ -1,0 +1,323 @@
+"""Compiled: one commit, effective or pending, as replay.offsets replays it.
+
+What a row of offset_history says when it ends is written here too. A commit whose outcome needs more than the tables is left alone.
+"""
+
+from offsets_tool.columns.jit.machine import load_i64, step, store_i64
+from offsets_tool.columns.replay.compiled.cells import (
+    A_OWNER,
+    A_SUBJECT,
+    A_TOPIC,
+    ABSENT,
+    BY_COMMIT,
+    BY_TRANSACTION,
+    E_CAUSE,
+    E_SUBJECT,
+    E_TO,
+    E_TO_TIMESTAMP,
+    ENDED_LINE,
+    F_BEFORE,
+    F_BEGIN,
+    F_COMMIT_AT,
+    F_COMMIT_TIMESTAMP,
+    F_COMMITTED,
+    F_EFFECTIVE,
+    F_FROM,
+    F_FROM_TIMESTAMP,
+    F_HAS_BEFORE,
+    F_NOOP,
+    F_OWNER,
+    F_PRODUCER,
+    F_TEXT,
+    F_TOPIC_ID,
+    FACTS,
+    FIRST_SAID,
+    G_FIRST,
+    G_HELD,
+    G_IS_NEW,
+    G_OUTSIDE,
+    G_PRESENT,
+    G_STAMP,
+    GO_ON,
+    HERE,
+    LOG_OFFSET,
+    NOWHERE,
+    O_BEGAN,
+    O_COMMITTED_AT,
+    O_GROUP,
+    O_HELD,
+    O_LIFE,
+    O_LIFE_TOPIC,
+    O_OWNER,
+    O_OWNER_TOPIC,
+    O_PENDING,
+    O_STAMP,
+    OFFSET_LINE,
+    OUTSIDE,
+    P_COMMITS,
+    P_COUNT,
+    P_EPOCH,
+    P_FIRST,
+    P_FIRST_TIMESTAMP,
+    P_HEAD,
+    P_LAST,
+    P_LAST_TIMESTAMP,
+    P_OPEN,
+    P_TAIL,
+    PRODUCER,
+    PRODUCER_EPOCH,
+    R_ASK_COUNT,
+    R_ASKS,
+    R_BASE,
+    R_COUNT,
+    R_ENDED,
+    R_ENDED_COUNT,
+    R_ENDED_MOST,
+    R_FREE,
+    R_GROUPS,
+    R_HAS_HISTORY,
+    R_NEXT_OWNER,
+    R_OFFSETS,
+    R_PRODUCERS,
+    R_ROWS,
+    R_SLOTS,
+    S_NEXT,
+    S_NEXT_OF_SUBJECT,
+    S_SUBJECT,
+    SAID,
+    SIMPLE,
+    SLOT_LINE,
+    STOP_ALONE,
+    STOP_FULL,
+    STOP_LOAD,
+    SUBJECT,
+    SUPERSEDED,
+    TIMESTAMP,
+    WORD,
+    get_group,
+    get_offset,
+    get_producer,
+    get_slot,
+    set_ask,
+    set_ended,
+    set_group,
+    set_offset,
+    set_producer,
+    set_slot,
+)
+from offsets_tool.columns.replay.compiled.tables import NONE
+
+
+@step
+def row_cell(run: int, field: int, row: int) -> int:
+    return load_i64(load_i64(run + R_ROWS) + WORD * (field * load_i64(run + R_COUNT) + row))
+
+
+@step
+def commit(run: int, row: int) -> int:
+    offsets, groups = load_i64(run + R_OFFSETS), load_i64(run + R_GROUPS)
+    subject = row_cell(run, SUBJECT, row)
+    group = get_offset(offsets, subject, O_GROUP)
+    if get_group(groups, group, G_OUTSIDE):
+        return STOP_LOAD
+    log_offset = row_cell(run, LOG_OFFSET, row)
+    stop = make_simple_group(run, group, log_offset)
+    if stop != GO_ON:
+        return stop
+    timestamp = row_cell(run, TIMESTAMP, row)
+    line = offsets + subject * OFFSET_LINE
+    if end_effective(run, subject, log_offset, timestamp) == STOP_FULL:
+        return STOP_FULL
+    _say(run, row, line)
+    store_i64(line + WORD * F_BEGIN, BY_COMMIT)
+    store_i64(line + WORD * F_EFFECTIVE, 1)
+    store_i64(line + WORD * F_PRODUCER, NONE)
+    if load_i64(run + R_HAS_HISTORY):
+        store_i64(line + WORD * F_OWNER, owner_number(run, subject, load_i64(line + WORD * F_TOPIC_ID)))
+        live(offsets, subject, timestamp)
+    hold(offsets, groups, subject, group)
+    return GO_ON
+
+
+@step
+def make_simple_group(run: int, group: int, log_offset: int) -> int:
+    """Make a group of its first commit. A history tells a new group's row, and so replays such a commit alone."""
+    groups = load_i64(run + R_GROUPS)
+    if get_group(groups, group, G_PRESENT) != ABSENT:
+        return GO_ON
+    if load_i64(run + R_HAS_HISTORY):
+        return STOP_ALONE
+    set_group(groups, group, G_PRESENT, SIMPLE)
+    set_group(groups, group, G_FIRST, log_offset)
+    set_group(groups, group, G_IS_NEW, 1)
+    return GO_ON
+
+
+@step
+def _say(run: int, row: int, line: int) -> None:
+    """Write what a row's commit says to a line, and that it holds from this row on."""
+    for place in range(SAID):
+        store_i64(line + WORD * place, row_cell(run, FIRST_SAID + place, row))
+    log_offset = row_cell(run, LOG_OFFSET, row)
+    store_i64(line + WORD * F_COMMIT_AT, log_offset)
+    store_i64(line + WORD * F_TEXT, load_i64(run + R_BASE) + row)
+    store_i64(line + WORD * F_FROM, log_offset)
+    store_i64(line + WORD * F_FROM_TIMESTAMP, row_cell(run, TIMESTAMP, row))
+    store_i64(line + WORD * F_NOOP, NONE)
+
+
+@step
+def end_effective(run: int, subject: int, log_offset: int, timestamp: int) -> int:
+    """End the row of the commit that is effective, and keep what it committed as what was before the next."""
+    offsets = load_i64(run + R_OFFSETS)
+    line = offsets + subject * OFFSET_LINE
+    is_held = get_offset(offsets, subject, O_HELD) == HERE
+    if is_held:
+        if end_row(run, line, subject, log_offset, timestamp, SUPERSEDED) == STOP_FULL:
+            return STOP_FULL
+        store_i64(line + WORD * F_BEFORE, load_i64(line + WORD * F_COMMITTED))
+    store_i64(line + WORD * F_HAS_BEFORE, 1 if is_held else 0)
+    return GO_ON
+
+
+@step
+def end_row(run: int, line: int, subject: int, log_offset: int, timestamp: int, cause: int) -> int:
+    """Tell that the commit in a line held until here; not if it began here."""
+    if not load_i64(run + R_HAS_HISTORY) or load_i64(line + WORD * F_FROM) == log_offset:
+        return GO_ON
+    ended, number = load_i64(run + R_ENDED), load_i64(run + R_ENDED_COUNT)
+    if number == load_i64(run + R_ENDED_MOST):
+        return STOP_FULL
+    store_i64(run + R_ENDED_COUNT, number + 1)
+    for place in range(FACTS):
+        store_i64(ended + number * ENDED_LINE + WORD * place, load_i64(line + WORD * place))
+    set_ended(ended, number, E_SUBJECT, subject)
+    set_ended(ended, number, E_TO, log_offset)
+    set_ended(ended, number, E_TO_TIMESTAMP, timestamp)
+    set_ended(ended, number, E_CAUSE, cause)
+    return GO_ON
+
+
+@step
+def owner_number(run: int, subject: int, topic_id: int) -> int:
+    """Return the number of an offset's owner; one that is not known, or may be another by now, is asked for."""
+    offsets, groups = load_i64(run + R_OFFSETS), load_i64(run + R_GROUPS)
+    stamp = get_group(groups, get_offset(offsets, subject, O_GROUP), G_STAMP)
+    is_known = get_offset(offsets, subject, O_STAMP) == stamp
+    if is_known and get_offset(offsets, subject, O_OWNER_TOPIC) == topic_id:
+        return get_offset(offsets, subject, O_OWNER)
+    number, asks = load_i64(run + R_NEXT_OWNER), load_i64(run + R_ASK_COUNT)
+    store_i64(run + R_NEXT_OWNER, number + 1)
+    store_i64(run + R_ASK_COUNT, asks + 1)
+    set_ask(load_i64(run + R_ASKS), asks, A_SUBJECT, subject)
+    set_ask(load_i64(run + R_ASKS), asks, A_TOPIC, topic_id)
+    set_ask(load_i64(run + R_ASKS), asks, A_OWNER, number)
+    set_offset(offsets, subject, O_STAMP, stamp)
+    set_offset(offsets, subject, O_OWNER_TOPIC, topic_id)
+    set_offset(offsets, subject, O_OWNER, number)
+    return number
+
+
+@step
+def live(offsets: int, subject: int, timestamp: int) -> None:
+    """Keep since when the group has had an offset here without a break (expiry.lifetimes)."""
+    topic_id = get_offset(offsets, subject, F_TOPIC_ID)
+    at = timestamp
+    if at < 0:
+        at = get_offset(offsets, subject, F_COMMIT_TIMESTAMP)
+    if at < 0:
+        at = NONE
+    was = get_offset(offsets, subject, O_LIFE_TOPIC)
+    goes_on = get_offset(offsets, subject, O_LIFE) == 1 and (was == topic_id or was == 0 or topic_id == 0)
+    if not goes_on:
+        set_offset(offsets, subject, O_BEGAN, at)
+    if not goes_on or topic_id != 0:
+        set_offset(offsets, subject, O_LIFE_TOPIC, topic_id)
+    set_offset(offsets, subject, O_LIFE, 1)
+    set_offset(offsets, subject, O_COMMITTED_AT, at)
+
+
+@step
+def hold(offsets: int, groups: int, subject: int, group: int) -> None:
+    if get_offset(offsets, subject, O_HELD) != HERE:
+        set_offset(offsets, subject, O_HELD, HERE)
+        set_group(groups, group, G_HELD, get_group(groups, group, G_HELD) + 1)
+
+
+@step
+def pending(run: int, row: int) -> int:
+    offsets, groups, slots = (
+        load_i64(run + R_OFFSETS),
+        load_i64(run + R_GROUPS),
+        load_i64(run + R_SLOTS),
+    )
+    subject, producer = row_cell(run, SUBJECT, row), row_cell(run, PRODUCER, row)
+    group = get_offset(offsets, subject, O_GROUP)
+    if get_producer(load_i64(run + R_PRODUCERS), producer, P_OPEN) == OUTSIDE:
+        return STOP_ALONE
+    if get_group(groups, group, G_OUTSIDE):
+        return STOP_LOAD
+    log_offset = row_cell(run, LOG_OFFSET, row)
+    stop = make_simple_group(run, group, log_offset)
+    if stop != GO_ON:
+        return stop
+    slot = get_offset(offsets, subject, O_PENDING)
+    while slot != NONE and get_slot(slots, slot, F_PRODUCER) != producer:
+        slot = get_slot(slots, slot, S_NEXT_OF_SUBJECT)
+    if slot == NONE:
+        slot = _take_slot(run, subject, producer)
+        set_group(groups, group, G_HELD, get_group(groups, group, G_HELD) + 1)
+    elif (
+        end_row(run, slots + slot * SLOT_LINE, subject, log_offset, row_cell(run, TIMESTAMP, row), SUPERSEDED)
+        == STOP_FULL
+    ):
+        return STOP_FULL
+    _say(run, row, slots + slot * SLOT_LINE)
+    _extend_transaction(run, row, producer)
+    set_slot(slots, slot, F_BEGIN, BY_TRANSACTION)
+    set_slot(slots, slot, F_EFFECTIVE, 0)
+    set_slot(slots, slot, F_PRODUCER, producer)
+    set_slot(slots, slot, F_HAS_BEFORE, 1 if get_offset(offsets, subject, O_HELD) == HERE else 0)
+    set_slot(slots, slot, F_BEFORE, get_offset(offsets, subject, F_COMMITTED))
+    if load_i64(run + R_HAS_HISTORY):
+        set_slot(slots, slot, F_OWNER, owner_number(run, subject, get_slot(slots, slot, F_TOPIC_ID)))
+    return GO_ON
+
+
+@step
+def _take_slot(run: int, subject: int, producer: int) -> int:
+    """Take a free slot, the last of its producer's and the first of its subject's."""
+    offsets, producers, slots = (
+        load_i64(run + R_OFFSETS),
+        load_i64(run + R_PRODUCERS),
+        load_i64(run + R_SLOTS),
+    )
+    slot = load_i64(run + R_FREE)
+    store_i64(run + R_FREE, get_slot(slots, slot, S_NEXT))
+    set_slot(slots, slot, S_SUBJECT, subject)
+    set_slot(slots, slot, S_NEXT, NONE)
+    set_slot(slots, slot, S_NEXT_OF_SUBJECT, get_offset(offsets, subject, O_PENDING))
+    set_offset(offsets, subject, O_PENDING, slot)
+    last = get_producer(producers, producer, P_TAIL)
+    if last == NONE:
+        set_producer(producers, producer, P_HEAD, slot)
+    else:
+        set_slot(slots, last, S_NEXT, slot)
+    set_producer(producers, producer, P_TAIL, slot)
+    set_producer(producers, producer, P_COUNT, get_producer(producers, producer, P_COUNT) + 1)
+    return slot
+
+
+@step
+def _extend_transaction(run: int, row: int, producer: int) -> None:
+    producers = load_i64(run + R_PRODUCERS)
+    log_offset, timestamp = row_cell(run, LOG_OFFSET, row), row_cell(run, TIMESTAMP, row)
+    if get_producer(producers, producer, P_OPEN) == NOWHERE:
+        set_producer(producers, producer, P_OPEN, HERE)
+        set_producer(producers, producer, P_EPOCH, row_cell(run, PRODUCER_EPOCH, row))
+        set_producer(producers, producer, P_FIRST, log_offset)
+        set_producer(producers, producer, P_FIRST_TIMESTAMP, timestamp)
+        set_producer(producers, producer, P_COMMITS, 0)
+    set_producer(producers, producer, P_LAST, log_offset)
+    set_producer(producers, producer, P_LAST_TIMESTAMP, timestamp)
+    set_producer(producers, producer, P_COMMITS, get_producer(producers, producer, P_COMMITS) + 1)

@@ -1,0 +1,95 @@
+"""Compiled: runs of commits, markers and tombstones, row by row, as replay.offsets replays them; stops before all else.
+
+Knows what holds by the tables (tables.py) and nothing that is not in them. With a history, it says which rows of offset_history
+ended, and takes only what cannot show in one that began or ended otherwise.
+"""
+
+from offsets_tool.columns.jit.machine import compiled, load_i64, step
+from offsets_tool.columns.replay.compiled.cells import (
+    G_HELD,
+    G_OUTSIDE,
+    G_PRESENT,
+    GO_ON,
+    HERE,
+    IS_ABORT_MARKER,
+    IS_COMMIT,
+    IS_COMMIT_MARKER,
+    IS_PASSED,
+    IS_PENDING,
+    IS_TOMBSTONE,
+    KIND,
+    NOWHERE,
+    O_GROUP,
+    O_HELD,
+    O_PENDING,
+    R_COUNT,
+    R_GROUPS,
+    R_HAS_HISTORY,
+    R_OFFSETS,
+    R_OUTSIDE,
+    SIMPLE,
+    STOP_ALONE,
+    STOP_END,
+    STOP_LOAD,
+    SUBJECT,
+    get_group,
+    get_offset,
+    set_group,
+    set_offset,
+)
+from offsets_tool.columns.replay.compiled.commits import commit, pending, row_cell
+from offsets_tool.columns.replay.compiled.markers import abort_marker, close_transaction, commit_marker
+from offsets_tool.columns.replay.compiled.tables import NONE
+
+
+@compiled
+def replay_run(run: int, row: int) -> tuple[int, int]:
+    """Replay rows from `row` on; return the row before which it stopped, and why (Stop)."""
+    count = load_i64(run + R_COUNT)
+    while row < count:
+        kind = row_cell(run, KIND, row)
+        if kind == IS_COMMIT:
+            stop = commit(run, row)
+        elif kind == IS_PENDING:
+            stop = pending(run, row)
+        elif kind == IS_COMMIT_MARKER:
+            stop = commit_marker(run, row)
+        elif kind == IS_ABORT_MARKER:
+            stop = abort_marker(run, row)
+        elif kind == IS_TOMBSTONE:
+            stop = _tombstone(run, row)
+        elif kind == IS_PASSED:
+            stop = GO_ON
+        else:
+            stop = STOP_ALONE
+        if stop != GO_ON:
+            return row, stop
+        row += 1
+    return row, STOP_END
+
+
+@compiled
+def forget_transaction(run: int, producer: int) -> None:
+    """Empty a producer's line, whose transaction State knows by now."""
+    close_transaction(run, producer)
+
+
+@step
+def _tombstone(run: int, row: int) -> int:
+    """Remove an offset, where that is all: nothing is pending there, and the group stays, or is not there."""
+    offsets, groups = load_i64(run + R_OFFSETS), load_i64(run + R_GROUPS)
+    subject = row_cell(run, SUBJECT, row)
+    group = get_offset(offsets, subject, O_GROUP)
+    if load_i64(run + R_HAS_HISTORY) or load_i64(run + R_OUTSIDE):
+        return STOP_ALONE
+    if get_offset(offsets, subject, O_PENDING) != NONE:
+        return STOP_ALONE
+    if get_group(groups, group, G_OUTSIDE):
+        return STOP_LOAD
+    is_held = get_offset(offsets, subject, O_HELD) == HERE
+    left = get_group(groups, group, G_HELD) - (1 if is_held else 0)
+    if left == 0 and get_group(groups, group, G_PRESENT) == SIMPLE:
+        return STOP_ALONE
+    set_group(groups, group, G_HELD, left)
+    set_offset(offsets, subject, O_HELD, NOWHERE)
+    return GO_ON

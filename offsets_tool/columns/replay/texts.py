@@ -1,0 +1,75 @@
+"""The metadata of commits that hold, by number: texts of rows that were taken last, and those that are kept of earlier ones."""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.columns_of_rows import plain
+from offsets_tool.columns.replay.compiled.tables import NONE
+
+_NO_TEXT: Final = -1
+_TEXTS_KEPT: Final = 1 << 12
+
+
+class Texts:
+    """The metadata of commits that hold, by the number that Fact.TEXT has; empty ones are not kept."""
+
+    def __init__(self) -> None:
+        """Start without texts."""
+        self._kept: dict[int, str] = {}
+        self._base = 0
+        self._column: pa.Array = pa.array([], pa.string())
+        self._added = _NO_TEXT
+
+    def begin(self, base: int, column: pa.Array) -> None:
+        """Take the texts of rows whose numbers begin with `base`."""
+        self._base, self._column = base, column
+
+    def text(self, number: int) -> str:
+        """Return a text as rows show it."""
+        if number >= self._base:
+            return self._column[number - self._base].as_py()  # type: ignore[no-any-return]
+        return self._kept.get(number, "")
+
+    def add(self, text: str) -> int:
+        """Keep a text that no row has, and return its number."""
+        if not text:
+            return _NO_TEXT
+        self._added -= 1
+        self._kept[self._added] = text
+        return self._added
+
+    def has_some(self) -> bool:
+        """Return whether any row that was taken last has a text."""
+        return bool(pc.sum(pc.binary_length(self._column)).as_py())
+
+    def keep(self, numbers: Array) -> None:
+        """Keep, of the rows that were taken last, the texts with these numbers."""
+        places = np.unique(numbers[numbers >= self._base]) - self._base
+        found = plain(self._column.take(pa.array(places))).to_pylist()
+        self._kept.update(
+            (self._base + place, text) for place, text in zip(places.tolist(), found, strict=True) if text
+        )
+
+    def column(self, numbers: Array) -> pa.Array:
+        """Return the text of each number."""
+        if not self._kept:
+            # Most commits have no metadata at all.
+            places = np.where(numbers >= self._base, numbers - self._base, NONE)
+        else:
+            held = np.flatnonzero(numbers < self._base)
+            texts = [self._kept.get(number, "") for number in numbers[held].tolist()]
+            places = numbers - self._base
+            places[held] = len(self._column) + np.arange(len(held))
+            all_ = pa.concat_arrays([plain(self._column).cast(pa.string()), pa.array(texts, pa.string())])
+            return all_.take(pa.array(places))
+        taken = plain(self._column).cast(pa.string()).take(pa.array(places, mask=places < 0))
+        return pc.fill_null(taken, "")
+
+    def prune(self, used: Array) -> None:
+        """Forget texts that nothing refers to, if they are many."""
+        if len(self._kept) > _TEXTS_KEPT + 2 * len(used):
+            self._kept = {number: self._kept[number] for number in used.tolist() if number in self._kept}
