@@ -60,7 +60,7 @@ def replay_work(job: ReplayJob) -> Task:
 
 
 def replay_rows(job: ReplayJob, unit: int, batches: Batches) -> WorkDone | None:
-    """Replay the rows of one Work (history_events.COLUMNS and COPY), and return what came of it; None where there are no rows."""
+    """Replay the rows of one Work (row_events.COLUMNS and COPY), and return what came of it; None where there are no rows."""
     first = next((batch for batch in batches if batch.num_rows), None)
     return None if first is None else _done(job, unit, chain([first], batches))
 
