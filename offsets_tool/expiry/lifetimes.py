@@ -3,11 +3,11 @@
 Memory grows with the number of live offsets only. Knows no rule; learns from Changes (removal_tracker.py), or from many at once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from offsets_tool.expiry.removals import LongestLifetime, may_be_one
+from offsets_tool.expiry.removals import LongestLifetime, RemovedOffset, may_be_one
 from offsets_tool.replay.changes import CommittedOffset, OffsetOf, TopicPartition
 
 
@@ -79,3 +79,15 @@ def time_of(timestamp: int, commit_timestamp: int) -> int | None:
     """Return a record's time, or the commit's where the record has none (magic 0); None if neither has."""
     at = commit_timestamp if timestamp < 0 else timestamp
     return None if at < 0 else at
+
+
+def left_topics(removed: Iterable[RemovedOffset], left: Mapping[TopicPartition, Lifetime]) -> frozenset[str]:
+    """Return the topics that lost offsets and still have some; a topic created again under the name has another id."""
+    went: dict[str, set[UUID | None]] = {}
+    for each in removed:
+        went.setdefault(each.topic, set()).add(each.commit.topic_id if each.commit else None)
+    return frozenset(
+        at.topic
+        for at, lifetime in left.items()
+        if any(may_be_one(topic_id, lifetime.commit.topic_id) for topic_id in went.get(at.topic, ()))
+    )

@@ -7,17 +7,15 @@ Folds the Changes of one log partition in the order of the log; memory grows wit
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-from uuid import UUID
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.lifetimes import Lifetime, Lifetimes
+from offsets_tool.expiry.lifetimes import Lifetime, Lifetimes, left_topics
 from offsets_tool.expiry.removals import (
     DroppedCommit,
     KeptOffset,
     Removal,
     RemovedOffset,
     is_noop,
-    may_be_one,
     noop_tombstone,
 )
 from offsets_tool.expiry.rules import is_subscribed
@@ -261,7 +259,7 @@ class RemovalTracker:
             tuple(opened.removed),
             opened.group_deleted_at,
             len(left),
-            _left_topics(opened.removed, left),
+            left_topics(opened.removed, left),
             self._kept(group, opened, left),
             opened.changed_at,
         )
@@ -287,18 +285,6 @@ class RemovalTracker:
 def _without_values(group: Group) -> Group:
     return group._replace(
         metadata=None, target_metadata=None, topics=None, share_partitions=None, topology=None, expressions=()
-    )
-
-
-def _left_topics(removed: Iterable[RemovedOffset], left: Mapping[TopicPartition, Lifetime]) -> frozenset[str]:
-    """Return the topics that lost offsets and still have some; a topic created again under the name has another id."""
-    went: dict[str, set[UUID | None]] = {}
-    for each in removed:
-        went.setdefault(each.topic, set()).add(each.commit.topic_id if each.commit else None)
-    return frozenset(
-        at.topic
-        for at, lifetime in left.items()
-        if any(may_be_one(topic_id, lifetime.commit.topic_id) for topic_id in went.get(at.topic, ()))
     )
 
 

@@ -29,7 +29,7 @@ from spark.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS
 from spark.replay.checkpoints import REMEDY, checkpoint_path, log_facts_of
 from spark.replay.plan import LakeRow as Replay
 from spark.replay.plan import LogPartition, latest
-from spark.runtime.rows import RECORD_BYTES, Start, is_little, of_units
+from spark.runtime.rows import RECORD_BYTES, StartSpark, is_little, of_units
 
 OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
 
@@ -41,7 +41,7 @@ def as_before(lake: str) -> PolicyGiven:
     return PolicyGiven(release=release and tuple(release), **asked)
 
 
-def expiry(lake: str, start: Start, request: PolicyGiven) -> Derived:
+def expiry(lake: str, start: StartSpark, request: PolicyGiven) -> Derived:
     """Compute the expiry of clusters where something is new, and commit it; `start` makes a session, if there is something to do.
 
     UsageError where the lake has no histories yet; OffsetsToolError for a lost checkpoint.
@@ -62,7 +62,7 @@ def expiry(lake: str, start: Start, request: PolicyGiven) -> Derived:
 class _Expiry:
     """Computes expiry by tasks: of live offsets from checkpoints, of removed ones from `removals`; `notes` name the policy."""
 
-    def __init__(self, root: Path, start: Start, request: PolicyGiven) -> None:
+    def __init__(self, root: Path, start: StartSpark, request: PolicyGiven) -> None:
         self._root, self._start, self._request = root, start, request
         self.notes: list[str] = []
 

@@ -32,7 +32,7 @@ from spark.ingest.plan import counts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.scan import greatest_of
 from spark.lake.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY
-from spark.runtime.rows import Batches, Start, Task
+from spark.runtime.rows import Batches, StartSpark, Task
 
 OF_LAG: Final = Chain("offsets-tool lag", (LAG, DERIVATIONS))
 
@@ -49,7 +49,7 @@ class LagRequest:
     """Whether lag counts to the last stable offset, for consumers with isolation.level=read_committed."""
 
 
-def lag(lake: str, start: Start, request: LagRequest) -> Derived:
+def lag(lake: str, start: StartSpark, request: LagRequest) -> Derived:
     """Add new end offsets to the lake, and compute and commit the lag of clusters where something is new.
 
     `start` makes a session, and is called only if there is something to do. UsageError where the lake has no histories yet, and
@@ -95,7 +95,7 @@ class _Lag(NamedTuple):
     """Computes lag by tasks, for whole clusters or for some partitions of their topics."""
 
     root: Path
-    start: Start
+    start: StartSpark
     asked: Mapping[str, Any]
     newest: Mapping[str, int]
 

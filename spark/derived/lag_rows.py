@@ -19,7 +19,7 @@ from offsets_tool.log.archive.delta import open_delta
 from spark.lake.replaced import Replacement
 from spark.lake.scan import facts_of, file_rows, is_within, scan
 from spark.lake.tables import ENDS, OFFSET_HISTORY, Table
-from spark.runtime.rows import Batches, Rows, Start, Task, in_order, is_little, numbers_of, of_units
+from spark.runtime.rows import Batches, Rows, StartSpark, Task, in_order, is_little, numbers_of, of_units
 
 PLACE: Final = ("cluster", "topic", "partition")
 READ_BY_ALL: Final = 2_000_000
@@ -58,7 +58,7 @@ class LagInput(NamedTuple):
                     records += facts["num_records"]
         return cls(files, list(wanted.values()), Readings.of(root, wanted), records)
 
-    def through(self, start: Start, task: Task, schema: pa.Schema, *, may_be_here: bool) -> Rows:
+    def through(self, start: StartSpark, task: Task, schema: pa.Schema, *, may_be_here: bool) -> Rows:
         """Let a task make other rows of these; it gets all rows of a partition of a topic together, in ORDER.
 
         Unless they `may_be_here`, Spark runs the tasks even where these rows are few.

@@ -26,7 +26,7 @@ from spark.lake.commit import ArrowLake, Lake, SparkLake
 from spark.lake.folder import locked
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.tables import LOG, SOURCES, Table
-from spark.runtime.rows import RECORD_BYTES, Start, Task, is_little, of_units
+from spark.runtime.rows import RECORD_BYTES, StartSpark, Task, is_little, of_units
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -84,7 +84,7 @@ class Ingested(NamedTuple):
         return {name: sum(source[name] for source in self.sources) for name in SUMS}
 
 
-def ingest(request: Request, start: Start, progress: Progress | None = None) -> Ingested:
+def ingest(request: Request, start: StartSpark, progress: Progress | None = None) -> Ingested:
     """Read what is new in the sources of a request, and commit it to the lake.
 
     `start` makes a session, and is called only when there is something to read. SourceError for a source that cannot be read,
@@ -161,7 +161,7 @@ def _settled(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:
 class Tasks:
     """Runs tasks over the units of a job, by a session that is made when it is first needed; here where they are little."""
 
-    def __init__(self, start: Start, progress: Progress) -> None:
+    def __init__(self, start: StartSpark, progress: Progress) -> None:
         self._start = start
         self._progress = progress
 

@@ -12,12 +12,13 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark.runtime.rows import Batches
+
 ORDER: Final = ("log_offset", "run")
 """By the place in the log; of a record that was ingested again, the first ingest comes first."""
 _KEYS: Final = [(name, "ascending") for name in ORDER]
 SORTED_AT_ONCE: Final = 262_144
 """How many rows of a file out of order are sorted at a time."""
-Batches = Iterator[pa.RecordBatch]
 
 
 class Part(NamedTuple):

@@ -18,7 +18,7 @@ from spark.lake.scan import file_rows
 from spark.lake.tables import EVENTS
 from spark.replay.plan import LogPartition, New
 from spark.replay.rows import ORIGIN, LakeRows, TableFile
-from spark.runtime.rows import Batches, Start, is_little, numbers_of, of_units
+from spark.runtime.rows import Batches, StartSpark, is_little, numbers_of, of_units
 
 Name = tuple[str, str, str]
 """A cluster, the id of a topic as text, and the topic's name."""
@@ -42,7 +42,7 @@ class _Told(NamedTuple):
     names: String
 
 
-def news(rows: LakeRows, since: int, start: Start) -> News:
+def news(rows: LakeRows, since: int, start: StartSpark) -> News:
     """Return what ingests after the run `since` have added; SourceError for a file that cannot be read."""
     files = rows.since(since)
     is_here = is_little(sum(file.records for file in files))

@@ -37,7 +37,7 @@ from spark.replay.plan import (
 from spark.replay.rows import LakeRows
 from spark.replay.tasks import ReplayJob, WorkDone, replay_work
 from spark.replay.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, damaged_places, derived_names
-from spark.runtime.rows import Start, is_little, of_units
+from spark.runtime.rows import StartSpark, is_little, of_units
 
 
 class Replayed(NamedTuple):
@@ -51,7 +51,7 @@ class Replayed(NamedTuple):
 
 def replay(
     lake: str,
-    start: Start,
+    start: StartSpark,
     coordinator: str = "auto",
     topic_ids: Named = MappingProxyType({}),
 ) -> Replayed:
@@ -78,7 +78,7 @@ class _Done(NamedTuple):
 class _Replay:
     """One replay of a lake: what it was asked for, and what it has found so far."""
 
-    def __init__(self, root: Path, start: Start, coordinator: str, topic_ids: Named) -> None:
+    def __init__(self, root: Path, start: StartSpark, coordinator: str, topic_ids: Named) -> None:
         self._topic_ids = topic_ids
         self._root = root
         self._start = start

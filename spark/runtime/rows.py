@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
 """What happens to the rows of one partition; it must be one that `pickle` of Spark can carry."""
-Start = Callable[[], "SparkSession"]
+StartSpark = Callable[[], "SparkSession"]
 LITTLE: Final = 100_000
 """So many records are done here before Spark has started."""
 RECORD_BYTES: Final = 64
@@ -44,7 +44,7 @@ def is_little(records: int) -> bool:
     return records <= LITTLE
 
 
-def of_units(start: Start, units: int, *, is_here: bool) -> Rows:
+def of_units(start: StartSpark, units: int, *, is_here: bool) -> Rows:
     """Return the numbers of some units of work, each for a task of its own; `start` is called unless they stay in this process."""
     if is_here:
         return _Here(pa.record_batch({UNIT: [number]}) for number in range(units))

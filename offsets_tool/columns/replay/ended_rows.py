@@ -8,7 +8,7 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.replay.compiled.cells import BEGAN, ENDS
-from offsets_tool.columns.replay.compiled.tables import NONE, Ended, Fact
+from offsets_tool.columns.replay.compiled.tables import NONE, EndedCell, FactCell
 from offsets_tool.columns.replay.history_store import HistoryStore
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.wire.arrow import arrow_schema
@@ -17,15 +17,15 @@ from offsets_tool.wire.text import shown
 
 _SCHEMA: Final = arrow_schema(OffsetHistoryRow)
 _COPIED: Final = {
-    "committed_offset": Fact.COMMITTED_OFFSET,
-    "leader_epoch": Fact.LEADER_EPOCH,
-    "commit_timestamp": Fact.COMMIT_TIMESTAMP,
-    "expire_timestamp": Fact.EXPIRE_TIMESTAMP,
-    "commit_log_offset": Fact.COMMIT_LOG_OFFSET,
-    "from_log_offset": Fact.FROM_LOG_OFFSET,
-    "from_timestamp": Fact.FROM_TIMESTAMP,
-    "to_log_offset": Ended.TO_LOG_OFFSET,
-    "to_timestamp": Ended.TO_TIMESTAMP,
+    "committed_offset": FactCell.COMMITTED_OFFSET,
+    "leader_epoch": FactCell.LEADER_EPOCH,
+    "commit_timestamp": FactCell.COMMIT_TIMESTAMP,
+    "expire_timestamp": FactCell.EXPIRE_TIMESTAMP,
+    "commit_log_offset": FactCell.COMMIT_LOG_OFFSET,
+    "from_log_offset": FactCell.FROM_LOG_OFFSET,
+    "from_timestamp": FactCell.FROM_TIMESTAMP,
+    "to_log_offset": EndedCell.TO_LOG_OFFSET,
+    "to_timestamp": EndedCell.TO_TIMESTAMP,
 }
 
 
@@ -36,19 +36,19 @@ def ended_rows(ended: Array, store: HistoryStore) -> pa.RecordBatch:
         name: pa.array(np.ascontiguousarray(ended[:, field])).cast(types[name])
         for name, field in _COPIED.items()
     }
-    deltas = differences(ended[:, Fact.COMMITTED_OFFSET], ended[:, Fact.BEFORE])
+    deltas = differences(ended[:, FactCell.COMMITTED_OFFSET], ended[:, FactCell.BEFORE])
     columns |= {
-        **_subject_columns(ended[:, Ended.SUBJECT], store),
+        **_subject_columns(ended[:, EndedCell.SUBJECT], store),
         **_owner_columns(ended, store),
-        "is_effective": pa.array(ended[:, Fact.IS_EFFECTIVE] != 0),
-        "delta": pa.array(deltas, mask=ended[:, Fact.HAS_BEFORE] == 0),
-        "metadata": store.texts.column(np.ascontiguousarray(ended[:, Fact.TEXT])),
-        "topic_id": _topic_ids(ended[:, Fact.TOPIC_ID], store),
+        "is_effective": pa.array(ended[:, FactCell.IS_EFFECTIVE] != 0),
+        "delta": pa.array(deltas, mask=ended[:, FactCell.HAS_BEFORE] == 0),
+        "metadata": store.texts.column(np.ascontiguousarray(ended[:, FactCell.TEXT])),
+        "topic_id": _topic_ids(ended[:, FactCell.TOPIC_ID], store),
         "log_partition": pa.repeat(pa.scalar(store.log_partition, pa.int32()), len(ended)),
-        "begin_cause": _causes(BEGAN, ended[:, Fact.BEGIN_CAUSE]),
-        "end_cause": _causes(ENDS, ended[:, Ended.END_CAUSE]),
-        "producer_id": _producers(ended[:, Fact.PRODUCER], store),
-        "noop_tombstone_log_offset": _or_null(ended[:, Fact.NOOP_TOMBSTONE]),
+        "begin_cause": _causes(BEGAN, ended[:, FactCell.BEGIN_CAUSE]),
+        "end_cause": _causes(ENDS, ended[:, EndedCell.END_CAUSE]),
+        "producer_id": _producers(ended[:, FactCell.PRODUCER], store),
+        "noop_tombstone_log_offset": _or_null(ended[:, FactCell.NOOP_TOMBSTONE]),
     }
     return pa.record_batch([columns[field.name] for field in _SCHEMA], schema=_SCHEMA)
 
@@ -67,14 +67,14 @@ def _subject_columns(numbers: Array, store: HistoryStore) -> dict[str, pa.Array]
 
 def _owner_columns(ended: Array, store: HistoryStore) -> dict[str, pa.Array]:
     """Return the facts of each row's owner, looked up once for each owner."""
-    distinct, which = _distinct(store.owners.of(ended[:, Fact.OWNER]))
+    distinct, which = _distinct(store.owners.of(ended[:, FactCell.OWNER]))
     owners = [store.owners.owners[place] for place in distinct]
     known = np.array([owner.is_known for owner in owners], bool)[which]
     after_gap = store.history.after_gap
     if after_gap is not None:
         # As History.as_known has it, of all rows.
         nobody = np.array([owner.member_id is None for owner in owners], bool)[which]
-        known &= ~(nobody & (ended[:, Fact.COMMIT_LOG_OFFSET] >= after_gap))
+        known &= ~(nobody & (ended[:, FactCell.COMMIT_LOG_OFFSET] >= after_gap))
     values = {
         "group_kind": [owner.kind for owner in owners],
         "generation": [owner.generation for owner in owners],

@@ -1,4 +1,4 @@
-"""What histories hold of committed offsets, between the tables and History, Lifetimes and RemovalTracker: as store.Store for State.
+"""What histories hold of committed offsets, between the tables and History, Lifetimes and RemovalTracker: as HeldStore for State.
 
 Owners are asked once for each committed offset and change of its group. Decides nothing.
 """
@@ -11,8 +11,15 @@ import numpy as np
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.replay.compiled.cells import BEGAN
-from offsets_tool.columns.replay.compiled.tables import NONE, Ask, Fact, Group, Offset, Run
-from offsets_tool.columns.replay.store import Store
+from offsets_tool.columns.replay.compiled.tables import (
+    NONE,
+    AskCell,
+    FactCell,
+    GroupCell,
+    OffsetCell,
+    RunCell,
+)
+from offsets_tool.columns.replay.store import HeldStore
 from offsets_tool.expiry.lifetimes import Lifetime
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.history.history import History
@@ -33,7 +40,7 @@ from offsets_tool.replay.state import State
 
 _OWNERS_KEPT: Final = 1 << 16
 _DOUBTFUL: Final = 2
-"""In Offset.LIFE: only a coordinator that loaded the log has the commit."""
+"""In OffsetCell.LIFE: only a coordinator that loaded the log has the commit."""
 
 
 class KnownOwners:
@@ -86,8 +93,8 @@ class KnownOwners:
             at += len(each)
 
 
-class HistoryStore(Store):
-    """A Store that also knows since when commits hold, whose they are, and how long offsets have lived."""
+class HistoryStore(HeldStore):
+    """A HeldStore that also knows since when commits hold, whose they are, and how long offsets have lived."""
 
     def __init__(
         self, log_partition: int | None, state: State, history: History, removals: RemovalTracker
@@ -104,31 +111,31 @@ class HistoryStore(Store):
     def find_owners(self) -> None:
         """Answer what compiled code has asked, by the groups as they are now."""
         run = self.tables.run
-        asks = self.tables.asks[: run[Run.ASK_COUNT]]
-        for number, topic_id, owner in asks[:, [Ask.SUBJECT, Ask.TOPIC_ID, Ask.OWNER]].tolist():
+        asks = self.tables.asks[: run[RunCell.ASK_COUNT]]
+        for number, topic_id, owner in asks[:, [AskCell.SUBJECT, AskCell.TOPIC_ID, AskCell.OWNER]].tolist():
             offset = self.subjects.offsets[number]
             at = TopicPartition(offset.topic, offset.partition)
             self.owners.answer(owner, self.history.owner(offset.group, at, self.topic_ids.ids[topic_id]))
-        run[Run.ASK_COUNT] = 0
+        run[RunCell.ASK_COUNT] = 0
 
     def prune_owners(self) -> None:
         """Forget owners of commits that hold no more, if they are many."""
         offsets, slots = self.tables.offsets, self.tables.slots
-        self.owners.prune(offsets[:, Fact.OWNER], offsets[:, Offset.OWNER], slots[:, Fact.OWNER])
-        self.tables.run[Run.NEXT_OWNER] = self.owners.count
+        self.owners.prune(offsets[:, FactCell.OWNER], offsets[:, OffsetCell.OWNER], slots[:, FactCell.OWNER])
+        self.tables.run[RunCell.NEXT_OWNER] = self.owners.count
 
     def settle(self) -> None:
         """Give everything to those who are asked."""
-        for group in np.flatnonzero(self.tables.groups[:, Group.CHANGED] != NONE).tolist():
+        for group in np.flatnonzero(self.tables.groups[:, GroupCell.CHANGED] != NONE).tolist():
             self.give_change_time(group)
         super().settle()
 
     def give_change_time(self, group: int) -> None:
         """Give the tracker the time of a group's last change."""
         line = self.tables.groups[group]
-        if line[Group.CHANGED] != NONE:
-            self._removals.mark_changed(self.subjects.groups.texts[group], int(line[Group.CHANGED]))
-            line[Group.CHANGED] = NONE
+        if line[GroupCell.CHANGED] != NONE:
+            self._removals.mark_changed(self.subjects.groups.texts[group], int(line[GroupCell.CHANGED]))
+            line[GroupCell.CHANGED] = NONE
 
     def give(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
         """Give State, History and Lifetimes these offsets."""
@@ -148,7 +155,7 @@ class HistoryStore(Store):
             self._give_lifetimes(numbers.tolist(), self.commits(numbers))
 
     def _give_lifetimes(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
-        lines = self.tables.offsets[numbers, Offset.LIFE :].tolist()
+        lines = self.tables.offsets[numbers, OffsetCell.LIFE :].tolist()
         for number, (life, began, at, topic_id), commit in zip(numbers, lines, commits, strict=True):
             if life:
                 lived = Lifetime(
@@ -179,37 +186,37 @@ class HistoryStore(Store):
         if row is given:
             # The line still says so.
             return True
-        line[Fact.FROM_LOG_OFFSET] = row.from_log_offset
-        line[Fact.FROM_TIMESTAMP] = row.from_timestamp
-        line[Fact.BEGIN_CAUSE] = BEGAN.index(OffsetBeginCause(row.begin_cause))
-        line[Fact.IS_EFFECTIVE] = row.is_effective
-        line[Fact.HAS_BEFORE] = row.delta is not None
-        line[Fact.BEFORE] = row.committed_offset - (row.delta or 0)
-        line[Fact.OWNER] = self.owners.add(_owner(row))
-        self.tables.run[Run.NEXT_OWNER] = self.owners.count
-        line[Fact.PRODUCER] = (
+        line[FactCell.FROM_LOG_OFFSET] = row.from_log_offset
+        line[FactCell.FROM_TIMESTAMP] = row.from_timestamp
+        line[FactCell.BEGIN_CAUSE] = BEGAN.index(OffsetBeginCause(row.begin_cause))
+        line[FactCell.IS_EFFECTIVE] = row.is_effective
+        line[FactCell.HAS_BEFORE] = row.delta is not None
+        line[FactCell.BEFORE] = row.committed_offset - (row.delta or 0)
+        line[FactCell.OWNER] = self.owners.add(_owner(row))
+        self.tables.run[RunCell.NEXT_OWNER] = self.owners.count
+        line[FactCell.PRODUCER] = (
             NONE if row.producer_id is None else self.subjects.producer_number(row.producer_id)
         )
         noop = row.noop_tombstone_log_offset
-        line[Fact.NOOP_TOMBSTONE] = NONE if noop is None else noop
+        line[FactCell.NOOP_TOMBSTONE] = NONE if noop is None else noop
         return True
 
     def _take_life(self, offset: OffsetOf, line: Array) -> None:
         lived = self._removals.lifetimes.get(offset)
-        line[Offset.LIFE] = 0
+        line[OffsetCell.LIFE] = 0
         if lived is not None:
-            line[Offset.LIFE] = _DOUBTFUL if lived.doubtful else 1
-            line[Offset.BEGAN] = NONE if lived.began_at is None else lived.began_at
-            line[Offset.COMMITTED_AT] = NONE if lived.committed_at is None else lived.committed_at
-            line[Offset.LIFE_TOPIC_ID] = self.topic_ids.number(lived.topic_id)
+            line[OffsetCell.LIFE] = _DOUBTFUL if lived.doubtful else 1
+            line[OffsetCell.BEGAN] = NONE if lived.began_at is None else lived.began_at
+            line[OffsetCell.COMMITTED_AT] = NONE if lived.committed_at is None else lived.committed_at
+            line[OffsetCell.LIFE_TOPIC_ID] = self.topic_ids.number(lived.topic_id)
 
     def _rows(
         self, lines: Array, offsets: Sequence[OffsetOf], commits: Sequence[CommittedOffset]
     ) -> list[OffsetHistoryRow]:
         """Return the rows of history of commits that hold."""
-        deltas = differences(lines[:, Fact.COMMITTED_OFFSET], lines[:, Fact.BEFORE]).tolist()
-        places = self.owners.of(lines[:, Fact.OWNER]).tolist()
-        facts = lines[:, : len(Fact)].tolist()
+        deltas = differences(lines[:, FactCell.COMMITTED_OFFSET], lines[:, FactCell.BEFORE]).tolist()
+        places = self.owners.of(lines[:, FactCell.OWNER]).tolist()
+        facts = lines[:, : len(FactCell)].tolist()
         return [
             self._row(line, offset, commit, delta, self.owners.owners[place])
             for line, offset, commit, delta, place in zip(
@@ -220,14 +227,14 @@ class HistoryStore(Store):
     def _row(
         self, line: list[int], offset: OffsetOf, commit: CommittedOffset, delta: int, owner: Owner
     ) -> OffsetHistoryRow:
-        at, when = line[Fact.FROM_LOG_OFFSET], line[Fact.FROM_TIMESTAMP]
+        at, when = line[FactCell.FROM_LOG_OFFSET], line[FactCell.FROM_TIMESTAMP]
         change = Change(self.log_partition, at, when, at, ChangeKind.SET, offset, None, commit)
         known = self.history.as_known(owner, commit)
-        row = offset_row(change, offset, commit, known, delta if line[Fact.HAS_BEFORE] else None)
-        producer, noop = line[Fact.PRODUCER], line[Fact.NOOP_TOMBSTONE]
+        row = offset_row(change, offset, commit, known, delta if line[FactCell.HAS_BEFORE] else None)
+        producer, noop = line[FactCell.PRODUCER], line[FactCell.NOOP_TOMBSTONE]
         return row._replace(
-            is_effective=bool(line[Fact.IS_EFFECTIVE]),
-            begin_cause=BEGAN[line[Fact.BEGIN_CAUSE]],
+            is_effective=bool(line[FactCell.IS_EFFECTIVE]),
+            begin_cause=BEGAN[line[FactCell.BEGIN_CAUSE]],
             producer_id=None if producer == NONE else self.subjects.producer(producer),
             noop_tombstone_log_offset=None if noop == NONE else noop,
         )

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers
-from offsets_tool.columns.replay.compiled.tables import NONE, Kind, RowField
-from offsets_tool.columns.replay.subjects import Subjects, TopicIds
+from offsets_tool.columns.replay.compiled.tables import NONE, Kind, RowCell
+from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.batches.control import decode_control
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
@@ -21,12 +21,12 @@ from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
 
 _MARKERS: Final = {"COMMIT": Kind.COMMIT_MARKER, "ABORT": Kind.ABORT_MARKER}
 _COPIED: Final = {
-    RowField.LOG_OFFSET: "log_offset",
-    RowField.TIMESTAMP: "timestamp",
-    RowField.COMMITTED_OFFSET: "committed_offset",
-    RowField.LEADER_EPOCH: "leader_epoch",
-    RowField.COMMIT_TIMESTAMP: "commit_timestamp",
-    RowField.EXPIRE_TIMESTAMP: "expire_timestamp",
+    RowCell.LOG_OFFSET: "log_offset",
+    RowCell.TIMESTAMP: "timestamp",
+    RowCell.COMMITTED_OFFSET: "committed_offset",
+    RowCell.LEADER_EPOCH: "leader_epoch",
+    RowCell.COMMIT_TIMESTAMP: "commit_timestamp",
+    RowCell.EXPIRE_TIMESTAMP: "expire_timestamp",
 }
 
 
@@ -83,20 +83,20 @@ def _control(key: bytes | None, value: bytes | None) -> LogRecord:
     )
 
 
-def row_table(rows: pa.RecordBatch, kinds: Array, subjects: Subjects, topic_ids: TopicIds) -> Array:
+def row_table(rows: pa.RecordBatch, kinds: Array, subjects: Subjects, topic_ids: TopicIdNumbers) -> Array:
     """Return the cells of RowField, a line for each field."""
-    table: Array = np.empty((len(RowField), rows.num_rows), np.int64)
-    table[RowField.KIND] = kinds
-    table[RowField.PRODUCER] = subjects.producers_of(rows)
-    table[RowField.PRODUCER_EPOCH] = numbers(rows.column("producer_epoch"), NONE)
+    table: Array = np.empty((len(RowCell), rows.num_rows), np.int64)
+    table[RowCell.KIND] = kinds
+    table[RowCell.PRODUCER] = subjects.producers_of(rows)
+    table[RowCell.PRODUCER_EPOCH] = numbers(rows.column("producer_epoch"), NONE)
     for field, name in _COPIED.items():
         table[field] = numbers(rows.column(name), 0)
-    table[RowField.TOPIC_ID] = topic_ids.of(rows.column("topic_id"))
+    table[RowCell.TOPIC_ID] = topic_ids.of(rows.column("topic_id"))
     names_offset = are_there(rows.column("topic"))
     if names_offset.all():
-        table[RowField.SUBJECT] = subjects.of(rows, slice(None))
+        table[RowCell.SUBJECT] = subjects.of(rows, slice(None))
     else:
         places = np.flatnonzero(names_offset)
-        table[RowField.SUBJECT] = NONE
-        table[RowField.SUBJECT, places] = subjects.of(rows, places)
+        table[RowCell.SUBJECT] = NONE
+        table[RowCell.SUBJECT, places] = subjects.of(rows, places)
     return table

@@ -13,10 +13,10 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.replay.compiled.run import replay_run
-from offsets_tool.columns.replay.compiled.tables import Kind, Offset, Producer, RowField, Run, Stop
+from offsets_tool.columns.replay.compiled.tables import Kind, OffsetCell, ProducerCell, RowCell, RunCell, Stop
 from offsets_tool.columns.replay.row_events import RowEvents
 from offsets_tool.columns.replay.row_table import row_kinds
-from offsets_tool.columns.replay.store import Store
+from offsets_tool.columns.replay.store import HeldStore
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, OffsetOf
 from offsets_tool.replay.coordinator import Coordinator
@@ -24,20 +24,20 @@ from offsets_tool.replay.handling import Reach
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import NO_PRODUCER_ID
 
-Replayed = tuple[Event, tuple[Change, ...]]
+ReplayedEvent = tuple[Event, tuple[Change, ...]]
 """An event that was replayed alone, and its changes."""
 
 
 class RowsReplay:
     """Replays rows into a coordinator, in the order of their offsets."""
 
-    def __init__(self, coordinator: Coordinator, store: Store) -> None:
+    def __init__(self, coordinator: Coordinator, store: HeldStore) -> None:
         """Start with what the coordinator's state holds."""
         self.coordinator = coordinator
         self.store = store
         self._events: Final = RowEvents()
 
-    def replay(self, rows: pa.RecordBatch) -> Iterator[Replayed]:
+    def replay(self, rows: pa.RecordBatch) -> Iterator[ReplayedEvent]:
         """Replay rows (row_events.COLUMNS); yield the events that were replayed alone. They are replayed when all were taken."""
         kinds = row_kinds(rows, is_proof_alone=self.is_unproved)
         self.choose(rows, kinds)
@@ -58,7 +58,7 @@ class RowsReplay:
     def make_room(self) -> None:
         """Make room for the rows that end in the next step."""
         tables = self.store.tables
-        tables.make_room_for_ended(int(tables.producers[:, Producer.COUNT].max()))
+        tables.make_room_for_ended(int(tables.producers[:, ProducerCell.COUNT].max()))
 
     def settle(self) -> Coordinator:
         """Return the coordinator, with everything that was replayed in its state."""
@@ -75,7 +75,7 @@ class RowsReplay:
 
     def expected(self, table: Array) -> Array:
         """Return the places of rows that will be replayed alone, as far as that can be told."""
-        return np.flatnonzero(table[RowField.KIND] == Kind.ALONE)
+        return np.flatnonzero(table[RowCell.KIND] == Kind.ALONE)
 
     def before_run(self, table: Array, row: int) -> int:
         """Return where compiled code begins, by default at this row."""
@@ -90,7 +90,7 @@ class RowsReplay:
     def _run(self, table: Array, row: int) -> int:
         """Replay rows until one has to be replayed alone; return its place, or how many rows there are."""
         tables = self.store.tables
-        tables.run[Run.IS_NEW] = self.coordinator.rules is Rules.NEW
+        tables.run[RunCell.IS_NEW] = self.coordinator.rules is Rules.NEW
         run = address(tables.run)
         first = row = self.before_run(table, row)
         while True:
@@ -106,11 +106,11 @@ class RowsReplay:
 
     def _load(self, table: Array, row: int) -> None:
         """Load the groups that a row is about."""
-        store, kind = self.store, table[RowField.KIND, row]
+        store, kind = self.store, table[RowCell.KIND, row]
         if kind != Kind.COMMIT_MARKER:
-            store.load_group(int(store.tables.offsets[table[RowField.SUBJECT, row], Offset.GROUP]))
+            store.load_group(int(store.tables.offsets[table[RowCell.SUBJECT, row], OffsetCell.GROUP]))
         else:
-            for group in store.groups_of(int(table[RowField.PRODUCER, row])):
+            for group in store.groups_of(int(table[RowCell.PRODUCER, row])):
                 store.load_group(group)
 
     def _replay_alone(self, event: Event) -> tuple[Change, ...]:

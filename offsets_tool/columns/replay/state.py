@@ -13,7 +13,7 @@ from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.columns.replay.replaced import are_replaced
 from offsets_tool.columns.replay.row_events import COLUMNS as EVENT_COLUMNS
 from offsets_tool.columns.replay.rows_replay import RowsReplay
-from offsets_tool.columns.replay.store import Store
+from offsets_tool.columns.replay.store import HeldStore
 from offsets_tool.replay.coordinator import Coordinator
 
 COLUMNS: Final = (*EVENT_COLUMNS, "value_json")
@@ -25,7 +25,7 @@ class StateReplay(RowsReplay):
 
     def __init__(self, coordinator: Coordinator) -> None:
         """Start with what the coordinator's state holds."""
-        super().__init__(coordinator, Store(coordinator.state))
+        super().__init__(coordinator, HeldStore(coordinator.state))
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
         """Pass over classic groups' records that are replaced at once."""

@@ -1,6 +1,6 @@
 """What a replay by column holds, between its tables and State: given to State before somebody looks at it, loaded again after that.
 
-A committed offset is known by one of them at a time (Held); so is a transaction. Knows no record; decides nothing.
+A committed offset is known by one of them at a time (HeldBy); so is a transaction. Knows no record; decides nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,19 +14,19 @@ from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.replay.compiled.run import forget_transaction
 from offsets_tool.columns.replay.compiled.tables import (
     NONE,
-    Fact,
-    Group,
-    Held,
-    Offset,
+    FactCell,
+    GroupCell,
+    HeldBy,
+    OffsetCell,
     Present,
-    Producer,
-    RowField,
-    Run,
-    Slot,
+    ProducerCell,
+    RowCell,
+    RunCell,
+    SlotCell,
     Tables,
 )
 from offsets_tool.columns.replay.row_table import row_table
-from offsets_tool.columns.replay.subjects import Subjects, TopicIds
+from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.columns.replay.texts import Texts
 from offsets_tool.replay.changes import (
     CommittedOffset,
@@ -41,25 +41,25 @@ from offsets_tool.replay.state import State
 from offsets_tool.wire.text import from_shown, shown
 
 _SAID: Final = [
-    Fact.COMMITTED_OFFSET,
-    Fact.LEADER_EPOCH,
-    Fact.TEXT,
-    Fact.COMMIT_TIMESTAMP,
-    Fact.EXPIRE_TIMESTAMP,
-    Fact.TOPIC_ID,
-    Fact.COMMIT_LOG_OFFSET,
+    FactCell.COMMITTED_OFFSET,
+    FactCell.LEADER_EPOCH,
+    FactCell.TEXT,
+    FactCell.COMMIT_TIMESTAMP,
+    FactCell.EXPIRE_TIMESTAMP,
+    FactCell.TOPIC_ID,
+    FactCell.COMMIT_LOG_OFFSET,
 ]
 """The facts of a CommittedOffset, in its order."""
 
 
-class Store:
+class HeldStore:
     """The committed offsets, transactions and groups of one log partition."""
 
     def __init__(self, state: State, *, has_history: bool = False) -> None:
         """Start with what State knows."""
         self.state = state
         self.subjects = Subjects()
-        self.topic_ids = TopicIds()
+        self.topic_ids = TopicIdNumbers()
         self.tables = Tables(has_history=has_history)
         self.texts = Texts()
         self._groups = self._offsets = self._producers = 0
@@ -70,19 +70,19 @@ class Store:
         table = row_table(rows, kinds, self.subjects, self.topic_ids)
         self._add_lines(rows.num_rows)
         run = self.tables.run
-        run[Run.BASE] += run[Run.COUNT]
-        run[Run.ROWS], run[Run.COUNT] = address(table), rows.num_rows
-        self.texts.begin(int(run[Run.BASE]), rows.column("metadata"))
+        run[RunCell.BASE] += run[RunCell.COUNT]
+        run[RunCell.ROWS], run[RunCell.COUNT] = address(table), rows.num_rows
+        self.texts.begin(int(run[RunCell.BASE]), rows.column("metadata"))
         return table
 
     def end(self, table: Array) -> None:
         """Keep what the rows that were taken last leave."""
         if not self.texts.has_some():
             return
-        subjects = np.unique(table[RowField.SUBJECT])
-        held = self.tables.offsets[subjects[subjects != NONE], Fact.TEXT]
-        self.texts.keep(np.concatenate((held, self.tables.slots[:, Fact.TEXT])))
-        used = self.tables.offsets[:, Fact.TEXT], self.tables.slots[:, Fact.TEXT]
+        subjects = np.unique(table[RowCell.SUBJECT])
+        held = self.tables.offsets[subjects[subjects != NONE], FactCell.TEXT]
+        self.texts.keep(np.concatenate((held, self.tables.slots[:, FactCell.TEXT])))
+        used = self.tables.offsets[:, FactCell.TEXT], self.tables.slots[:, FactCell.TEXT]
         self.texts.prune(np.concatenate(used))
 
     def _add_lines(self, rows: int) -> None:
@@ -93,7 +93,7 @@ class Store:
             self.see_group(group)
         for number in range(self._offsets, offsets):
             group = subjects.group_of[number]
-            self.tables.offsets[number, Offset.GROUP] = group
+            self.tables.offsets[number, OffsetCell.GROUP] = group
             if _place(subjects.offsets[number]) in self.state.offsets.get(subjects.groups.texts[group], ()):
                 self._leave_outside(number)
         for producer in range(self._producers, subjects.producers):
@@ -105,35 +105,35 @@ class Store:
         line = self.tables.groups[group]
         known = self.state.groups.get(self.subjects.groups.texts[group])
         if known is None:
-            line[Group.PRESENT] = Present.NO
+            line[GroupCell.PRESENT] = Present.NO
         else:
-            line[Group.PRESENT] = Present.SIMPLE if known.kind is GroupKind.SIMPLE else Present.OTHER
+            line[GroupCell.PRESENT] = Present.SIMPLE if known.kind is GroupKind.SIMPLE else Present.OTHER
 
     def see_producer(self, producer: int) -> None:
         """Note whether State knows a transaction of a producer."""
         producer_id = self.subjects.producer(producer)
         is_known = producer_id in self.state.transactions or producer_id in self.state.pending
         line = self.tables.producers[producer]
-        if is_known != (line[Producer.OPEN] == Held.OUTSIDE):
-            line[Producer.OPEN] = Held.OUTSIDE if is_known else Held.NOWHERE
-            self.tables.run[Run.OUTSIDE] += 1 if is_known else -1
+        if is_known != (line[ProducerCell.OPEN] == HeldBy.OUTSIDE):
+            line[ProducerCell.OPEN] = HeldBy.OUTSIDE if is_known else HeldBy.NOWHERE
+            self.tables.run[RunCell.OUTSIDE] += 1 if is_known else -1
 
     def settle(self) -> None:
         """Give State everything."""
-        for group in np.flatnonzero(self.tables.groups[:, Group.IS_NEW]).tolist():
+        for group in np.flatnonzero(self.tables.groups[:, GroupCell.IS_NEW]).tolist():
             self.settle_group_itself(group)
-        open_ = self.tables.producers[: self._producers, Producer.OPEN] == Held.HERE
+        open_ = self.tables.producers[: self._producers, ProducerCell.OPEN] == HeldBy.HERE
         for producer in np.flatnonzero(open_).tolist():
             self.settle_producer(producer)
-        self._settle(np.flatnonzero(self.tables.offsets[: self._offsets, Offset.HELD] == Held.HERE))
+        self._settle(np.flatnonzero(self.tables.offsets[: self._offsets, OffsetCell.HELD] == HeldBy.HERE))
 
     def settle_group_itself(self, group: int) -> None:
         """Give State the simple group that a commit made."""
         line = self.tables.groups[group]
-        if line[Group.IS_NEW]:
-            line[Group.IS_NEW] = 0
+        if line[GroupCell.IS_NEW]:
+            line[GroupCell.IS_NEW] = 0
             name = self.subjects.groups.texts[group]
-            self.state.groups[name] = simple_group(name, int(line[Group.FIRST]))
+            self.state.groups[name] = simple_group(name, int(line[GroupCell.FIRST]))
 
     def settle_offsets(self, group: int) -> None:
         """Give State all committed offsets of a group."""
@@ -144,7 +144,7 @@ class Store:
         if not numbers:
             return
         found = np.array(numbers, np.int64)
-        self._settle(found[self.tables.offsets[found, Offset.HELD] == Held.HERE])
+        self._settle(found[self.tables.offsets[found, OffsetCell.HELD] == HeldBy.HERE])
         for number in numbers:
             self._leave_outside(number)
 
@@ -157,7 +157,7 @@ class Store:
     def held_of(self, group: int) -> Array:
         """Return the numbers of a group's committed offsets that are held here."""
         numbers: Array = np.array(self.offsets_of(group), np.int64)
-        held: Array = numbers[self.tables.offsets[numbers, Offset.HELD] == Held.HERE]
+        held: Array = numbers[self.tables.offsets[numbers, OffsetCell.HELD] == HeldBy.HERE]
         return held
 
     def settle_pending(self, group: int) -> None:
@@ -165,30 +165,30 @@ class Store:
         numbers = np.array(self.offsets_of(group), np.int64)
         slots = self.tables.slots
         producers: set[int] = set()
-        for slot in self.tables.offsets[numbers, Offset.PENDING].tolist():
+        for slot in self.tables.offsets[numbers, OffsetCell.PENDING].tolist():
             at = slot
             while at != NONE:
-                producers.add(int(slots[at, Fact.PRODUCER]))
-                at = int(slots[at, Slot.NEXT_OF_SUBJECT])
+                producers.add(int(slots[at, FactCell.PRODUCER]))
+                at = int(slots[at, SlotCell.NEXT_OF_SUBJECT])
         for producer in sorted(producers):
             self.settle_producer(producer)
 
     def settle_producer(self, producer: int) -> None:
         """Give State a producer's open transaction, and leave it to State."""
         line = self.tables.producers[producer]
-        if line[Producer.OPEN] != Held.HERE:
+        if line[ProducerCell.OPEN] != HeldBy.HERE:
             return
         producer_id = self.subjects.producer(producer)
         groups: dict[str, None] = {}
-        slot = int(line[Producer.HEAD])
+        slot = int(line[ProducerCell.HEAD])
         while slot != NONE:
-            number = int(self.tables.slots[slot, Slot.SUBJECT])
+            number = int(self.tables.slots[slot, SlotCell.SUBJECT])
             offset = self.subjects.offsets[number]
             groups[offset.group] = None
             self.settle_group_itself(self.subjects.group_of[number])
             self.give_pending(producer_id, offset, slot)
-            slot = int(self.tables.slots[slot, Slot.NEXT])
-        epoch, first, first_at, last, last_at, commits = line[Producer.EPOCH : Producer.HEAD].tolist()
+            slot = int(self.tables.slots[slot, SlotCell.NEXT])
+        epoch, first, first_at, last, last_at, commits = line[ProducerCell.EPOCH : ProducerCell.HEAD].tolist()
         self.state.transactions[producer_id] = Transaction(
             producer_id, epoch, first, first_at, last, last_at, tuple(groups), commits
         )
@@ -207,22 +207,22 @@ class Store:
 
     def groups_of(self, producer: int) -> set[int]:
         """Return the groups that a producer's pending commits are of."""
-        found, slot = set[int](), int(self.tables.producers[producer, Producer.HEAD])
+        found, slot = set[int](), int(self.tables.producers[producer, ProducerCell.HEAD])
         while slot != NONE:
-            found.add(self.subjects.group_of[int(self.tables.slots[slot, Slot.SUBJECT])])
-            slot = int(self.tables.slots[slot, Slot.NEXT])
+            found.add(self.subjects.group_of[int(self.tables.slots[slot, SlotCell.SUBJECT])])
+            slot = int(self.tables.slots[slot, SlotCell.NEXT])
         return found
 
     def load_group(self, group: int) -> None:
         """Take what State knows of a group's committed offsets."""
         numbers = np.array(self.offsets_of(group), np.int64)
-        outside = numbers[self.tables.offsets[numbers, Offset.HELD] == Held.OUTSIDE]
+        outside = numbers[self.tables.offsets[numbers, OffsetCell.HELD] == HeldBy.OUTSIDE]
         for number in outside.tolist():
             line = self.tables.offsets[number]
             is_there = self.take(number, line)
-            line[Offset.HELD] = Held.HERE if is_there else Held.NOWHERE
-            self.tables.groups[group, Group.HELD] += is_there
-        self.tables.groups[group, Group.IS_OUTSIDE] = 0
+            line[OffsetCell.HELD] = HeldBy.HERE if is_there else HeldBy.NOWHERE
+            self.tables.groups[group, GroupCell.HELD] += is_there
+        self.tables.groups[group, GroupCell.IS_OUTSIDE] = 0
 
     def take(self, number: int, line: Array) -> bool:
         """Write what State knows of an offset to its line, and take it from State; return whether there is anything."""
@@ -251,17 +251,17 @@ class Store:
             self.state.offsets.setdefault(offset.group, {})[_place(offset)] = commit
 
     def _leave_outside(self, number: int) -> None:
-        self.tables.offsets[number, Offset.HELD] = Held.OUTSIDE
-        self.tables.groups[self.subjects.group_of[number], Group.IS_OUTSIDE] = 1
+        self.tables.offsets[number, OffsetCell.HELD] = HeldBy.OUTSIDE
+        self.tables.groups[self.subjects.group_of[number], GroupCell.IS_OUTSIDE] = 1
 
     def _settle(self, numbers: Array) -> None:
         if not len(numbers):
             return
         self.give(numbers.tolist(), self.commits(numbers))
-        self.tables.offsets[numbers, Offset.HELD] = Held.OUTSIDE
-        groups = self.tables.offsets[numbers, Offset.GROUP]
-        np.subtract.at(self.tables.groups[:, Group.HELD], groups, 1)
-        self.tables.groups[groups, Group.IS_OUTSIDE] = 1
+        self.tables.offsets[numbers, OffsetCell.HELD] = HeldBy.OUTSIDE
+        groups = self.tables.offsets[numbers, OffsetCell.GROUP]
+        np.subtract.at(self.tables.groups[:, GroupCell.HELD], groups, 1)
+        self.tables.groups[groups, GroupCell.IS_OUTSIDE] = 1
 
     def commits(self, numbers: Array) -> Iterator[CommittedOffset]:
         """Yield the commits of offsets that are held here."""

@@ -64,7 +64,7 @@ class Names:
         return number
 
 
-class TopicIds:
+class TopicIdNumbers:
     """Numbers of topic ids, from 1 on."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ _TEXTS_KEPT: Final = 1 << 12
 
 
 class Texts:
-    """The metadata of commits that hold, by the number that Fact.TEXT has; empty ones are not kept."""
+    """The metadata of commits that hold, by the number that FactCell.TEXT has; empty ones are not kept."""
 
     def __init__(self) -> None:
         """Start without texts."""

@@ -12,14 +12,14 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
 from offsets_tool.columns.replay.compiled.tables import (
     NONE,
-    Group,
-    Held,
+    GroupCell,
+    HeldBy,
     Kind,
-    Offset,
+    OffsetCell,
     Present,
-    Producer,
-    RowField,
-    Run,
+    ProducerCell,
+    RowCell,
+    RunCell,
 )
 from offsets_tool.columns.replay.ended_rows import ended_rows
 from offsets_tool.columns.replay.history_store import HistoryStore
@@ -69,11 +69,11 @@ class ToldReplay(RowsReplay):
 
     def expected(self, table: Array) -> Array:
         """Return the places of rows that will be replayed alone, the first commits of groups and their writes among them."""
-        alone = table[RowField.KIND] == Kind.ALONE
-        tables, subjects = self.store.tables, table[RowField.SUBJECT]
+        alone = table[RowCell.KIND] == Kind.ALONE
+        tables, subjects = self.store.tables, table[RowCell.SUBJECT]
         places = np.flatnonzero(subjects != NONE)
-        groups = tables.offsets[subjects[places], Offset.GROUP]
-        absent = tables.groups[groups, Group.PRESENT] == Present.NO
+        groups = tables.offsets[subjects[places], OffsetCell.GROUP]
+        absent = tables.groups[groups, GroupCell.PRESENT] == Present.NO
         _, first = np.unique(groups[absent], return_index=True)
         writes = self._writes[places[absent][first]]
         return np.flatnonzero(alone | np.isin(self._writes, writes))
@@ -84,11 +84,11 @@ class ToldReplay(RowsReplay):
             return row
         end = table.shape[1]
         while row < end:
-            table[RowField.KIND, row] = self._kind(table, row)
+            table[RowCell.KIND, row] = self._kind(table, row)
             if not self._is_idle_marker(table, row):
                 break
             row += 1
-        if row < end and table[RowField.KIND, row] != Kind.ALONE:
+        if row < end and table[RowCell.KIND, row] != Kind.ALONE:
             self._turn_page()
         return row
 
@@ -96,16 +96,16 @@ class ToldReplay(RowsReplay):
         """Return what a row is, right behind one that was replayed alone."""
         write = int(self._writes[row])
         is_joined = write == self._last_write or self.history.is_next_of_write(
-            write, int(table[RowField.TIMESTAMP, row])
+            write, int(table[RowCell.TIMESTAMP, row])
         )
-        return Kind.ALONE if is_joined else int(table[RowField.KIND, row])
+        return Kind.ALONE if is_joined else int(table[RowCell.KIND, row])
 
     def _is_idle_marker(self, table: Array, row: int) -> bool:
         """Return whether a row is a marker that ends nothing, which nobody tells of."""
-        if table[RowField.KIND, row] not in _MARKERS:
+        if table[RowCell.KIND, row] not in _MARKERS:
             return False
-        producer = self.store.tables.producers[table[RowField.PRODUCER, row]]
-        return bool(producer[Producer.OPEN] == Held.NOWHERE)
+        producer = self.store.tables.producers[table[RowCell.PRODUCER, row]]
+        return bool(producer[ProducerCell.OPEN] == HeldBy.NOWHERE)
 
     def after_run(self, first: int, end: int) -> None:
         """Find the owners that were asked for."""
@@ -114,7 +114,7 @@ class ToldReplay(RowsReplay):
 
     def after_alone(self, table: Array, row: int) -> None:
         """Remember with which write the row came."""
-        table[RowField.KIND, row] = Kind.ALONE
+        table[RowCell.KIND, row] = Kind.ALONE
         self.kinds[row] = Kind.ALONE
         self._last_write = int(self._writes[row])
         self._is_page_turned = False
@@ -122,18 +122,18 @@ class ToldReplay(RowsReplay):
     def end(self, table: Array) -> None:
         """Take the rows that ended."""
         run = self.store.tables.run
-        ended = self.store.tables.ended[: run[Run.ENDED_COUNT]]
+        ended = self.store.tables.ended[: run[RunCell.ENDED_COUNT]]
         if len(ended):
             self._columns.append(ended_rows(ended, self.store))
-        run[Run.ENDED_COUNT] = 0
+        run[RunCell.ENDED_COUNT] = 0
         super().end(table)
         self.store.prune_owners()
 
     def make_room(self) -> None:
         """Take the rows that ended, and make room for more."""
         run = self.store.tables.run
-        self._columns.append(ended_rows(self.store.tables.ended[: run[Run.ENDED_COUNT]], self.store))
-        run[Run.ENDED_COUNT] = 0
+        self._columns.append(ended_rows(self.store.tables.ended[: run[RunCell.ENDED_COUNT]], self.store))
+        run[RunCell.ENDED_COUNT] = 0
         super().make_room()
 
     def give(self, reach: Reach, group: int, event: Event) -> None:
@@ -182,7 +182,7 @@ class ToldReplay(RowsReplay):
     def _raise_stamp(self, name: str) -> None:
         group = self.store.subjects.groups.number(name)
         if group is not None:
-            self.store.tables.groups[group, Group.STAMP] += 1
+            self.store.tables.groups[group, GroupCell.STAMP] += 1
 
 
 def _writes(rows: pa.RecordBatch) -> Array:

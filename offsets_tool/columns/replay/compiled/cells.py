@@ -5,18 +5,18 @@ from typing import Final
 from offsets_tool.columns.jit.machine import load_cell, store_cell
 from offsets_tool.columns.replay.compiled.tables import (
     WIDTHS,
-    Ask,
-    Ended,
-    Fact,
-    Group,
-    Held,
+    AskCell,
+    EndedCell,
+    FactCell,
+    GroupCell,
+    HeldBy,
     Kind,
-    Offset,
+    OffsetCell,
     Present,
-    Producer,
-    RowField,
-    Run,
-    Slot,
+    ProducerCell,
+    RowCell,
+    RunCell,
+    SlotCell,
     Stop,
 )
 from offsets_tool.history.rows import OffsetBeginCause, OffsetEndCause
@@ -25,32 +25,32 @@ BEGAN: Final = tuple(OffsetBeginCause)
 ENDS: Final = tuple(OffsetEndCause)
 """Causes by their numbers in the tables."""
 
-get_offset: Final = load_cell(WIDTHS[Offset])
-set_offset: Final = store_cell(WIDTHS[Offset])
-get_group: Final = load_cell(WIDTHS[Group])
-set_group: Final = store_cell(WIDTHS[Group])
-get_producer: Final = load_cell(WIDTHS[Producer])
-set_producer: Final = store_cell(WIDTHS[Producer])
-get_slot: Final = load_cell(WIDTHS[Slot])
-set_slot: Final = store_cell(WIDTHS[Slot])
-set_ended: Final = store_cell(WIDTHS[Ended])
-set_ask: Final = store_cell(WIDTHS[Ask])
+get_offset: Final = load_cell(WIDTHS[OffsetCell])
+set_offset: Final = store_cell(WIDTHS[OffsetCell])
+get_group: Final = load_cell(WIDTHS[GroupCell])
+set_group: Final = store_cell(WIDTHS[GroupCell])
+get_producer: Final = load_cell(WIDTHS[ProducerCell])
+set_producer: Final = store_cell(WIDTHS[ProducerCell])
+get_slot: Final = load_cell(WIDTHS[SlotCell])
+set_slot: Final = store_cell(WIDTHS[SlotCell])
+set_ended: Final = store_cell(WIDTHS[EndedCell])
+set_ask: Final = store_cell(WIDTHS[AskCell])
 
 # Compiled code takes plain integers.
 WORD: Final = 8
-OFFSET_LINE: Final = WORD * WIDTHS[Offset]
-SLOT_LINE: Final = WORD * WIDTHS[Slot]
-ENDED_LINE: Final = WORD * WIDTHS[Ended]
-FACTS: Final = len(Fact)
+OFFSET_LINE: Final = WORD * WIDTHS[OffsetCell]
+SLOT_LINE: Final = WORD * WIDTHS[SlotCell]
+ENDED_LINE: Final = WORD * WIDTHS[EndedCell]
+FACTS: Final = len(FactCell)
 SAID: Final = 5
 
-KIND: Final = int(RowField.KIND)
-SUBJECT: Final = int(RowField.SUBJECT)
-PRODUCER: Final = int(RowField.PRODUCER)
-PRODUCER_EPOCH: Final = int(RowField.PRODUCER_EPOCH)
-LOG_OFFSET: Final = int(RowField.LOG_OFFSET)
-TIMESTAMP: Final = int(RowField.TIMESTAMP)
-FIRST_SAID: Final = int(RowField.COMMITTED_OFFSET)
+KIND: Final = int(RowCell.KIND)
+SUBJECT: Final = int(RowCell.SUBJECT)
+PRODUCER: Final = int(RowCell.PRODUCER)
+PRODUCER_EPOCH: Final = int(RowCell.PRODUCER_EPOCH)
+LOG_OFFSET: Final = int(RowCell.LOG_OFFSET)
+TIMESTAMP: Final = int(RowCell.TIMESTAMP)
+FIRST_SAID: Final = int(RowCell.COMMITTED_OFFSET)
 
 IS_COMMIT: Final = int(Kind.COMMIT)
 IS_PENDING: Final = int(Kind.PENDING)
@@ -59,85 +59,85 @@ IS_ABORT_MARKER: Final = int(Kind.ABORT_MARKER)
 IS_TOMBSTONE: Final = int(Kind.TOMBSTONE)
 IS_PASSED: Final = int(Kind.PASSED)
 
-F_COMMITTED: Final = int(Fact.COMMITTED_OFFSET)
-F_COMMIT_TIMESTAMP: Final = int(Fact.COMMIT_TIMESTAMP)
-F_TOPIC_ID: Final = int(Fact.TOPIC_ID)
-F_COMMIT_AT: Final = int(Fact.COMMIT_LOG_OFFSET)
-F_TEXT: Final = int(Fact.TEXT)
-F_FROM: Final = int(Fact.FROM_LOG_OFFSET)
-F_FROM_TIMESTAMP: Final = int(Fact.FROM_TIMESTAMP)
-F_BEGIN: Final = int(Fact.BEGIN_CAUSE)
-F_EFFECTIVE: Final = int(Fact.IS_EFFECTIVE)
-F_BEFORE: Final = int(Fact.BEFORE)
-F_HAS_BEFORE: Final = int(Fact.HAS_BEFORE)
-F_OWNER: Final = int(Fact.OWNER)
-F_PRODUCER: Final = int(Fact.PRODUCER)
-F_NOOP: Final = int(Fact.NOOP_TOMBSTONE)
+F_COMMITTED: Final = int(FactCell.COMMITTED_OFFSET)
+F_COMMIT_TIMESTAMP: Final = int(FactCell.COMMIT_TIMESTAMP)
+F_TOPIC_ID: Final = int(FactCell.TOPIC_ID)
+F_COMMIT_AT: Final = int(FactCell.COMMIT_LOG_OFFSET)
+F_TEXT: Final = int(FactCell.TEXT)
+F_FROM: Final = int(FactCell.FROM_LOG_OFFSET)
+F_FROM_TIMESTAMP: Final = int(FactCell.FROM_TIMESTAMP)
+F_BEGIN: Final = int(FactCell.BEGIN_CAUSE)
+F_EFFECTIVE: Final = int(FactCell.IS_EFFECTIVE)
+F_BEFORE: Final = int(FactCell.BEFORE)
+F_HAS_BEFORE: Final = int(FactCell.HAS_BEFORE)
+F_OWNER: Final = int(FactCell.OWNER)
+F_PRODUCER: Final = int(FactCell.PRODUCER)
+F_NOOP: Final = int(FactCell.NOOP_TOMBSTONE)
 
-O_HELD: Final = int(Offset.HELD)
-O_GROUP: Final = int(Offset.GROUP)
-O_PENDING: Final = int(Offset.PENDING)
-O_STAMP: Final = int(Offset.OWNER_STAMP)
-O_OWNER_TOPIC: Final = int(Offset.OWNER_TOPIC_ID)
-O_OWNER: Final = int(Offset.OWNER)
-O_LIFE: Final = int(Offset.LIFE)
-O_BEGAN: Final = int(Offset.BEGAN)
-O_COMMITTED_AT: Final = int(Offset.COMMITTED_AT)
-O_LIFE_TOPIC: Final = int(Offset.LIFE_TOPIC_ID)
-NOWHERE: Final = int(Held.NOWHERE)
-HERE: Final = int(Held.HERE)
-OUTSIDE: Final = int(Held.OUTSIDE)
+O_HELD: Final = int(OffsetCell.HELD)
+O_GROUP: Final = int(OffsetCell.GROUP)
+O_PENDING: Final = int(OffsetCell.PENDING)
+O_STAMP: Final = int(OffsetCell.OWNER_STAMP)
+O_OWNER_TOPIC: Final = int(OffsetCell.OWNER_TOPIC_ID)
+O_OWNER: Final = int(OffsetCell.OWNER)
+O_LIFE: Final = int(OffsetCell.LIFE)
+O_BEGAN: Final = int(OffsetCell.BEGAN)
+O_COMMITTED_AT: Final = int(OffsetCell.COMMITTED_AT)
+O_LIFE_TOPIC: Final = int(OffsetCell.LIFE_TOPIC_ID)
+NOWHERE: Final = int(HeldBy.NOWHERE)
+HERE: Final = int(HeldBy.HERE)
+OUTSIDE: Final = int(HeldBy.OUTSIDE)
 
-S_SUBJECT: Final = int(Slot.SUBJECT)
-S_NEXT: Final = int(Slot.NEXT)
-S_NEXT_OF_SUBJECT: Final = int(Slot.NEXT_OF_SUBJECT)
+S_SUBJECT: Final = int(SlotCell.SUBJECT)
+S_NEXT: Final = int(SlotCell.NEXT)
+S_NEXT_OF_SUBJECT: Final = int(SlotCell.NEXT_OF_SUBJECT)
 
-G_PRESENT: Final = int(Group.PRESENT)
-G_FIRST: Final = int(Group.FIRST)
-G_IS_NEW: Final = int(Group.IS_NEW)
-G_HELD: Final = int(Group.HELD)
-G_OUTSIDE: Final = int(Group.IS_OUTSIDE)
-G_STAMP: Final = int(Group.STAMP)
-G_CHANGED: Final = int(Group.CHANGED)
+G_PRESENT: Final = int(GroupCell.PRESENT)
+G_FIRST: Final = int(GroupCell.FIRST)
+G_IS_NEW: Final = int(GroupCell.IS_NEW)
+G_HELD: Final = int(GroupCell.HELD)
+G_OUTSIDE: Final = int(GroupCell.IS_OUTSIDE)
+G_STAMP: Final = int(GroupCell.STAMP)
+G_CHANGED: Final = int(GroupCell.CHANGED)
 ABSENT: Final = int(Present.NO)
 SIMPLE: Final = int(Present.SIMPLE)
 
-P_OPEN: Final = int(Producer.OPEN)
-P_EPOCH: Final = int(Producer.EPOCH)
-P_FIRST: Final = int(Producer.FIRST)
-P_FIRST_TIMESTAMP: Final = int(Producer.FIRST_TIMESTAMP)
-P_LAST: Final = int(Producer.LAST)
-P_LAST_TIMESTAMP: Final = int(Producer.LAST_TIMESTAMP)
-P_COMMITS: Final = int(Producer.COMMITS)
-P_HEAD: Final = int(Producer.HEAD)
-P_TAIL: Final = int(Producer.TAIL)
-P_COUNT: Final = int(Producer.COUNT)
+P_OPEN: Final = int(ProducerCell.OPEN)
+P_EPOCH: Final = int(ProducerCell.EPOCH)
+P_FIRST: Final = int(ProducerCell.FIRST)
+P_FIRST_TIMESTAMP: Final = int(ProducerCell.FIRST_TIMESTAMP)
+P_LAST: Final = int(ProducerCell.LAST)
+P_LAST_TIMESTAMP: Final = int(ProducerCell.LAST_TIMESTAMP)
+P_COMMITS: Final = int(ProducerCell.COMMITS)
+P_HEAD: Final = int(ProducerCell.HEAD)
+P_TAIL: Final = int(ProducerCell.TAIL)
+P_COUNT: Final = int(ProducerCell.COUNT)
 
-E_SUBJECT: Final = int(Ended.SUBJECT)
-E_TO: Final = int(Ended.TO_LOG_OFFSET)
-E_TO_TIMESTAMP: Final = int(Ended.TO_TIMESTAMP)
-E_CAUSE: Final = int(Ended.END_CAUSE)
-A_SUBJECT: Final = int(Ask.SUBJECT)
-A_TOPIC: Final = int(Ask.TOPIC_ID)
-A_OWNER: Final = int(Ask.OWNER)
+E_SUBJECT: Final = int(EndedCell.SUBJECT)
+E_TO: Final = int(EndedCell.TO_LOG_OFFSET)
+E_TO_TIMESTAMP: Final = int(EndedCell.TO_TIMESTAMP)
+E_CAUSE: Final = int(EndedCell.END_CAUSE)
+A_SUBJECT: Final = int(AskCell.SUBJECT)
+A_TOPIC: Final = int(AskCell.TOPIC_ID)
+A_OWNER: Final = int(AskCell.OWNER)
 
-R_ROWS: Final = WORD * Run.ROWS
-R_COUNT: Final = WORD * Run.COUNT
-R_BASE: Final = WORD * Run.BASE
-R_OFFSETS: Final = WORD * Run.OFFSETS
-R_GROUPS: Final = WORD * Run.GROUPS
-R_PRODUCERS: Final = WORD * Run.PRODUCERS
-R_SLOTS: Final = WORD * Run.SLOTS
-R_FREE: Final = WORD * Run.FREE_SLOT
-R_ENDED: Final = WORD * Run.ENDED
-R_ENDED_MOST: Final = WORD * Run.ENDED_MOST
-R_ENDED_COUNT: Final = WORD * Run.ENDED_COUNT
-R_ASKS: Final = WORD * Run.ASKS
-R_ASK_COUNT: Final = WORD * Run.ASK_COUNT
-R_NEXT_OWNER: Final = WORD * Run.NEXT_OWNER
-R_IS_NEW: Final = WORD * Run.IS_NEW
-R_HAS_HISTORY: Final = WORD * Run.HAS_HISTORY
-R_OUTSIDE: Final = WORD * Run.OUTSIDE
+R_ROWS: Final = WORD * RunCell.ROWS
+R_COUNT: Final = WORD * RunCell.COUNT
+R_BASE: Final = WORD * RunCell.BASE
+R_OFFSETS: Final = WORD * RunCell.OFFSETS
+R_GROUPS: Final = WORD * RunCell.GROUPS
+R_PRODUCERS: Final = WORD * RunCell.PRODUCERS
+R_SLOTS: Final = WORD * RunCell.SLOTS
+R_FREE: Final = WORD * RunCell.FREE_SLOT
+R_ENDED: Final = WORD * RunCell.ENDED
+R_ENDED_MOST: Final = WORD * RunCell.ENDED_MOST
+R_ENDED_COUNT: Final = WORD * RunCell.ENDED_COUNT
+R_ASKS: Final = WORD * RunCell.ASKS
+R_ASK_COUNT: Final = WORD * RunCell.ASK_COUNT
+R_NEXT_OWNER: Final = WORD * RunCell.NEXT_OWNER
+R_IS_NEW: Final = WORD * RunCell.IS_NEW
+R_HAS_HISTORY: Final = WORD * RunCell.HAS_HISTORY
+R_OUTSIDE: Final = WORD * RunCell.OUTSIDE
 
 STOP_END: Final = int(Stop.END)
 STOP_ALONE: Final = int(Stop.ALONE)

@@ -10,7 +10,6 @@ from offsets_tool.columns.replay.compiled.cells import (
     A_TOPIC,
     ABSENT,
     BY_COMMIT,
-    BY_TRANSACTION,
     E_CAUSE,
     E_SUBJECT,
     E_TO,
@@ -41,7 +40,6 @@ from offsets_tool.columns.replay.compiled.cells import (
     GO_ON,
     HERE,
     LOG_OFFSET,
-    NOWHERE,
     O_BEGAN,
     O_COMMITTED_AT,
     O_GROUP,
@@ -50,22 +48,8 @@ from offsets_tool.columns.replay.compiled.cells import (
     O_LIFE_TOPIC,
     O_OWNER,
     O_OWNER_TOPIC,
-    O_PENDING,
     O_STAMP,
     OFFSET_LINE,
-    OUTSIDE,
-    P_COMMITS,
-    P_COUNT,
-    P_EPOCH,
-    P_FIRST,
-    P_FIRST_TIMESTAMP,
-    P_HEAD,
-    P_LAST,
-    P_LAST_TIMESTAMP,
-    P_OPEN,
-    P_TAIL,
-    PRODUCER,
-    PRODUCER_EPOCH,
     R_ASK_COUNT,
     R_ASKS,
     R_BASE,
@@ -73,20 +57,13 @@ from offsets_tool.columns.replay.compiled.cells import (
     R_ENDED,
     R_ENDED_COUNT,
     R_ENDED_MOST,
-    R_FREE,
     R_GROUPS,
     R_HAS_HISTORY,
     R_NEXT_OWNER,
     R_OFFSETS,
-    R_PRODUCERS,
     R_ROWS,
-    R_SLOTS,
-    S_NEXT,
-    S_NEXT_OF_SUBJECT,
-    S_SUBJECT,
     SAID,
     SIMPLE,
-    SLOT_LINE,
     STOP_ALONE,
     STOP_FULL,
     STOP_LOAD,
@@ -96,14 +73,10 @@ from offsets_tool.columns.replay.compiled.cells import (
     WORD,
     get_group,
     get_offset,
-    get_producer,
-    get_slot,
     set_ask,
     set_ended,
     set_group,
     set_offset,
-    set_producer,
-    set_slot,
 )
 from offsets_tool.columns.replay.compiled.tables import NONE
 
@@ -128,7 +101,7 @@ def commit(run: int, row: int) -> int:
     line = offsets + subject * OFFSET_LINE
     if end_effective(run, subject, log_offset, timestamp) == STOP_FULL:
         return STOP_FULL
-    _say(run, row, line)
+    say(run, row, line)
     store_i64(line + WORD * F_BEGIN, BY_COMMIT)
     store_i64(line + WORD * F_EFFECTIVE, 1)
     store_i64(line + WORD * F_PRODUCER, NONE)
@@ -154,7 +127,7 @@ def make_simple_group(run: int, group: int, log_offset: int) -> int:
 
 
 @step
-def _say(run: int, row: int, line: int) -> None:
+def say(run: int, row: int, line: int) -> None:
     """Write what a row's commit says to a line, and that it holds from this row on."""
     for place in range(SAID):
         store_i64(line + WORD * place, row_cell(run, FIRST_SAID + place, row))
@@ -242,82 +215,3 @@ def hold(offsets: int, groups: int, subject: int, group: int) -> None:
     if get_offset(offsets, subject, O_HELD) != HERE:
         set_offset(offsets, subject, O_HELD, HERE)
         set_group(groups, group, G_HELD, get_group(groups, group, G_HELD) + 1)
-
-
-@step
-def pending(run: int, row: int) -> int:
-    offsets, groups, slots = (
-        load_i64(run + R_OFFSETS),
-        load_i64(run + R_GROUPS),
-        load_i64(run + R_SLOTS),
-    )
-    subject, producer = row_cell(run, SUBJECT, row), row_cell(run, PRODUCER, row)
-    group = get_offset(offsets, subject, O_GROUP)
-    if get_producer(load_i64(run + R_PRODUCERS), producer, P_OPEN) == OUTSIDE:
-        return STOP_ALONE
-    if get_group(groups, group, G_OUTSIDE):
-        return STOP_LOAD
-    log_offset = row_cell(run, LOG_OFFSET, row)
-    stop = make_simple_group(run, group, log_offset)
-    if stop != GO_ON:
-        return stop
-    slot = get_offset(offsets, subject, O_PENDING)
-    while slot != NONE and get_slot(slots, slot, F_PRODUCER) != producer:
-        slot = get_slot(slots, slot, S_NEXT_OF_SUBJECT)
-    if slot == NONE:
-        slot = _take_slot(run, subject, producer)
-        set_group(groups, group, G_HELD, get_group(groups, group, G_HELD) + 1)
-    elif (
-        end_row(run, slots + slot * SLOT_LINE, subject, log_offset, row_cell(run, TIMESTAMP, row), SUPERSEDED)
-        == STOP_FULL
-    ):
-        return STOP_FULL
-    _say(run, row, slots + slot * SLOT_LINE)
-    _extend_transaction(run, row, producer)
-    set_slot(slots, slot, F_BEGIN, BY_TRANSACTION)
-    set_slot(slots, slot, F_EFFECTIVE, 0)
-    set_slot(slots, slot, F_PRODUCER, producer)
-    set_slot(slots, slot, F_HAS_BEFORE, 1 if get_offset(offsets, subject, O_HELD) == HERE else 0)
-    set_slot(slots, slot, F_BEFORE, get_offset(offsets, subject, F_COMMITTED))
-    if load_i64(run + R_HAS_HISTORY):
-        set_slot(slots, slot, F_OWNER, owner_number(run, subject, get_slot(slots, slot, F_TOPIC_ID)))
-    return GO_ON
-
-
-@step
-def _take_slot(run: int, subject: int, producer: int) -> int:
-    """Take a free slot, the last of its producer's and the first of its subject's."""
-    offsets, producers, slots = (
-        load_i64(run + R_OFFSETS),
-        load_i64(run + R_PRODUCERS),
-        load_i64(run + R_SLOTS),
-    )
-    slot = load_i64(run + R_FREE)
-    store_i64(run + R_FREE, get_slot(slots, slot, S_NEXT))
-    set_slot(slots, slot, S_SUBJECT, subject)
-    set_slot(slots, slot, S_NEXT, NONE)
-    set_slot(slots, slot, S_NEXT_OF_SUBJECT, get_offset(offsets, subject, O_PENDING))
-    set_offset(offsets, subject, O_PENDING, slot)
-    last = get_producer(producers, producer, P_TAIL)
-    if last == NONE:
-        set_producer(producers, producer, P_HEAD, slot)
-    else:
-        set_slot(slots, last, S_NEXT, slot)
-    set_producer(producers, producer, P_TAIL, slot)
-    set_producer(producers, producer, P_COUNT, get_producer(producers, producer, P_COUNT) + 1)
-    return slot
-
-
-@step
-def _extend_transaction(run: int, row: int, producer: int) -> None:
-    producers = load_i64(run + R_PRODUCERS)
-    log_offset, timestamp = row_cell(run, LOG_OFFSET, row), row_cell(run, TIMESTAMP, row)
-    if get_producer(producers, producer, P_OPEN) == NOWHERE:
-        set_producer(producers, producer, P_OPEN, HERE)
-        set_producer(producers, producer, P_EPOCH, row_cell(run, PRODUCER_EPOCH, row))
-        set_producer(producers, producer, P_FIRST, log_offset)
-        set_producer(producers, producer, P_FIRST_TIMESTAMP, timestamp)
-        set_producer(producers, producer, P_COMMITS, 0)
-    set_producer(producers, producer, P_LAST, log_offset)
-    set_producer(producers, producer, P_LAST_TIMESTAMP, timestamp)
-    set_producer(producers, producer, P_COMMITS, get_producer(producers, producer, P_COMMITS) + 1)

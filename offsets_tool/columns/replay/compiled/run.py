@@ -37,8 +37,9 @@ from offsets_tool.columns.replay.compiled.cells import (
     set_group,
     set_offset,
 )
-from offsets_tool.columns.replay.compiled.commits import commit, pending, row_cell
+from offsets_tool.columns.replay.compiled.commits import commit, row_cell
 from offsets_tool.columns.replay.compiled.markers import abort_marker, close_transaction, commit_marker
+from offsets_tool.columns.replay.compiled.pending import pending
 from offsets_tool.columns.replay.compiled.tables import NONE
 
 

@@ -31,7 +31,7 @@ class Kind(IntEnum):
     """A record that makes no difference to whoever asks."""
 
 
-class RowField(IntEnum):
+class RowCell(IntEnum):
     """What compiled code reads of a row; the last five are what a commit says, as the first five of Fact."""
 
     KIND = 0
@@ -47,7 +47,7 @@ class RowField(IntEnum):
     TOPIC_ID = 10
 
 
-class Fact(IntEnum):
+class FactCell(IntEnum):
     """A commit that holds, effective or pending: what it says, since when it holds, and how that began."""
 
     COMMITTED_OFFSET = 0
@@ -70,7 +70,7 @@ class Fact(IntEnum):
     NOOP_TOMBSTONE = 15
 
 
-class Offset(IntEnum):
+class OffsetCell(IntEnum):
     """A committed offset: after the facts of the commit that is effective, where HELD says that one is."""
 
     HELD = 16
@@ -88,7 +88,7 @@ class Offset(IntEnum):
     LIFE_TOPIC_ID = 25
 
 
-class Held(IntEnum):
+class HeldBy(IntEnum):
     """Who knows a committed offset: nobody, as there is none; these tables; or State, until it is loaded."""
 
     NOWHERE = 0
@@ -96,7 +96,7 @@ class Held(IntEnum):
     OUTSIDE = 2
 
 
-class Slot(IntEnum):
+class SlotCell(IntEnum):
     """A pending commit: after its facts, where it belongs. Free slots are chained by NEXT."""
 
     SUBJECT = 16
@@ -105,7 +105,7 @@ class Slot(IntEnum):
     NEXT_OF_SUBJECT = 18
 
 
-class Group(IntEnum):
+class GroupCell(IntEnum):
     """A group, as far as commits need it."""
 
     PRESENT = 0
@@ -131,7 +131,7 @@ class Present(IntEnum):
     OTHER = 2
 
 
-class Producer(IntEnum):
+class ProducerCell(IntEnum):
     """A producer's open transaction."""
 
     OPEN = 0
@@ -148,7 +148,7 @@ class Producer(IntEnum):
     COUNT = 9
 
 
-class Ended(IntEnum):
+class EndedCell(IntEnum):
     """A row of offset_history that ended: after the facts of its commit, whose it was, and how and when it ended."""
 
     SUBJECT = 16
@@ -157,7 +157,7 @@ class Ended(IntEnum):
     END_CAUSE = 19
 
 
-class Ask(IntEnum):
+class AskCell(IntEnum):
     """An owner that is to be found: of which offset, for commits with which topic id, and by what number it is called."""
 
     SUBJECT = 0
@@ -165,7 +165,7 @@ class Ask(IntEnum):
     OWNER = 2
 
 
-class Run(IntEnum):
+class RunCell(IntEnum):
     """What compiled code is given: addresses, counts, and which rules hold."""
 
     ROWS = 0
@@ -203,12 +203,12 @@ class Stop(IntEnum):
 
 
 WIDTHS: Final = {
-    Offset: max(Offset) + 1,
-    Slot: max(Slot) + 1,
-    Group: max(Group) + 1,
-    Producer: max(Producer) + 1,
-    Ended: max(Ended) + 1,
-    Ask: max(Ask) + 1,
+    OffsetCell: max(OffsetCell) + 1,
+    SlotCell: max(SlotCell) + 1,
+    GroupCell: max(GroupCell) + 1,
+    ProducerCell: max(ProducerCell) + 1,
+    EndedCell: max(EndedCell) + 1,
+    AskCell: max(AskCell) + 1,
 }
 _FIRST: Final = 1 << 10
 
@@ -218,15 +218,15 @@ class Tables:
 
     def __init__(self, *, has_history: bool) -> None:
         """Start empty; `has_history` says whether rows that end are kept."""
-        self.run: Array = np.zeros(len(Run), np.int64)
+        self.run: Array = np.zeros(len(RunCell), np.int64)
         self.offsets = _filled(_EMPTY_OFFSET, _FIRST)
         self.groups = _filled(_EMPTY_GROUP, _FIRST)
         self.producers = _filled(_EMPTY_PRODUCER, _FIRST)
-        self.slots: Array = np.zeros((0, WIDTHS[Slot]), np.int64)
-        self.ended = _filled(_empty(Ended), _FIRST)
+        self.slots: Array = np.zeros((0, WIDTHS[SlotCell]), np.int64)
+        self.ended = _filled(_empty(EndedCell), _FIRST)
         self.asks = _filled(_EMPTY_ASK, _FIRST)
-        self.run[Run.FREE_SLOT] = NONE
-        self.run[Run.HAS_HISTORY] = has_history
+        self.run[RunCell.FREE_SLOT] = NONE
+        self.run[RunCell.HAS_HISTORY] = has_history
         self._free = 0
         self.make_room(0, 0, 0, 0)
 
@@ -241,34 +241,34 @@ class Tables:
 
     def make_room_for_ended(self, more: int) -> None:
         """Make room for so many rows that end in one step, and for as many again."""
-        self.ended = np.empty((2 * more + 2 * len(self.ended), WIDTHS[Ended]), np.int64)
+        self.ended = np.empty((2 * more + 2 * len(self.ended), WIDTHS[EndedCell]), np.int64)
         self._point()
 
     def _add_slots(self, rows: int) -> None:
         """Have a free slot for each row."""
-        taken = int(self.producers[:, Producer.COUNT].sum())
+        taken = int(self.producers[:, ProducerCell.COUNT].sum())
         before = len(self.slots)
         more = max(taken + rows - before, 0)
         if not more:
             return
         more += before
-        added: Array = np.zeros((more, WIDTHS[Slot]), np.int64)
-        added[:, Slot.NEXT] = np.arange(before + 1, before + more + 1)
-        added[-1, Slot.NEXT] = self.run[Run.FREE_SLOT]
+        added: Array = np.zeros((more, WIDTHS[SlotCell]), np.int64)
+        added[:, SlotCell.NEXT] = np.arange(before + 1, before + more + 1)
+        added[-1, SlotCell.NEXT] = self.run[RunCell.FREE_SLOT]
         self.slots = np.concatenate((self.slots, added))
-        self.run[Run.FREE_SLOT] = before
+        self.run[RunCell.FREE_SLOT] = before
 
     def _point(self) -> None:
         for field, table in (
-            (Run.OFFSETS, self.offsets),
-            (Run.GROUPS, self.groups),
-            (Run.PRODUCERS, self.producers),
-            (Run.SLOTS, self.slots),
-            (Run.ENDED, self.ended),
-            (Run.ASKS, self.asks),
+            (RunCell.OFFSETS, self.offsets),
+            (RunCell.GROUPS, self.groups),
+            (RunCell.PRODUCERS, self.producers),
+            (RunCell.SLOTS, self.slots),
+            (RunCell.ENDED, self.ended),
+            (RunCell.ASKS, self.asks),
         ):
             self.run[field] = address(table)
-        self.run[Run.ENDED_MOST] = len(self.ended)
+        self.run[RunCell.ENDED_MOST] = len(self.ended)
 
 
 def _empty(kind: type[IntEnum], **cells: int) -> Array:
@@ -278,10 +278,10 @@ def _empty(kind: type[IntEnum], **cells: int) -> Array:
     return line
 
 
-_EMPTY_OFFSET: Final = _empty(Offset, PENDING=NONE, OWNER_STAMP=NONE)
-_EMPTY_GROUP: Final = _empty(Group, CHANGED=NONE)
-_EMPTY_PRODUCER: Final = _empty(Producer, HEAD=NONE, TAIL=NONE)
-_EMPTY_ASK: Final = _empty(Ask)
+_EMPTY_OFFSET: Final = _empty(OffsetCell, PENDING=NONE, OWNER_STAMP=NONE)
+_EMPTY_GROUP: Final = _empty(GroupCell, CHANGED=NONE)
+_EMPTY_PRODUCER: Final = _empty(ProducerCell, HEAD=NONE, TAIL=NONE)
+_EMPTY_ASK: Final = _empty(AskCell)
 
 
 def _filled(line: Array, lines: int) -> Array:
