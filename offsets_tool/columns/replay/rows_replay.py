@@ -46,6 +46,7 @@ class RowsReplay:
         row = 0
         while (row := self._run(table, row)) < rows.num_rows:
             event = events.at(row)
+            self.before_alone(table, row)
             yield event, self._replay_alone(event)
             self.after_alone(table, row)
             row += 1
@@ -84,11 +85,16 @@ class RowsReplay:
     def after_run(self, first: int, end: int) -> None:
         """Take in that rows were replayed by compiled code, and look at what it left."""
 
+    def before_alone(self, table: Array, row: int) -> None:
+        """Take in that a row is going to be replayed alone."""
+
     def after_alone(self, table: Array, row: int) -> None:
         """Take in that a row was replayed alone."""
 
     def _run(self, table: Array, row: int) -> int:
         """Replay rows until one has to be replayed alone; return its place, or how many rows there are."""
+        if row < table.shape[1] and table[RowCell.KIND, row] == Kind.ALONE:
+            return row
         tables = self.store.tables
         tables.run[RunCell.IS_NEW] = self.coordinator.rules is Rules.NEW
         run = address(tables.run)

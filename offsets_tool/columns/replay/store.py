@@ -141,7 +141,8 @@ class HeldStore:
 
     def settle_some(self, numbers: Sequence[int]) -> None:
         """Give State committed offsets of one group, and leave them to it."""
-        if not numbers:
+        held = self.tables.offsets
+        if all(held[number, OffsetCell.HELD] == HeldBy.OUTSIDE for number in numbers):
             return
         found = np.array(numbers, np.int64)
         self._settle(found[self.tables.offsets[found, OffsetCell.HELD] == HeldBy.HERE])
@@ -162,6 +163,8 @@ class HeldStore:
 
     def settle_pending(self, group: int) -> None:
         """Give State the transactions that have pending commits of a group."""
+        if not self.tables.groups[group, GroupCell.PENDING]:
+            return
         numbers = np.array(self.offsets_of(group), np.int64)
         slots = self.tables.slots
         producers: set[int] = set()

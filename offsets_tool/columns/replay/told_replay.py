@@ -112,6 +112,17 @@ class ToldReplay(RowsReplay):
         if end > first:
             self.store.find_owners()
 
+    def before_alone(self, table: Array, row: int) -> None:
+        """Give State all offsets at once that a write is about: what removes some is most often followed by more."""
+        if self._writes[row] == self._last_write:
+            return
+        end = row + 1
+        while end < table.shape[1] and self._writes[end] == self._writes[row]:
+            end += 1
+        if end > row + 1:
+            subjects = np.unique(table[RowCell.SUBJECT, row:end])
+            self.store.settle_some(subjects[subjects != NONE].tolist())
+
     def after_alone(self, table: Array, row: int) -> None:
         """Remember with which write the row came."""
         table[RowCell.KIND, row] = Kind.ALONE

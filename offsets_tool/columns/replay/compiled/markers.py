@@ -17,6 +17,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     G_CHANGED,
     G_HELD,
     G_OUTSIDE,
+    G_PENDING,
     G_PRESENT,
     GO_ON,
     HERE,
@@ -170,6 +171,7 @@ def close_transaction(run: int, producer: int) -> None:
         subject = get_slot(slots, slot, S_SUBJECT)
         group = get_offset(offsets, subject, O_GROUP)
         set_group(groups, group, G_HELD, get_group(groups, group, G_HELD) - 1)
+        set_group(groups, group, G_PENDING, get_group(groups, group, G_PENDING) - 1)
         _unlink(offsets, slots, subject, slot)
         next_ = get_slot(slots, slot, S_NEXT)
         set_slot(slots, slot, S_NEXT, load_i64(run + R_FREE))

@@ -13,6 +13,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     F_TOPIC_ID,
     G_HELD,
     G_OUTSIDE,
+    G_PENDING,
     GO_ON,
     HERE,
     LOG_OFFSET,
@@ -91,6 +92,7 @@ def pending(run: int, row: int) -> int:
     if slot == NONE:
         slot = _take_slot(run, subject, producer)
         set_group(groups, group, G_HELD, get_group(groups, group, G_HELD) + 1)
+        set_group(groups, group, G_PENDING, get_group(groups, group, G_PENDING) + 1)
     elif (
         end_row(run, slots + slot * SLOT_LINE, subject, log_offset, row_cell(run, TIMESTAMP, row), SUPERSEDED)
         == STOP_FULL

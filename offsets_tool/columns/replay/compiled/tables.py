@@ -115,6 +115,8 @@ class GroupCell(IntEnum):
     """Whether a simple group was made here of which State does not know."""
     HELD = 3
     """How many of its offsets are held here, pending ones too."""
+    PENDING = 7
+    """How many of those are pending."""
     IS_OUTSIDE = 4
     """Whether State knows some of its offsets, so that they must be loaded first."""
     STAMP = 5
