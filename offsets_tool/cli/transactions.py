@@ -65,7 +65,7 @@ def transactions_command(
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay.run()
         shown: set[int | None] = set()
-        rows = _seen(chain(open_rows(moment, wanted), ended_rows(replay.once_more(), wanted)), shown)
+        rows = _seen(chain(open_rows(moment, wanted), ended_rows(replay.markers_once_more(), wanted)), shown)
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)

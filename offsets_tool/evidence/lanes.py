@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.columns.lane.availability import lane_problem
 from offsets_tool.columns.text.request import Printer, Selection
-from offsets_tool.events import decode
+from offsets_tool.events import Event, decode
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.sources import Item, Source
+from offsets_tool.replay.changes import Change
+from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.rows import BatchRead
 
 if TYPE_CHECKING:
@@ -139,3 +141,11 @@ class RowLane:
         from offsets_tool.columns.replay.snapshot import replay_read  # noqa: PLC0415 - with Arrow, where it pays
 
         replay_read(moment, log_partition, reads, begins=begins)
+
+    def ended_by_markers(
+        self, partition: PartitionSnapshot, coordinator: Coordinator, reads: "Iterator[RowsRead]"
+    ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
+        """Yield the markers of one partition with their changes, from the rows that were replayed."""
+        from offsets_tool.columns.replay.snapshot import ended_by_markers  # noqa: PLC0415 - with Arrow, where it pays
+
+        return ended_by_markers(partition, coordinator, reads)

@@ -125,6 +125,19 @@ class EvidenceReplay:
         for partition in self.moment:
             yield partition, _changes(partition, logs[partition.log_partition].events())
 
+    def markers_once_more(
+        self,
+    ) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
+        """After `run`: yield the markers again, partition by partition, with their changes: what ended each transaction."""
+        if not rows_pay(self.evidence.sources):
+            yield from self.once_more()
+            return
+        lane = RowLane(self.evidence, is_counted=False)
+        logs = partition_logs(self.evidence.sources, uncounted)
+        for partition in self.moment:
+            reads = logs[partition.log_partition].rows(lane.rows)
+            yield partition, lane.ended_by_markers(partition, _coordinator_again(partition), reads)
+
 
 def _leave_out_set_aside(evidence: Evidence) -> None:
     aside = evidence.leave_out_set_aside()
@@ -152,12 +165,17 @@ def _topic_names(paths: tuple[str, ...]) -> dict[str, str]:
 def _changes(
     partition: PartitionSnapshot, events: Iterator[Event]
 ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
-    found = partition.coordinator
-    coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
+    coordinator = _coordinator_again(partition)
     for event in events:
         # Not by the cut, which would count once more; and a live log has grown since.
         if event.record.log_offset < partition.end:
             yield event, coordinator.replay(event)
+
+
+def _coordinator_again(partition: PartitionSnapshot) -> Coordinator:
+    """Return a coordinator for replaying a partition again, by the rules that were found to hold."""
+    found = partition.coordinator
+    return Coordinator(partition.log_partition, None if found.auto else found.rules)
 
 
 def _replay_all(evidence: Evidence, moment: Snapshot, watch_of: WatchOf | None) -> None:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 LOGS = sorted(
     folder
-    for name in ("3.9.2-compaction", "4.3.1-txn", "0.8.2.2-to-0.11.0.3-upgrade", "4.3.1-kip848")
+    for name in ("3.9.2-compaction", "3.9.2-txn", "4.3.1-txn", "0.8.2.2-to-0.11.0.3-upgrade", "4.3.1-kip848")
     for folder in (FIXTURES / "corpora" / name).glob("segments")
 )
 ASKED = (
@@ -27,6 +27,9 @@ ASKED = (
     ["groups", "--coordinator", "new", "--strict"],
     ["offsets", "--group", "*-[a-m]*", "--topic", "?*", "--group", "nowhere-1", "--topic", "nowhere"],
     ["describe", "--group", "nobody-*", "--group", "search", "--state"],
+    ["transactions"],
+    ["transactions", "--group", "*-[a-m]*"],
+    ["transactions", "--as-of", "0:40", "--as-of", "1:200"],
     ["expiry"],
     ["expiry", "--as-of", "0:40", "--as-of", "1:200", "--retention", "1m"],
 )

@@ -4,7 +4,7 @@ Where the moment lies inside a batch of rows, they are cut there. Behind it only
 not seen before, timestamps that come late, what is no plain commit. Decides nothing that as_of.snapshot does not.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,9 @@ from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, numb
 from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.columns.replay.row_events import RowEvents, with_raw
 from offsets_tool.columns.replay.row_table import are_plain, row_kinds
-from offsets_tool.columns.replay.state import StateReplay
+from offsets_tool.columns.replay.rows_replay import ReplayedEvent
+from offsets_tool.columns.replay.state import MarkersReplay, StateReplay
+from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_classic
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import NO_TIMESTAMP
@@ -30,13 +32,31 @@ _NO_TIME: Final = int(np.iinfo(np.int64).min)
 """Instead of a time where there is none: it is never past."""
 
 
+def ended_by_markers(
+    partition: PartitionSnapshot, coordinator: Coordinator, reads: Iterable[RowsRead]
+) -> Iterator[ReplayedEvent]:
+    """Yield the markers up to a moment, with their changes.
+
+    `reads` are those from which the partition was replayed; `coordinator` starts anew, by the rules that were found to hold.
+    """
+    replay = MarkersReplay(coordinator)
+    for rows in _both(reads):
+        count = int(np.count_nonzero(rows.column("log_offset").to_numpy() < partition.end))
+        for event, changes in replay.replay(rows.slice(0, count)):
+            if event.control is not None:
+                yield event, changes
+
+
+def _both(reads: Iterable[RowsRead]) -> Iterator[pa.RecordBatch]:
+    both = ((read.log, read.events) for read in reads)
+    return (with_raw(log, events) for log, events in both if log is not None and events is not None)
+
+
 def replay_read(
     moment: Snapshot, log_partition: int | None, reads: Iterable[RowsRead], *, begins: int = 0
 ) -> None:
     """As Snapshot.replay: all that a RowReader with `log` gives of one partition, in the order of its offsets."""
-    both = ((read.log, read.events) for read in reads)
-    rows = (with_raw(log, events) for log, events in both if log is not None and events is not None)
-    replay_rows(moment, log_partition, rows, begins=begins)
+    replay_rows(moment, log_partition, _both(reads), begins=begins)
 
 
 def replay_rows(

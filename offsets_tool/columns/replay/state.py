@@ -33,3 +33,12 @@ class StateReplay(RowsReplay):
         if len(others):
             replaced = are_replaced(rows.take(pa.array(others)), proved=not self.is_unproved)
             kinds[others[replaced]] = Kind.PASSED
+
+
+class MarkersReplay(StateReplay):
+    """A StateReplay that replays each marker alone, so that its changes tell of the transaction that it ended."""
+
+    def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
+        """Replay markers alone."""
+        super().choose(rows, kinds)
+        kinds[np.isin(kinds, (Kind.COMMIT_MARKER, Kind.ABORT_MARKER))] = Kind.ALONE
