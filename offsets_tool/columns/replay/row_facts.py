@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import numbers
-from offsets_tool.columns.replay.compiled.tables import Kind
+from offsets_tool.columns.replay.compiled.tables import MARKERS, Kind
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_TIMESTAMP
@@ -20,7 +20,7 @@ _BITS: Final = 16
 def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
     """Observe the rows that were not replayed alone."""
     times = rows.column("timestamp").to_numpy()
-    marked = times[np.isin(kinds, (Kind.COMMIT_MARKER, Kind.ABORT_MARKER))]
+    marked = times[np.isin(kinds, MARKERS)]
     if (marked := marked[marked != NO_TIMESTAMP]).size:
         facts.observe_many((), {}, int(marked.max()), is_new=False)
     places = np.flatnonzero(np.isin(kinds, (Kind.COMMIT, Kind.PENDING)))

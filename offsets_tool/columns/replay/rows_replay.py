@@ -44,10 +44,10 @@ class RowsReplay:
         table = self.store.begin(rows, kinds)
         events = _Expected(self._events, rows, self.expected(table))
         row = 0
-        while (row := self._run(table, row)) < rows.num_rows:
+        while (row := self.run_rows(table, row)) < rows.num_rows:
             event = events.at(row)
             self.before_alone(table, row)
-            yield event, self._replay_alone(event)
+            yield event, self.replay_row(table, row, event)
             self.after_alone(table, row)
             row += 1
         self.end(table)
@@ -91,7 +91,7 @@ class RowsReplay:
     def after_alone(self, table: Array, row: int) -> None:
         """Take in that a row was replayed alone."""
 
-    def _run(self, table: Array, row: int) -> int:
+    def run_rows(self, table: Array, row: int) -> int:
         """Replay rows until one has to be replayed alone; return its place, or how many rows there are."""
         if row < table.shape[1] and table[RowCell.KIND, row] == Kind.ALONE:
             return row
@@ -118,6 +118,10 @@ class RowsReplay:
         else:
             for group in store.groups_of(int(table[RowCell.PRODUCER, row])):
                 store.load_group(group)
+
+    def replay_row(self, table: Array, row: int, event: Event) -> tuple[Change, ...]:
+        """Replay a row alone, and return its changes."""
+        return self._replay_alone(event)
 
     def _replay_alone(self, event: Event) -> tuple[Change, ...]:
         producer = self._producer(event)

@@ -9,11 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.compiled.tables import Kind
+from offsets_tool.columns.replay.compiled.tables import MARKERS, HeldBy, Kind, ProducerCell, RowCell, RunCell
 from offsets_tool.columns.replay.replaced import are_replaced
 from offsets_tool.columns.replay.row_events import COLUMNS as EVENT_COLUMNS
 from offsets_tool.columns.replay.rows_replay import RowsReplay
 from offsets_tool.columns.replay.store import HeldStore
+from offsets_tool.events import Event
+from offsets_tool.replay.changes import Change, ChangeKind, Transaction, TransactionOf
 from offsets_tool.replay.coordinator import Coordinator
 
 COLUMNS: Final = (*EVENT_COLUMNS, "value_json")
@@ -36,9 +38,40 @@ class StateReplay(RowsReplay):
 
 
 class MarkersReplay(StateReplay):
-    """A StateReplay that replays each marker alone, so that its changes tell of the transaction that it ended."""
+    """A StateReplay that tells of each marker which transaction it ended, and nothing else of what it did."""
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
-        """Replay markers alone."""
+        """Stop at every marker."""
         super().choose(rows, kinds)
-        kinds[np.isin(kinds, (Kind.COMMIT_MARKER, Kind.ABORT_MARKER))] = Kind.ALONE
+        self._kinds = kinds.copy()
+        kinds[np.isin(kinds, MARKERS)] = Kind.ALONE
+
+    def replay_row(self, table: Array, row: int, event: Event) -> tuple[Change, ...]:
+        """Look at the producer's transaction before compiled code ends it."""
+        if self._kinds[row] not in MARKERS:
+            return super().replay_row(table, row, event)
+        store, producer = self.store, int(table[RowCell.PRODUCER, row])
+        ended = store.tables.producers[producer, ProducerCell.OPEN] == HeldBy.HERE
+        before = store.transaction(producer) if ended else None
+        table[RowCell.KIND, row] = self._kinds[row]
+        store.tables.run[RunCell.END] = row + 1
+        is_done = self.run_rows(table, row) > row
+        store.tables.run[RunCell.END] = table.shape[1]
+        if not is_done:
+            return super().replay_row(table, row, event)
+        return () if before is None else (_ended(before, event),)
+
+
+def _ended(before: Transaction, event: Event) -> Change:
+    """Return the change that ends a transaction, but for its kind."""
+    record = event.record
+    at = record.log_offset if record.batch is None else record.batch.base_offset
+    return Change(
+        record.log_partition,
+        record.log_offset,
+        record.timestamp,
+        at,
+        ChangeKind.SET,
+        TransactionOf(before.producer_id),
+        before,
+    )

@@ -71,7 +71,7 @@ class HeldStore:
         self._add_lines(rows.num_rows)
         run = self.tables.run
         run[RunCell.BASE] += run[RunCell.COUNT]
-        run[RunCell.ROWS], run[RunCell.COUNT] = address(table), rows.num_rows
+        run[RunCell.ROWS], run[RunCell.COUNT], run[RunCell.END] = address(table), rows.num_rows, rows.num_rows
         self.texts.begin(int(run[RunCell.BASE]), rows.column("metadata"))
         return table
 
@@ -182,21 +182,27 @@ class HeldStore:
         if line[ProducerCell.OPEN] != HeldBy.HERE:
             return
         producer_id = self.subjects.producer(producer)
-        groups: dict[str, None] = {}
-        slot = int(line[ProducerCell.HEAD])
-        while slot != NONE:
-            number = int(self.tables.slots[slot, SlotCell.SUBJECT])
-            offset = self.subjects.offsets[number]
-            groups[offset.group] = None
+        for slot, number in self._slots_of(producer):
             self.settle_group_itself(self.subjects.group_of[number])
-            self.give_pending(producer_id, offset, slot)
-            slot = int(self.tables.slots[slot, SlotCell.NEXT])
-        epoch, first, first_at, last, last_at, commits = line[ProducerCell.EPOCH : ProducerCell.HEAD].tolist()
-        self.state.transactions[producer_id] = Transaction(
-            producer_id, epoch, first, first_at, last, last_at, tuple(groups), commits
-        )
+            self.give_pending(producer_id, self.subjects.offsets[number], slot)
+        self.state.transactions[producer_id] = self.transaction(producer)
         forget_transaction(address(self.tables.run), producer)
         self.see_producer(producer)
+
+    def transaction(self, producer: int) -> Transaction:
+        """Return a producer's open transaction, which is held here."""
+        line = self.tables.producers[producer]
+        epoch, first, first_at, last, last_at, commits = line[ProducerCell.EPOCH : ProducerCell.HEAD].tolist()
+        groups = dict.fromkeys(self.subjects.offsets[number].group for _, number in self._slots_of(producer))
+        producer_id = self.subjects.producer(producer)
+        return Transaction(producer_id, epoch, first, first_at, last, last_at, tuple(groups), commits)
+
+    def _slots_of(self, producer: int) -> Iterator[tuple[int, int]]:
+        """Yield a producer's pending commits: the number of the slot, and of the committed offset."""
+        slot = int(self.tables.producers[producer, ProducerCell.HEAD])
+        while slot != NONE:
+            yield slot, int(self.tables.slots[slot, SlotCell.SUBJECT])
+            slot = int(self.tables.slots[slot, SlotCell.NEXT])
 
     def give_pending(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
         """Give State one pending commit."""
@@ -210,11 +216,7 @@ class HeldStore:
 
     def groups_of(self, producer: int) -> set[int]:
         """Return the groups that a producer's pending commits are of."""
-        found, slot = set[int](), int(self.tables.producers[producer, ProducerCell.HEAD])
-        while slot != NONE:
-            found.add(self.subjects.group_of[int(self.tables.slots[slot, SlotCell.SUBJECT])])
-            slot = int(self.tables.slots[slot, SlotCell.NEXT])
-        return found
+        return {self.subjects.group_of[number] for _, number in self._slots_of(producer)}
 
     def load_group(self, group: int) -> None:
         """Take what State knows of a group's committed offsets."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
 from offsets_tool.columns.replay.compiled.tables import (
+    MARKERS,
     NONE,
     GroupCell,
     HeldBy,
@@ -32,8 +33,6 @@ from offsets_tool.history.rows import HistoryRow
 from offsets_tool.replay.changes import Change, GroupOf, MemberOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.handling import Reach
-
-_MARKERS = (Kind.COMMIT_MARKER, Kind.ABORT_MARKER)
 
 
 class ToldReplay(RowsReplay):
@@ -61,10 +60,10 @@ class ToldReplay(RowsReplay):
         self.kinds, self._writes = kinds, _writes(rows)
         kinds[kinds == Kind.TOMBSTONE] = Kind.ALONE
         # A marker is alone in its batch, wherever brokers wrote it.
-        marked = np.flatnonzero(np.isin(kinds, _MARKERS))
+        marked = np.flatnonzero(np.isin(kinds, MARKERS))
         shared = np.isin(self._writes, self._writes[marked])
         if np.count_nonzero(shared) > len(marked):
-            others = np.unique(self._writes[shared & ~np.isin(kinds, _MARKERS)])
+            others = np.unique(self._writes[shared & ~np.isin(kinds, MARKERS)])
             kinds[np.isin(self._writes, others) & shared] = Kind.ALONE
 
     def expected(self, table: Array) -> Array:
@@ -102,7 +101,7 @@ class ToldReplay(RowsReplay):
 
     def _is_idle_marker(self, table: Array, row: int) -> bool:
         """Return whether a row is a marker that ends nothing, which nobody tells of."""
-        if table[RowCell.KIND, row] not in _MARKERS:
+        if table[RowCell.KIND, row] not in MARKERS:
             return False
         producer = self.store.tables.producers[table[RowCell.PRODUCER, row]]
         return bool(producer[ProducerCell.OPEN] == HeldBy.NOWHERE)

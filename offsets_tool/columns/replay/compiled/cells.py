@@ -139,6 +139,7 @@ R_NEXT_OWNER: Final = WORD * RunCell.NEXT_OWNER
 R_IS_NEW: Final = WORD * RunCell.IS_NEW
 R_HAS_HISTORY: Final = WORD * RunCell.HAS_HISTORY
 R_OUTSIDE: Final = WORD * RunCell.OUTSIDE
+R_END: Final = WORD * RunCell.END
 
 STOP_END: Final = int(Stop.END)
 STOP_ALONE: Final = int(Stop.ALONE)

@@ -22,7 +22,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     O_GROUP,
     O_HELD,
     O_PENDING,
-    R_COUNT,
+    R_END,
     R_GROUPS,
     R_HAS_HISTORY,
     R_OFFSETS,
@@ -46,8 +46,8 @@ from offsets_tool.columns.replay.compiled.tables import NONE
 @compiled
 def replay_run(run: int, row: int) -> tuple[int, int]:
     """Replay rows from `row` on; return the row before which it stopped, and why (Stop)."""
-    count = load_i64(run + R_COUNT)
-    while row < count:
+    end = load_i64(run + R_END)
+    while row < end:
         kind = row_cell(run, KIND, row)
         if kind == IS_COMMIT:
             stop = commit(run, row)

@@ -31,6 +31,9 @@ class Kind(IntEnum):
     """A record that makes no difference to whoever asks."""
 
 
+MARKERS: Final = (Kind.COMMIT_MARKER, Kind.ABORT_MARKER)
+
+
 class RowCell(IntEnum):
     """What compiled code reads of a row; the last five are what a commit says, as the first five of Fact."""
 
@@ -190,6 +193,8 @@ class RunCell(IntEnum):
     HAS_HISTORY = 15
     OUTSIDE = 16
     """How many producers State knows."""
+    END = 17
+    """The row before which a run ends."""
 
 
 class Stop(IntEnum):
@@ -274,10 +279,8 @@ class Tables:
 
 
 def _empty(kind: type[IntEnum], **cells: int) -> Array:
-    line: Array = np.zeros(WIDTHS[kind], np.int64)
-    for name, value in cells.items():
-        line[kind[name]] = value
-    return line
+    known: dict[int, int] = {kind[name]: value for name, value in cells.items()}
+    return np.array([known.get(cell, 0) for cell in range(WIDTHS[kind])], np.int64)
 
 
 _EMPTY_OFFSET: Final = _empty(OffsetCell, PENDING=NONE, OWNER_STAMP=NONE)
