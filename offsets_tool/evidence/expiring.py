@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.evidence.lanes import rows_pay
 from offsets_tool.evidence.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.times import duration_text
@@ -20,6 +21,7 @@ from offsets_tool.expiry.forecast import (
     live_rows,
     removed_rows,
 )
+from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.rows import Row
@@ -41,7 +43,7 @@ def expiry_rows(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> l
     Notes what of the policy is supposed, and what the log cannot tell.
     """
     moment, told = replay.run(), ClusterFacts()
-    removals = all_removals(replay.once_more(), told)
+    removals = _removals(replay, told)
     bases = [
         _searched(told.basis(given.release, each, given.check_interval_ms), removals, moment, given)
         for each in given.retentions or (None,)
@@ -54,6 +56,20 @@ def expiry_rows(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> l
     rows = [row for basis in bases for row in live_rows(moment, basis.policy, _now(moment), wanted)]
     rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
     return rows + removed_rows(found, first.policy, wanted)
+
+
+def _removals(replay: EvidenceReplay, told: ClusterFacts) -> list[PartitionRemovals]:
+    """Return the removals of every partition, which is replayed once more: by rows where that pays."""
+    if not rows_pay(replay.evidence.sources):
+        return all_removals(replay.once_more(), told)
+    from offsets_tool.columns.replay.removals_replay import removals_by_rows  # noqa: PLC0415 - with Arrow, where it pays
+
+    found = []
+    for partition, (coordinator, reads) in replay.rows_once_more():
+        facts = LogFacts()
+        found.append(removals_by_rows(partition, coordinator, reads, facts))
+        told.add(facts)
+    return found
 
 
 def _searched(basis: Basis, removals: list[PartitionRemovals], moment: Snapshot, given: PolicyGiven) -> Basis:

@@ -1,7 +1,7 @@
 """Which evidence is read through the fast lane: where it can be had and pays. What comes of it is the same, only sooner.
 
 One lane gives text that is ready to be printed, one surveys, one replays rows. Nobody can watch the events of a replay of rows:
-what shows a state takes that lane, what tells a history does not.
+what shows a state takes that lane, and so does what tells removals; what tells a history does not.
 """
 
 from collections.abc import Callable, Iterator
@@ -142,8 +142,9 @@ class RowLane:
 
         replay_read(moment, log_partition, reads, begins=begins)
 
+    @staticmethod
     def ended_by_markers(
-        self, partition: PartitionSnapshot, coordinator: Coordinator, reads: "Iterator[RowsRead]"
+        partition: PartitionSnapshot, coordinator: Coordinator, reads: "Iterator[RowsRead]"
     ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
         """Yield the markers of one partition with their changes, from the rows that were replayed."""
         from offsets_tool.columns.replay.snapshot import ended_by_markers  # noqa: PLC0415 - with Arrow, where it pays

@@ -5,7 +5,7 @@ Reads what Kafka would read: files that it has set aside are left out. partition
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch
@@ -25,6 +25,9 @@ from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
+
+if TYPE_CHECKING:
+    from offsets_tool.columns.reading import RowsRead
 
 WatchOf = Callable[[int | None], Watch]
 """Gives whoever watches a partition's changes; asked anew, and the one before forgotten, when it is replayed again."""
@@ -69,6 +72,13 @@ def as_of_bound(bound: Bound) -> AsOf:
     if len(ends) < len(bound.places):
         raise UsageError("--as-of names a log partition twice: give each one END_OFFSET")
     return AsOf(bound.time, ends or None)
+
+
+class RowsAgain(NamedTuple):
+    """The rows of a partition, and a coordinator that starts anew, by the rules that were found to hold."""
+
+    coordinator: Coordinator
+    reads: "Iterator[RowsRead]"
 
 
 class EvidenceReplay:
@@ -132,11 +142,16 @@ class EvidenceReplay:
         if not rows_pay(self.evidence.sources):
             yield from self.once_more()
             return
+        for partition, (coordinator, reads) in self.rows_once_more():
+            yield partition, RowLane.ended_by_markers(partition, coordinator, reads)
+
+    def rows_once_more(self) -> Iterator[tuple[PartitionSnapshot, RowsAgain]]:
+        """As `once_more`, where `rows_pay`: yield each partition and what replays its rows again."""
         lane = RowLane(self.evidence, is_counted=False)
         logs = partition_logs(self.evidence.sources, uncounted)
         for partition in self.moment:
             reads = logs[partition.log_partition].rows(lane.rows)
-            yield partition, lane.ended_by_markers(partition, _coordinator_again(partition), reads)
+            yield partition, RowsAgain(_coordinator_again(partition), reads)
 
 
 def _leave_out_set_aside(evidence: Evidence) -> None:

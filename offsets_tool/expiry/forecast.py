@@ -64,24 +64,23 @@ class PartitionRemovals(NamedTuple):
 
 
 def partition_removals(
-    partition: PartitionSnapshot, happened: Iterable[Happened], *, is_new: bool
+    partition: PartitionSnapshot, tracker: RemovalTracker, found: Iterable[Removal | DroppedCommit]
 ) -> PartitionRemovals:
-    """Return the removals of one partition, from its events and changes.
-
-    `is_new`: whether the new coordinator wrote the end of its log.
-    """
-    folded = RemovalTracker(partition.log_partition)
+    """Return the removals of one partition: all that were `found` by a tracker, which has seen everything after the last."""
     removals, dropped = list[Removal](), list[DroppedCommit]()
-    for each in _folded(folded, happened):
+    for each in found:
         if isinstance(each, DroppedCommit):
             dropped.append(each)
         else:
             removals.append(each)
     log_end = log_end_of(
-        is_new=is_new, proven_from=partition.coverage.proven_from, begins=partition.begins, end=partition.end
+        is_new=partition.coordinator.rules is Rules.NEW,
+        proven_from=partition.coverage.proven_from,
+        begins=partition.begins,
+        end=partition.end,
     )
     return PartitionRemovals(
-        partition, folded.memory().changed, removals, dropped, list(folded.lifetimes.alive()), log_end
+        partition, tracker.memory().changed, removals, dropped, list(tracker.lifetimes.alive()), log_end
     )
 
 
@@ -89,9 +88,8 @@ def all_removals(replayed: ReplayedPartitions, facts: ClusterFacts) -> list[Part
     """Return the removals of every partition, from their events and changes once more; `facts` learns from the events too."""
     found = []
     for partition, happened in replayed:
-        log = LogFacts()
-        is_new = partition.coordinator.rules is Rules.NEW
-        found.append(partition_removals(partition, _observed(happened, log), is_new=is_new))
+        log, tracker = LogFacts(), RemovalTracker(partition.log_partition)
+        found.append(partition_removals(partition, tracker, _folded(tracker, _observed(happened, log))))
         facts.add(log)
     return found
 

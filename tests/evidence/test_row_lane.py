@@ -1,11 +1,14 @@
-"""What shows a state says the same by rows as event by event: output, notes and exit code, at any moment."""
+"""What shows a state, or tells removals, says the same by rows as event by event: output, notes and exit code, at any moment."""
 
 import gzip
 from pathlib import Path
+from random import Random
 
 import pytest
 from click.testing import CliRunner, Result
 
+from bench.generator.batches import write_batches
+from bench.generator.mixes import MIXES
 from offsets_tool.cli import main
 from offsets_tool.columns.lane.availability import lane_problem
 from offsets_tool.evidence import lanes
@@ -50,6 +53,20 @@ def test_same_answer(log: Path, asked: list[str], monkeypatch: pytest.MonkeyPatc
         plainly.stderr,
         plainly.exit_code,
     )
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_same_expiry_of_what_brokers_write(tmp_path: Path, mix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "__consumer_offsets-0"
+    folder.mkdir()
+    (folder / "00000000000000000000.log").write_bytes(write_batches(MIXES[mix](Random(7)), 1 << 18))
+    for asked in (["expiry"], ["expiry", "--as-of", "0:1000", "--retention", "1m"]):
+        monkeypatch.setattr(lanes, "ROWS_FROM", 1 << 30)
+        plainly = run(*asked, str(tmp_path))
+        monkeypatch.setattr(lanes, "ROWS_FROM", 0)
+        by_rows = run(*asked, str(tmp_path))
+        assert plainly.exit_code == 0 and "live" in plainly.stdout
+        assert (by_rows.stdout, by_rows.stderr, by_rows.exit_code) == (plainly.stdout, plainly.stderr, 0)
 
 
 def test_segments_that_reach_into_each_other_are_read_alike(

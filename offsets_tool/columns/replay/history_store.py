@@ -1,4 +1,4 @@
-"""What histories hold of committed offsets, between the tables and History, Lifetimes and RemovalTracker: as HeldStore for State.
+"""What histories hold of committed offsets, between the tables and History: as HeldStore for State.
 
 Owners are asked once for each committed offset and change of its group. Decides nothing.
 """
@@ -15,12 +15,10 @@ from offsets_tool.columns.replay.compiled.tables import (
     NONE,
     AskCell,
     FactCell,
-    GroupCell,
     OffsetCell,
     RunCell,
 )
-from offsets_tool.columns.replay.store import HeldStore
-from offsets_tool.expiry.lifetimes import Lifetime
+from offsets_tool.columns.replay.lifetime_store import LifetimeStore
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import Owner
@@ -39,8 +37,6 @@ from offsets_tool.replay.member_records import Client
 from offsets_tool.replay.state import State
 
 _OWNERS_KEPT: Final = 1 << 16
-_DOUBTFUL: Final = 2
-"""In OffsetCell.LIFE: only a coordinator that loaded the log has the commit."""
 
 
 class KnownOwners:
@@ -93,20 +89,19 @@ class KnownOwners:
             at += len(each)
 
 
-class HistoryStore(HeldStore):
-    """A HeldStore that also knows since when commits hold, whose they are, and how long offsets have lived."""
+class HistoryStore(LifetimeStore):
+    """A LifetimeStore that also knows since when commits hold, and whose they are."""
 
     def __init__(
         self, log_partition: int | None, state: State, history: History, removals: RemovalTracker
     ) -> None:
         """Start with what State, History and the tracker know."""
-        super().__init__(state, has_history=True)
+        super().__init__(state, removals)
         self.log_partition = log_partition
         self.owners = KnownOwners()
         self.history = history
         self._given: dict[int, OffsetHistoryRow] = {}
         """Rows of committed offsets, by number, that were given and not yet taken again."""
-        self._removals = removals
 
     def find_owners(self) -> None:
         """Answer what compiled code has asked, by the groups as they are now."""
@@ -124,19 +119,6 @@ class HistoryStore(HeldStore):
         self.owners.prune(offsets[:, FactCell.OWNER], offsets[:, OffsetCell.OWNER], slots[:, FactCell.OWNER])
         self.tables.run[RunCell.NEXT_OWNER] = self.owners.count
 
-    def settle(self) -> None:
-        """Give everything to those who are asked."""
-        for group in np.flatnonzero(self.tables.groups[:, GroupCell.CHANGED] != NONE).tolist():
-            self.give_change_time(group)
-        super().settle()
-
-    def give_change_time(self, group: int) -> None:
-        """Give the tracker the time of a group's last change."""
-        line = self.tables.groups[group]
-        if line[GroupCell.CHANGED] != NONE:
-            self._removals.mark_changed(self.subjects.groups.texts[group], int(line[GroupCell.CHANGED]))
-            line[GroupCell.CHANGED] = NONE
-
     def give(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
         """Give State, History and Lifetimes these offsets."""
         held = list(commits)
@@ -146,26 +128,6 @@ class HistoryStore(HeldStore):
         for offset, row in zip(offsets, rows, strict=True):
             self.history.put_row(offset, row)
         self._given |= zip(numbers, rows, strict=True)
-        self._give_lifetimes(numbers, held)
-
-    def lend_lifetimes(self, group: int) -> None:
-        """Tell Lifetimes of a group's offsets that are held here, and go on holding them."""
-        numbers = self.held_of(group)
-        if len(numbers):
-            self._give_lifetimes(numbers.tolist(), self.commits(numbers))
-
-    def _give_lifetimes(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
-        lines = self.tables.offsets[numbers, OffsetCell.LIFE :].tolist()
-        for number, (life, began, at, topic_id), commit in zip(numbers, lines, commits, strict=True):
-            if life:
-                lived = Lifetime(
-                    commit,
-                    None if began == NONE else began,
-                    None if at == NONE else at,
-                    self.topic_ids.ids[topic_id],
-                    life == _DOUBTFUL,
-                )
-                self._removals.lifetimes.put(self.subjects.offsets[number], lived)
 
     def give_pending(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
         """Give State, History and the tracker one pending commit."""
@@ -174,12 +136,10 @@ class HistoryStore(HeldStore):
         waiting = self.state.pending[producer_id][offset]
         [row] = self._rows(self.tables.slots[slot : slot + 1], [offset], [waiting.commit])
         self.history.put_row(pending, row)
-        self._removals.put_pending(pending, waiting)
 
     def take(self, number: int, line: Array) -> bool:
         """Take what State, History and Lifetimes know of an offset."""
         offset, given = self.subjects.offsets[number], self._given.pop(number, None)
-        self._take_life(offset, line)
         if not super().take(number, line):
             return False
         row = self.history.take_row(offset)
@@ -200,15 +160,6 @@ class HistoryStore(HeldStore):
         noop = row.noop_tombstone_log_offset
         line[FactCell.NOOP_TOMBSTONE] = NONE if noop is None else noop
         return True
-
-    def _take_life(self, offset: OffsetOf, line: Array) -> None:
-        lived = self._removals.lifetimes.get(offset)
-        line[OffsetCell.LIFE] = 0
-        if lived is not None:
-            line[OffsetCell.LIFE] = _DOUBTFUL if lived.doubtful else 1
-            line[OffsetCell.BEGAN] = NONE if lived.began_at is None else lived.began_at
-            line[OffsetCell.COMMITTED_AT] = NONE if lived.committed_at is None else lived.committed_at
-            line[OffsetCell.LIFE_TOPIC_ID] = self.topic_ids.number(lived.topic_id)
 
     def _rows(
         self, lines: Array, offsets: Sequence[OffsetOf], commits: Sequence[CommittedOffset]

@@ -1,0 +1,86 @@
+"""How long offsets have lived, between the tables and RemovalTracker with its Lifetimes: as HeldStore for State.
+
+Decides nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.compiled.tables import NONE, GroupCell, OffsetCell
+from offsets_tool.columns.replay.store import HeldStore
+from offsets_tool.expiry.lifetimes import Lifetime
+from offsets_tool.expiry.removal_tracker import RemovalTracker
+from offsets_tool.replay.changes import CommittedOffset, OffsetOf, PendingOf
+from offsets_tool.replay.state import State
+
+_DOUBTFUL: Final = 2
+"""In OffsetCell.LIFE: only a coordinator that loaded the log has the commit."""
+
+
+class LifetimeStore(HeldStore):
+    """A HeldStore that also knows how long offsets have lived, and when groups last changed."""
+
+    def __init__(self, state: State, removals: RemovalTracker) -> None:
+        """Start with what State and the tracker know."""
+        super().__init__(state, has_history=True)
+        self._removals = removals
+
+    def settle(self) -> None:
+        """Give everything to those who are asked."""
+        for group in np.flatnonzero(self.tables.groups[:, GroupCell.CHANGED] != NONE).tolist():
+            self.give_change_time(group)
+        super().settle()
+
+    def give_change_time(self, group: int) -> None:
+        """Give the tracker the time of a group's last change."""
+        line = self.tables.groups[group]
+        if line[GroupCell.CHANGED] != NONE:
+            self._removals.mark_changed(self.subjects.groups.texts[group], int(line[GroupCell.CHANGED]))
+            line[GroupCell.CHANGED] = NONE
+
+    def give(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
+        """Give State and Lifetimes these offsets."""
+        held = list(commits)
+        super().give(numbers, held)
+        self._give_lifetimes(numbers, held)
+
+    def lend_lifetimes(self, group: int) -> None:
+        """Tell Lifetimes of a group's offsets that are held here, and go on holding them."""
+        numbers = self.held_of(group)
+        if len(numbers):
+            self._give_lifetimes(numbers.tolist(), self.commits(numbers))
+
+    def _give_lifetimes(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
+        lines = self.tables.offsets[numbers, OffsetCell.LIFE :].tolist()
+        for number, (life, began, at, topic_id), commit in zip(numbers, lines, commits, strict=True):
+            if life:
+                lived = Lifetime(
+                    commit,
+                    None if began == NONE else began,
+                    None if at == NONE else at,
+                    self.topic_ids.ids[topic_id],
+                    life == _DOUBTFUL,
+                )
+                self._removals.lifetimes.put(self.subjects.offsets[number], lived)
+
+    def give_pending(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
+        """Give State and the tracker one pending commit."""
+        super().give_pending(producer_id, offset, slot)
+        self._removals.put_pending(PendingOf(producer_id, *offset), self.state.pending[producer_id][offset])
+
+    def take(self, number: int, line: Array) -> bool:
+        """Take what State and Lifetimes know of an offset."""
+        self._take_life(self.subjects.offsets[number], line)
+        return super().take(number, line)
+
+    def _take_life(self, offset: OffsetOf, line: Array) -> None:
+        lived = self._removals.lifetimes.get(offset)
+        line[OffsetCell.LIFE] = 0
+        if lived is not None:
+            line[OffsetCell.LIFE] = _DOUBTFUL if lived.doubtful else 1
+            line[OffsetCell.BEGAN] = NONE if lived.began_at is None else lived.began_at
+            line[OffsetCell.COMMITTED_AT] = NONE if lived.committed_at is None else lived.committed_at
+            line[OffsetCell.LIFE_TOPIC_ID] = self.topic_ids.number(lived.topic_id)
