@@ -60,6 +60,8 @@ class RemovalsReplay(RowsReplay):
         self.tracker = tracker
         self._kinds: Array = np.zeros(0, np.int64)
         self._writes: Array = np.zeros(0, np.int64)
+        self._turns: Array = np.zeros(0, np.int64)
+        """Where each write ends among the rows."""
         self._last_write: int | None = None
         self._closed: list[Found] = []
 
@@ -85,6 +87,11 @@ class RemovalsReplay(RowsReplay):
         """Replay alone what removes offsets."""
         kinds[kinds == Kind.TOMBSTONE] = Kind.ALONE
         self._kinds, self._writes = kinds, _writes(rows)
+        self._turns = np.append(np.flatnonzero(np.diff(self._writes)) + 1, rows.num_rows)
+
+    def expected(self, table: Array) -> Array:
+        """Return the places of rows that will be replayed alone, and of ABORT markers, most of which drop something."""
+        return np.flatnonzero(np.isin(table[RowCell.KIND], (Kind.ALONE, Kind.ABORT_MARKER)))
 
     def before_run(self, table: Array, row: int) -> int:
         """Complete the open removals, if the row was not written with them."""
@@ -106,7 +113,7 @@ class RemovalsReplay(RowsReplay):
         write = int(self._writes[row])
         self._lend(self.tracker.may_close(write))
         if write != self._last_write:
-            end = row + int(np.argmin(np.append(self._writes[row:], NONE) == write))
+            end = int(self._turns[np.searchsorted(self._turns, row, side="right")])
             subjects = np.unique(table[RowCell.SUBJECT, row:end])
             self.store.settle_some(subjects[subjects != NONE].tolist())
 
