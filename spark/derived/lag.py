@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from offsets_tool.columns.lag import LagAsked, lag_batches
+from offsets_tool.columns.lag.asked import LagAsked
+from offsets_tool.columns.lag.batches import lag_batches
 from offsets_tool.wire.arrow import arrow_schema
 from spark.derived.derive import (
     BasisFields,

@@ -13,7 +13,7 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.lag import COLUMNS, ORDER
+from offsets_tool.columns.lag.asked import COLUMNS, ORDER
 from offsets_tool.lag.samples import EndMethod
 from offsets_tool.log.archive.delta import open_delta
 from spark.lake.replaced import Replacement

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.lag import COLUMNS, ORDER, LagAsked, lag_batches
+from offsets_tool.columns.lag.asked import COLUMNS, ORDER, LagAsked
+from offsets_tool.columns.lag.batches import lag_batches
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.job_rows import EndRow
 from offsets_tool.lag.bounds import Bounds
@@ -62,7 +63,7 @@ def ordered(found: list[Row]) -> list[Row]:
     return sorted(numbered, key=lambda row: [(row[name] is not None, row[name]) for name in ORDER])
 
 
-def plain(found: list[Row], *, last_stable: bool) -> Iterator[tuple[Any, ...]]:
+def plain(found: list[Row], grid: int | None, *, last_stable: bool) -> Iterator[tuple[Any, ...]]:
     for (cluster, *where), here in groupby(found, lambda row: tuple(row[name] for name in ORDER[:3])):
         place, kept = TopicPartition(*where), list(here)
         told = [row for row in kept if row["method"] is None]
@@ -74,8 +75,8 @@ def plain(found: list[Row], *, last_stable: bool) -> Iterator[tuple[Any, ...]]:
         for group in sorted({row["group"] for row in told}):
             commits = list(effective_commits(_History(row) for row in told if row["group"] == group))
             made = {row.timestamp: row for row in lag_at_commits(OffsetOf(group, *place), commits, ends)}
-            if commits:
-                times = range(-(-min(made) // GRID) * GRID, NEWEST + 1, GRID)
+            if commits and grid:
+                times = range(-(-min(made) // grid) * grid, NEWEST + 1, grid)
                 made = {
                     row.timestamp: row for row in lag_on_grid(OffsetOf(group, *place), commits, ends, times)
                 } | made
@@ -95,19 +96,39 @@ def _sample(row: Row) -> EndSample:
     return EndSample(**facts | {"at": row["timestamp"], "method": EndMethod(row["method"])})
 
 
-@given(rows, st.integers(1, 20), st.booleans())
-def test_many_at_a_time_are_as_one_by_one(found: list[Row], size: int, last_stable: bool) -> None:
+few = st.sampled_from((0, 1, 5, 2**45, 2**62, -1))
+
+
+def alike(found: list[Row]) -> list[Row]:
+    """Rows of places that each have one topic id."""
+    return [row | {"topic_id": ("id", None)[row["partition"]]} for row in found]
+
+
+@given(
+    st.one_of(rows, rows.map(alike)),
+    st.integers(1, 20),
+    st.sampled_from((None, GRID)),
+    st.booleans(),
+    st.one_of(st.none(), few),
+)
+def test_many_at_a_time_are_as_one_by_one(
+    found: list[Row], size: int, grid: int | None, last_stable: bool, odd: int | None
+) -> None:
+    if odd is not None and found and grid is None:
+        found[-1] |= {
+            name: odd for name in ("committed_offset", "end", "commit_timestamp") if name in found[-1]
+        }
     given_ = ordered(found)
     columns = {
         name: pa.array([row[name] for row in given_], TYPES.get(name, pa.string())) for name in COLUMNS
     }
     batches = pa.table(columns).to_batches(max_chunksize=size)
-    asked = LagAsked(dict.fromkeys("ab", NEWEST), GRID, last_stable=last_stable)
+    asked = LagAsked(dict.fromkeys("ab", NEWEST), grid, last_stable=last_stable)
     made = [
         (cluster, *row.values()) for cluster, some in lag_batches(asked, batches) for row in some.to_pylist()
     ]
     at = 1 + LagRow._fields.index("timestamp")
-    expected = list(plain(given_, last_stable=last_stable))
+    expected = list(plain(given_, grid, last_stable=last_stable))
     assert sorted(made, key=lambda row: (row[0], row[2], row[3], row[1], row[at])) == sorted(
         expected, key=lambda row: (row[0], row[2], row[3], row[1], row[at])
     )

@@ -1,10 +1,10 @@
-"""Lag many at a time: rows of offset histories and samples of ends in, columns of `lag` out, as offsets_tool.lag has it one by one.
+"""Lag of what does not go by column, one commit at a time as offsets_tool.lag has it: partitions whose topic was created anew, or
+whose numbers are absurd; and times of a grid.
 
 One partition of a topic at a time: what all groups committed there tells of its end too. In memory is what was committed there.
-Decides nothing that lag.ends and lag.rows do not.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby, islice, pairwise, starmap
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.history.rows import OffsetBeginCause
+from offsets_tool.columns.lag.asked import PLACE, SEEN_BEFORE, LagAsked
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.rows import (
@@ -30,45 +30,11 @@ from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import FieldValue
 from offsets_tool.wire.times import LAST_MILLISECOND
 
-_PLACE_COLUMNS: Final = ("cluster", "topic", "partition")
-_COMMIT: Final = (
-    "group",
-    "log_partition",
-    "from_log_offset",
-    "from_timestamp",
-    "to_timestamp",
-    "is_effective",
-    "begin_cause",
-    "committed_offset",
-    "commit_timestamp",
-)
-_SAMPLE: Final = ("timestamp", "log_start", "last_stable", "end", "method", "source")
-COLUMNS: Final = (*_PLACE_COLUMNS, "topic_id", *_COMMIT, *_SAMPLE)
-"""What a row must have, of `offset_history` or of `ends`: null is what the other has. Only a sample has a `method`."""
-ORDER: Final = (*_PLACE_COLUMNS, "log_partition", "from_log_offset")
-"""How rows must come."""
-_SEEN_BEFORE: Final = (OffsetBeginCause.HIDDEN, OffsetBeginCause.REVEALED)
-"""Rows of a commit that an earlier row has: they say nothing new of the partition's end."""
 _ROWS_AT_ONCE: Final = 4_096
 
 
 _Place: TypeAlias = tuple[str, str, int]
 """Cluster, topic and partition."""
-
-
-class LagAsked(NamedTuple):
-    """Lag at each commit and, with `grid_ms`, at all multiples of it up to the cluster's newest time; within since and until, epoch
-    milliseconds. `newest` by cluster. `last_stable` as Ends.of has it."""
-
-    newest: Mapping[str, int]
-    grid_ms: int | None = None
-    since: int | None = None
-    until: int | None = None
-    last_stable: bool = False
-
-    def has(self, at: int) -> bool:
-        """Return whether a moment (epoch milliseconds) is asked for."""
-        return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
 
 class _Row(NamedTuple):
@@ -91,11 +57,10 @@ class _Row(NamedTuple):
     source: str
 
 
-def lag_batches(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Rows of LagRow with their cluster, from rows with COLUMNS, in ORDER.
-
-    A commit and a time of the grid in one millisecond are one row, as are several commits: the last counts.
-    """
+def lag_one_by_one(
+    asked: LagAsked, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """As batches.lag_batches."""
     places = groupby((run for batch in batches for run in _runs(batch)), itemgetter(0))
     for cluster, of_cluster in groupby(_partitions(places), lambda each: each.cluster):
         found = (row for each in of_cluster for row in each.lag(asked))
@@ -118,12 +83,12 @@ def _runs(batch: pa.RecordBatch) -> Iterator[tuple[_Place, list[_Row]]]:
     if not batch.num_rows:
         return
     changes = pa.array([False] * (batch.num_rows - 1), pa.bool_())
-    for name in _PLACE_COLUMNS:
+    for name in PLACE:
         column = batch.column(name)
         changes = pc.or_(changes, pc.not_equal(column.slice(1), column.slice(0, batch.num_rows - 1)))
     starts = [0, *(at + 1 for at in pc.indices_nonzero(changes).to_pylist())]
     first = pa.array(starts)
-    places = zip(*(_values(batch.column(name).take(first)) for name in _PLACE_COLUMNS), strict=True)
+    places = zip(*(_values(batch.column(name).take(first)) for name in PLACE), strict=True)
     rows = list(starmap(_Row, zip(*(_values(batch.column(name)) for name in _Row._fields), strict=True)))
     for place, (start, end) in zip(places, pairwise([*starts, batch.num_rows]), strict=True):
         yield place, rows[start:end]
@@ -158,7 +123,7 @@ class _Partition:
 
     def _add_commit(self, row: _Row) -> None:
         commit = commit_of(row)
-        if row.begin_cause not in _SEEN_BEFORE:
+        if row.begin_cause not in SEEN_BEFORE:
             self._bounds.add(row.log_partition, self._place, commit)
         if row.is_effective:
             self._commits.setdefault(row.group, []).append(effective_commit(row, commit))

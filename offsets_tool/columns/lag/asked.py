@@ -1,0 +1,49 @@
+"""What is asked of lag many at a time, and the columns that its rows come in. Knows nothing about how it is answered."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.history.rows import OffsetBeginCause
+
+PLACE: Final = ("cluster", "topic", "partition")
+_COMMIT: Final = (
+    "group",
+    "log_partition",
+    "from_log_offset",
+    "from_timestamp",
+    "to_timestamp",
+    "is_effective",
+    "begin_cause",
+    "committed_offset",
+    "commit_timestamp",
+)
+_SAMPLE: Final = ("timestamp", "log_start", "last_stable", "end", "method", "source")
+COLUMNS: Final = (*PLACE, "topic_id", *_COMMIT, *_SAMPLE)
+"""What a row must have, of `offset_history` or of `ends`: null is what the other has. Only a sample has a `method`."""
+ORDER: Final = (*PLACE, "log_partition", "from_log_offset")
+"""How rows must come."""
+SEEN_BEFORE: Final = (OffsetBeginCause.HIDDEN, OffsetBeginCause.REVEALED)
+"""Rows of a commit that an earlier row has: they say nothing new of the partition's end."""
+
+
+class LagAsked(NamedTuple):
+    """Lag at each commit and, with `grid_ms`, at all multiples of it up to the cluster's newest time; within since and until, epoch
+    milliseconds. `newest` by cluster. `last_stable` as Ends.of has it."""
+
+    newest: Mapping[str, int]
+    grid_ms: int | None = None
+    since: int | None = None
+    until: int | None = None
+    last_stable: bool = False
+
+    def has(self, at: int) -> bool:
+        """Return whether a moment (epoch milliseconds) is asked for."""
+        return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
+
+    def are_had(self, at: Array) -> Array:
+        """Return which moments are asked for."""
+        since = True if self.since is None else at >= self.since
+        return np.full(len(at), True) & since & (True if self.until is None else at < self.until)

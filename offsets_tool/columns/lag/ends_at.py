@@ -1,0 +1,79 @@
+"""The ends of many partitions at moments, by column: TopicLifetime.end_at, a moment of one place in each row."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.lag.known import Known, floor_of
+from offsets_tool.columns.lag.lifetimes import Lifetimes
+from offsets_tool.columns.lag.rising import picked
+
+
+class EndsAt(NamedTuple):
+    """What EndAt has; of its methods the number of each sample's counted from 1 (0: none), and whether a commit implies `low`."""
+
+    low: Known
+    high: Known
+    estimate: Known
+    left_method: Array
+    right_method: Array
+    is_implied: Array
+
+    @classmethod
+    def of(cls, lives: Lifetimes, places: Array, at: Array) -> "EndsAt":
+        """Return the ends of places at moments."""
+        around = _Around.of(lives, places, at)
+        left, high, implied = around.left, around.high, around.implied
+        is_implied = implied.there & (~left.there | (implied.numbers > left.numbers))
+        low = Known(np.where(is_implied, implied.numbers, left.numbers), left.there | is_implied)
+        left_method, right_method = (
+            np.where(one.there, 1 + picked(lives.methods, at_, one.there), 0)
+            for one, at_ in ((left, around.behind - 1), (around.next, around.behind))
+        )
+        return cls(
+            low,
+            high,
+            Known(_estimate(lives, around, low, places, at), low.there),
+            left_method,
+            right_method,
+            is_implied,
+        )
+
+
+class _Around(NamedTuple):
+    """The samples around moments: their ends, and the highest end that commits imply; of a sample's own moment only that sample."""
+
+    behind: Array
+    left: Known
+    high: Known
+    next: Known
+    implied: Known
+
+    @classmethod
+    def of(cls, lives: Lifetimes, places: Array, at: Array) -> "_Around":
+        samples, bounds = lives.samples, lives.bounds
+        found, bound = samples.by_time.up_to(places, at), bounds.by_time.up_to(places, at)
+        left, behind = Known(picked(samples.offsets, found.at - 1, found.has_last), found.has_last), found.at
+        at_sample = left.there & (picked(samples.times, behind - 1, left.there) == at)
+        between, has_bound = found.has_next & ~at_sample, bound.has_last & ~at_sample
+        following = Known(picked(samples.offsets, behind, between), between)
+        high = Known(np.where(at_sample, left.numbers, following.numbers), between | at_sample)
+        implied = Known(picked(bounds.offsets, bound.at - 1, has_bound), has_bound)
+        return cls(behind, left, high, following, implied)
+
+
+def _estimate(lives: Lifetimes, around: _Around, low: Known, places: Array, at: Array) -> Array:
+    """Return the lowest end, or what is above it on the straight line to the next sample."""
+    found = low.numbers.copy()
+    rows = np.flatnonzero(low.there & around.next.there & (low.numbers != around.high.numbers))
+    if len(rows):
+        has_left, samples, bounds = around.left.there[rows], lives.samples, lives.bounds
+        behind, first = around.behind[rows], bounds.by_time.edges[places[rows]]
+        since = np.where(
+            has_left, picked(samples.times, behind - 1, has_left), picked(bounds.times, first, ~has_left)
+        )
+        begins = np.where(has_left, around.left.numbers[rows], picked(bounds.offsets, first, ~has_left))
+        grown, took = samples.offsets[behind] - begins, samples.times[behind] - since
+        found[rows] = np.maximum(found[rows], begins + floor_of(grown, at[rows] - since, took))
+    return found

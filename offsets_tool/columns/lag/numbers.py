@@ -1,0 +1,120 @@
+"""The numbers of lag in offsets and in time, by column: what lag.lag and lag.time_lag compute of commits that are for the topic of
+their moment. Which words describe them is not said here, only what tells cases apart.
+"""
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.differences import differences
+from offsets_tool.columns.lag.ends_at import EndsAt
+from offsets_tool.columns.lag.known import Known, before, clipped
+from offsets_tool.columns.lag.lifetimes import Lifetimes
+from offsets_tool.columns.lag.rising import picked
+
+
+class Moments(NamedTuple):
+    """Commits, each at a moment: the place's number, the committed offset, the time."""
+
+    places: Array
+    offsets: Array
+    at: Array
+
+
+class OffsetLag(NamedTuple):
+    """Fields of Lag."""
+
+    lag: Known
+    lag_min: Array
+    lag_max: Known
+    log_start: Known
+    data_lost: Known
+    beyond_end: Array
+
+    @classmethod
+    def of(cls, lives: Lifetimes, moments: Moments, ends: EndsAt) -> "OffsetLag":
+        """Return the lag of commits, given the ends at their moments."""
+        base, starts = moments.offsets, lives.starts
+        found = starts.by_time.up_to(moments.places, moments.at)
+        start = Known(picked(starts.offsets, found.at - 1, found.has_last), found.has_last)
+        return cls(
+            ends.estimate.above(base),
+            ends.low.above(base).numbers,
+            ends.high.above(base),
+            start,
+            start.above(base),
+            Known(base, ends.high.there).above(ends.high.numbers).numbers,
+        )
+
+
+class _Line(IntEnum):
+    """How the time of a record lies on a line between samples of the end."""
+
+    NONE = 0
+    BETWEEN = 1
+    BEYOND = 2
+
+
+TIME_CASES: Final = 2 * 2 * len(_Line) * 2
+"""How many values TimeLags.case can have."""
+
+
+class TimeLags(NamedTuple):
+    """Fields of TimeLag, and `case`, which with the ends tells its words apart."""
+
+    lag: Known
+    lag_min: Array
+    lag_max: Known
+    case: Array
+
+    @classmethod
+    def of(cls, lives: Lifetimes, moments: Moments, ends: EndsAt) -> "TimeLags":
+        """Return the time lag of commits, given the ends at their moments."""
+        at, offsets, there = moments.at, moments.offsets, ends.high.there
+        caught_up = there & (offsets >= ends.high.numbers)
+        may_be = ~there & ends.low.there & (offsets >= ends.low.numbers)
+        written, earliest, latest, line = _written(lives, moments)
+        low = np.where(latest.there & ~caught_up, np.maximum(at - latest.numbers, 0), 0)
+        high = Known(
+            np.where(earliest.there & ~caught_up, np.maximum(at - earliest.numbers, 0), 0),
+            earliest.there | caught_up,
+        )
+        has_bound = earliest.there | latest.there
+        is_bound = has_bound & ((line == _Line.NONE) | may_be)
+        there = (line != _Line.NONE) | is_bound | caught_up
+        lag = clipped(np.maximum(differences(at, written), 0), Known(low, there), high)
+        lag = np.where(is_bound | caught_up, low, np.where(there, lag, 0))
+        case = ((caught_up * np.int64(2) + may_be) * len(_Line) + line) * 2 + has_bound
+        return cls(Known(lag, there), low, high, case)
+
+
+def _written(lives: Lifetimes, moments: Moments) -> tuple[Array, Known, Known, Array]:
+    """As written_at: when records at the committed offsets were written, the earliest and latest time, and the _Line."""
+    samples, bounds = lives.samples, lives.bounds
+    found = samples.by_offset.up_to(moments.places, moments.offsets)
+    bound = bounds.by_offset.up_to(moments.places, moments.offsets)
+    earliest = Known(picked(samples.times, found.at - 1, found.has_last), found.has_last)
+    seen = Known(picked(samples.times, found.at, found.has_next), found.has_next)
+    implied = Known(picked(bounds.times, bound.at, bound.has_next), bound.has_next)
+    sooner = implied.there & (~seen.there | (implied.numbers < seen.numbers))
+    latest = Known(np.where(sooner, implied.numbers, seen.numbers), implied.there | seen.there)
+    between = found.has_last & found.has_next
+    last = found.end - 1
+    many = found.end - found.first > 1
+    lowest, highest = (picked(samples.offsets, where, many) for where in (found.first, last))
+    beyond = many & ~between & (lowest < highest) & (highest != moments.offsets)
+    written = np.zeros(len(moments.at), np.int64)
+    for rows, first, end in ((between, found.at - 1, found.at), (beyond, found.first, last)):
+        which = np.flatnonzero(rows)
+        if len(which):
+            written[which] = _on_line(lives, moments.offsets[which], first[which], end[which])
+    line = np.where(between, _Line.BETWEEN, np.where(beyond, _Line.BEYOND, _Line.NONE))
+    return clipped(written, earliest, latest), earliest, latest, line
+
+
+def _on_line(lives: Lifetimes, offsets: Array, first: Array, last: Array) -> Array:
+    """Return the times of offsets on the straight lines through two samples."""
+    ends, times = lives.samples.offsets, lives.samples.times
+    return before(times[last], ends[last] - offsets, times[last] - times[first], ends[last] - ends[first])

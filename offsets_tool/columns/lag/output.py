@@ -1,0 +1,54 @@
+"""The columns of rows of `lag`, built as they are declared in LagRow."""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.lag.commits import CommitRows
+from offsets_tool.columns.lag.ends_at import EndsAt
+from offsets_tool.columns.lag.known import Known
+from offsets_tool.columns.lag.lifetimes import Lifetimes
+from offsets_tool.columns.lag.numbers import Moments, OffsetLag, TimeLags
+from offsets_tool.columns.lag.words import Words, case_numbers
+from offsets_tool.lag.rows import LagRow
+from offsets_tool.wire.arrow import arrow_schema
+
+ROWS: Final = 1 << 16
+"""How many rows a batch has at most."""
+
+
+def lag_columns(
+    rows: pa.RecordBatch, commits: CommitRows, lives: Lifetimes, chosen: Array, words: Words
+) -> pa.RecordBatch:
+    """Return the lag of chosen commits, each at its own moment."""
+    moments = Moments(commits.places[chosen], commits.offsets[chosen], commits.at[chosen])
+    ends = EndsAt.of(lives, moments.places, moments.at)
+    lag, time = OffsetLag.of(lives, moments, ends), TimeLags.of(lives, moments, ends)
+    taken = rows.select(["group", "topic", "partition"]).take(pa.array(chosen))
+    columns = {
+        **dict(zip(taken.schema.names, taken.columns, strict=True)),
+        # Usual times are all within the calendar.
+        "moment_at": pa.array(moments.at * 1000),
+        "timestamp": pa.array(moments.at),
+        "committed_offset": pa.array(moments.offsets),
+        "end_offset": _array(ends.estimate),
+        "lag": _array(lag.lag),
+        "lag_min": pa.array(lag.lag_min),
+        "lag_max": _array(lag.lag_max),
+        "time_lag_ms": _array(time.lag),
+        "time_lag_min_ms": pa.array(time.lag_min),
+        "time_lag_max_ms": _array(time.lag_max),
+        **words.of(case_numbers(ends, lag, time), lives, moments),
+        "log_start": _array(lag.log_start),
+        "data_lost": _array(lag.data_lost),
+        "beyond_end": pa.array(lag.beyond_end),
+        "is_topic_recreated": pa.array(np.zeros(len(chosen), bool)),
+    }
+    schema = arrow_schema(LagRow)
+    return pa.record_batch([columns[field.name].cast(field.type) for field in schema], schema=schema)
+
+
+def _array(numbers: Known) -> pa.Array:
+    return pa.array(numbers.numbers, mask=~numbers.there)
