@@ -149,12 +149,12 @@ class RowsReplay:
         return self.store.subjects.producer_number(producer_id)
 
     def give(self, reach: Reach, group: int, event: Event) -> None:
-        """Give State what replaying an event may look at of a group."""
+        """Give State what replaying an event may look at of a group: every offset of one that is not there."""
         store = self.store
         store.settle_group_itself(group)
         if reach.asks_for_any or reach.asks_for_all:
             store.settle_pending(group)
-        if reach.asks_for_all:
+        if reach.asks_for_all or reach.group not in store.state.groups:
             store.settle_offsets(group)
         elif reach.reads_offsets:
             self.give_some(group, {OffsetOf(reach.group, *at) for at in reach.offsets}, reach)

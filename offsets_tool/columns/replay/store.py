@@ -173,7 +173,9 @@ class HeldStore:
             while at != NONE:
                 producers.add(int(slots[at, FactCell.PRODUCER]))
                 at = int(slots[at, SlotCell.NEXT_OF_SUBJECT])
-        for producer in sorted(producers):
+        for producer in sorted(
+            producers, key=lambda each: int(self.tables.producers[each, ProducerCell.FIRST])
+        ):
             self.settle_producer(producer)
 
     def settle_producer(self, producer: int) -> None:

@@ -147,12 +147,10 @@ class ToldReplay(RowsReplay):
         super().make_room()
 
     def give(self, reach: Reach, group: int, event: Event) -> None:
-        """Give all that a history may look at of a group: of one that is not there every offset, as it comes to light with it."""
+        """Give all that a history may look at of a group, beside what its State may."""
         self.store.give_change_time(group)
         super().give(reach, group, event)
-        if reach.group not in self.coordinator.state.groups:
-            self.store.settle_offsets(group)
-        elif (compared := compared_offset(event)) is not None:
+        if (compared := compared_offset(event)) is not None:
             self.give_some(group, {compared}, reach)
 
     def tell(self, event: Event, changes: Iterable[Change]) -> None:
