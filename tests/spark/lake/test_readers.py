@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from spark.replay.replay import replay
-from spark.views.views import open_lake
+from spark.views.views import OpenLake, open_lake
 from tests.spark.lakes import CORPORA, Row, ingest_here, rows
 
 pytestmark = pytest.mark.spark
@@ -92,6 +92,20 @@ def test_a_replay_is_seen_as_a_whole(session: SparkSession, tmp_path: Path) -> N
     assert seen == [before] * len(seen) != []
     assert all(after[name] > before[name] for name in before)
     assert ask(reader, HISTORIES) == before
+
+
+def test_what_is_asked_for_late_is_as_it_was_when_the_lake_was_opened(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    ingest_here(tmp_path, SEGMENTS[2])
+    replay(str(tmp_path), lambda: session)
+    own, late = opened(session, tmp_path), session.newSession()
+    lake = OpenLake(late, str(tmp_path))
+    ingest_here(tmp_path, SEGMENTS[0])
+    replay(str(tmp_path), lambda: session)
+    lake.show_for(TOTALS + HISTORIES)
+    assert (ask(late, TOTALS), ask(late, HISTORIES)) == (ask(own, TOTALS), ask(own, HISTORIES))
+    assert ask(opened(session, tmp_path), TOTALS) != ask(own, TOTALS)
 
 
 IN_DUCKDB = """

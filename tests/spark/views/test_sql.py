@@ -18,7 +18,7 @@ from spark.derived.expiry import expiry
 from spark.derived.lag import LagRequest, lag
 from spark.replay.replay import replay
 from spark.views.sql import ask, statements
-from spark.views.views import CONTENTS, OF_KINDS, VIEWS, open_lake
+from spark.views.views import CONTENTS, OF_KINDS, VIEWS, OpenLake, open_lake
 from tests.corpora import FIXTURES, LAG
 from tests.spark.lakes import CORPORA, SEGMENT, ingest_here, rows
 
@@ -74,6 +74,33 @@ def test_several_queries_and_formats(lake: Path) -> None:
 def test_queries_from_a_pipe(lake: Path) -> None:
     done = sql(lake, typed="SELECT\n  1 AS a;\n\nSELECT ';' AS b;\nSELECT 3 AS c\n")
     assert list(map(json.loads, done.stdout.splitlines())) == [{"a": 1}, {"b": ";"}, {"c": 3}]
+
+
+@pytest.mark.parametrize(
+    ("query", "made"),
+    [
+        ("SELECT 1", set()),
+        ("SELECT count(*) FROM EVENTS", {"events"}),
+        (
+            "SELECT * FROM `commits_per_minute`, sources",
+            {"commits_per_minute", "events_once", "events", "overlaps", "sources"},
+        ),
+        ("SELECT * FROM ownership", set()),
+        ("SHOW VIEWS", None),
+        ("SELECT * FROM IDENTIFIER('eve' || 'nts')", None),
+    ],
+)
+def test_only_what_a_query_names_is_made(
+    session: SparkSession, lake: Path, query: str, made: set[str] | None
+) -> None:
+    """With what that reads; all where names may be made of parts."""
+    own = session.newSession()
+    opened = OpenLake(own, str(lake))
+    opened.show_for(query)
+    there = {one.name for one in opened.shown if one.lacks is None} | {CONTENTS}
+    assert {name for name in opened.names if own.catalog.tableExists(name)} == (
+        there if made is None else made
+    )
 
 
 def test_where_a_query_ends() -> None:
