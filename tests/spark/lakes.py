@@ -1,5 +1,6 @@
 """Lakes for the tests: ingested by the one session of the run, read back without it."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,16 @@ TABLES = ("log", "events", "sources")
 PASSING = ("run", "ingested_at")
 """What differs between two lakes of the same evidence."""
 Row = dict[str, Any]
+_BY_SPARK = """
+from spark.cli import main
+from spark.runtime import rows
+rows.LITTLE = -1
+main(prog_name="offsets-spark")
+"""
+COMMAND = (sys.executable, "-m", "spark.cli")
+"""The command line; of the little that tests have, it does all in its own process."""
+BY_SPARK = (sys.executable, "-c", _BY_SPARK)
+"""The same, with all work done by Spark's tasks, however little it is."""
 
 
 def bring(

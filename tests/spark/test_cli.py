@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 from spark.cli import main
 from tests.depth import DEEP
 from tests.spark.lakes import (
+    BY_SPARK,
+    COMMAND,
     CORPORA,
     SEGMENT,
     bring,
@@ -25,7 +27,6 @@ from tests.spark.lakes import (
 )
 
 LOGS = CORPORA if DEEP else CORPORA / "3.9.2-txn" / "segments"
-COMMAND = [sys.executable, "-m", "spark.cli", "ingest"]
 
 
 def test_help_needs_no_spark() -> None:
@@ -95,9 +96,14 @@ def tables_begun(lake: Path) -> bool:
         log_committed,
     ],
 )
-def test_killed_for_good(session: SparkSession, tmp_path: Path, moment: Callable[[Path], bool]) -> None:
+@pytest.mark.parametrize(
+    "command", [COMMAND, pytest.param(BY_SPARK, marks=pytest.mark.deep)], ids=["here", "spark"]
+)
+def test_killed_for_good(
+    session: SparkSession, tmp_path: Path, command: Sequence[str], moment: Callable[[Path], bool]
+) -> None:
     lake = tmp_path / "lake"
-    running = subprocess.Popen([*COMMAND, str(LOGS), "--lake", str(lake)])
+    running = subprocess.Popen([*command, "ingest", str(LOGS), "--lake", str(lake)])
     while running.poll() is None and not moment(lake):
         time.sleep(0.001)
     running.kill()
@@ -113,7 +119,10 @@ def test_killed_for_good(session: SparkSession, tmp_path: Path, moment: Callable
 def test_a_quiet_start(session: SparkSession, tmp_path: Path) -> None:
     """A JVM of its own says nothing on stderr, once the jars are there (`session` has seen to that)."""
     done = subprocess.run(
-        [*COMMAND, str(SEGMENT), "--lake", str(tmp_path)], capture_output=True, text=True, check=True
+        [*BY_SPARK, "ingest", str(SEGMENT), "--lake", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stderr == ""
     assert json.loads(done.stdout)["run"] == 1

@@ -8,18 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.lakes import CORPORA, comparable, plain
+from tests.spark.lakes import BY_SPARK, CORPORA, comparable, plain
 
 pytestmark = [pytest.mark.spark, pytest.mark.server]
 
 LOGS = CORPORA / "3.9.2-txn" / "segments"
-_COMMAND = """
-from spark.cli import main
-from spark.runtime import rows
-# So few records would be read without a session.
-rows.LITTLE = -1
-main(prog_name="offsets-spark")
-"""
 
 
 def test_a_lake_ingested_through_connect_is_as_any_other(tmp_path: Path) -> None:
@@ -27,7 +20,7 @@ def test_a_lake_ingested_through_connect_is_as_any_other(tmp_path: Path) -> None
     lake = tmp_path / "lake"
     server = {"SPARK_REMOTE": "local[2]", "SPARK_TESTING": "1", "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
-        [sys.executable, "-c", _COMMAND, "ingest", str(LOGS), "--lake", str(lake)],
+        [*BY_SPARK, "ingest", str(LOGS), "--lake", str(lake)],
         env={**os.environ, **server, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,

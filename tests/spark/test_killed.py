@@ -4,9 +4,8 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -18,7 +17,7 @@ from offsets_tool.log.archive.delta import delta_rows
 from spark.ingest.ingest import Request
 from spark.run import JobDone, run
 from tests.corpora import LAG
-from tests.spark.lakes import CORPORA, TABLES, Row, rows
+from tests.spark.lakes import BY_SPARK, COMMAND, CORPORA, TABLES, Row, rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
@@ -33,6 +32,8 @@ PASSING = ("run", "ingest_run", "ingested_at", "replayed_at", "derived_at", "bas
 """Numbers of runs, times, and what names these."""
 COMMITS_TAKE = 0.03
 """Seconds from a job's first commit to its last, about."""
+COMMANDS = {"here": COMMAND, "spark": BY_SPARK}
+"""Where the jobs do their work: in the command's own process, or in tasks that may go on when the command is no more."""
 FIRST = 0.6
 """The share of each log that the lake has before anybody is killed."""
 
@@ -40,8 +41,8 @@ FIRST = 0.6
 class Lake:
     """A lake that a command brings up to date, seen from outside: what it has committed since it was looked at first."""
 
-    def __init__(self, path: Path, broker: Path) -> None:
-        self.path, self._broker = path, broker
+    def __init__(self, path: Path, broker: Path, command: Sequence[str]) -> None:
+        self.path, self._broker, self._command = path, broker, command
         self._before = {table: self._commits(table) for _, table, _ in JOBS.values()}
 
     def start(self) -> "subprocess.Popen[bytes]":
@@ -50,7 +51,7 @@ class Lake:
         touched = lock.stat().st_mtime_ns
         arguments = ["run", str(self._broker), "--lake", str(self.path), "--cluster", "c"]
         started = subprocess.Popen(
-            [sys.executable, "-m", "spark.cli", *arguments],
+            [*self._command, *arguments],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -113,14 +114,17 @@ def begun(session: SparkSession, broker: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(begun: Path, broker: Path) -> tuple[Path, dict[str, float]]:
-    """A lake that was brought up to date at once, and how long each job took, seconds."""
-    lake = Lake(Path(shutil.copytree(begun, begun.with_name("undisturbed"))), broker)
-    started = lake.start()
-    at = [lake.reach(started, job) for job in JOBS]
-    assert started.wait() == 0
-    at.append(time.monotonic())
-    return lake.path, {job: end - begin for job, (begin, end) in zip(JOBS, pairwise(at), strict=True)}
+def undisturbed(begun: Path, broker: Path) -> tuple[Path, dict[str, dict[str, float]]]:
+    """A lake that was brought up to date at once, and how long each job of each command took, seconds."""
+    took = {}
+    for name, command in COMMANDS.items():
+        lake = Lake(Path(shutil.copytree(begun, begun.with_name(f"undisturbed-{name}"))), broker, command)
+        started = lake.start()
+        at = [lake.reach(started, job) for job in JOBS]
+        assert started.wait() == 0
+        at.append(time.monotonic())
+        took[name] = {job: end - begin for job, (begin, end) in zip(JOBS, pairwise(at), strict=True)}
+    return lake.path, took
 
 
 def content(lake: Path) -> dict[str, list[Row]]:
@@ -155,20 +159,22 @@ def kill(started: "subprocess.Popen[bytes]", *, alone: bool) -> None:
     started.wait()
 
 
+@pytest.mark.parametrize("where", COMMANDS)
 @pytest.mark.parametrize(("seed", "committing"), [(0, False), (1, False), (2, True)])
 def test_killed_in_every_job(
     session: SparkSession,
     begun: Path,
     broker: Path,
-    undisturbed: tuple[Path, dict[str, float]],
+    undisturbed: tuple[Path, dict[str, dict[str, float]]],
     tmp_path: Path,
+    where: str,
     seed: int,
     committing: bool,
 ) -> None:
     """Anywhere in a job, or while it commits. Each time it goes on with what the one before has left."""
-    expected, seconds = undisturbed
+    expected, seconds = undisturbed[0], undisturbed[1][where]
     random = Random(seed)
-    lake = Lake(Path(shutil.copytree(begun, tmp_path / "lake")), broker)
+    lake = Lake(Path(shutil.copytree(begun, tmp_path / "lake")), broker, COMMANDS[where])
     ended = []
     for job in JOBS:
         started = lake.start()
