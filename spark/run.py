@@ -18,10 +18,11 @@ from spark.derived.derive import Derived, asked_before, finished
 from spark.derived.ends import EndsRequest
 from spark.derived.expiry import OF_EXPIRY, as_before, expiry
 from spark.derived.lag import OF_LAG, LagRequest, lag
-from spark.ingest.ingest import Ingested, Progress, Request, ingest
+from spark.ingest.ingest import Ingested, Request, ingest
 from spark.lake.tables import LAG
 from spark.replay.replay import Replayed, replay
 from spark.replay.topic_ids import DIRECTORY, Named
+from spark.runtime.rows import Progress, untold
 
 
 class JobDone(NamedTuple):
@@ -39,23 +40,25 @@ def run(
     request: Request,
     start: Callable[[], SparkSession],
     coordinator: str,
-    progress: Progress | None = None,
+    progress: Callable[[str], Progress] = lambda job: untold,
     topic_ids: Named = MappingProxyType({}),
 ) -> Iterator[JobDone]:
     """Run every job on the lake of `request`, and yield a JobDone as each ends; errors are those of the single jobs.
 
     `start` makes a session, and is called only if a job needs one; `coordinator` is auto, classic or new; `topic_ids` are names
-    that no record gives. Lag and expiry are computed as they were last asked for; the first time, by what the log proves.
+    that no record gives; `progress` returns for a job, by name, what is told how far it is. Lag and expiry are computed as they
+    were last asked for; the first time, by what the log proves.
     """
-    yield _timed(lambda: _ingested(ingest(request, start, progress)))
-    yield run_replay(request.lake, start, coordinator, _names_of(request.paths) | dict(topic_ids))
+    yield _timed(lambda: _ingested(ingest(request, start, progress("ingest"))))
+    named = _names_of(request.paths) | dict(topic_ids)
+    yield run_replay(request.lake, start, coordinator, named, progress("replay"))
     ends = EndsRequest(paths=request.paths, cluster=request.cluster)
     root = Path(request.lake).absolute()
     notes = finished(root, OF_LAG)
     asked = asked_before(root, LAG)
-    yield _also(notes, run_lag(request.lake, start, LagRequest(ends=ends, **asked)))
+    yield _also(notes, run_lag(request.lake, start, LagRequest(ends=ends, **asked), progress("lag")))
     notes = finished(root, OF_EXPIRY)
-    yield _also(notes, run_expiry(request.lake, start, as_before(request.lake)))
+    yield _also(notes, run_expiry(request.lake, start, as_before(request.lake), progress("expiry")))
 
 
 def _names_of(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -69,19 +72,24 @@ def run_replay(
     start: Callable[[], SparkSession],
     coordinator: str,
     topic_ids: Named = MappingProxyType({}),
+    progress: Progress = untold,
 ) -> JobDone:
     """Replay what ingests have added to a lake, and return what was done; errors are those of spark.replay.replay.replay."""
-    return _timed(lambda: _replayed(replay(lake, start, coordinator, topic_ids)))
+    return _timed(lambda: _replayed(replay(lake, start, coordinator, topic_ids, progress)))
 
 
-def run_lag(lake: str, start: Callable[[], SparkSession], request: LagRequest) -> JobDone:
+def run_lag(
+    lake: str, start: Callable[[], SparkSession], request: LagRequest, progress: Progress = untold
+) -> JobDone:
     """Compute the lag of a lake's groups, and return what was done; errors are those of spark.derived.lag.lag."""
-    return _timed(lambda: _derived("lag", lag(lake, start, request)))
+    return _timed(lambda: _derived("lag", lag(lake, start, request, progress)))
 
 
-def run_expiry(lake: str, start: Callable[[], SparkSession], request: PolicyGiven) -> JobDone:
+def run_expiry(
+    lake: str, start: Callable[[], SparkSession], request: PolicyGiven, progress: Progress = untold
+) -> JobDone:
     """Compute the expiry of a lake's offsets, and return what was done; errors are those of spark.derived.expiry.expiry."""
-    return _timed(lambda: _derived("expiry", expiry(lake, start, request)))
+    return _timed(lambda: _derived("expiry", expiry(lake, start, request, progress)))
 
 
 def _also(notes: list[str], step: JobDone) -> JobDone:

@@ -166,14 +166,14 @@ def note(text: str) -> None:
 
 
 class ProgressBar:
-    """A progress bar on stderr, in bytes read of bytes to read; invisible where stderr is no terminal."""
+    """A progress bar on stderr, what is done of all that is to be done; invisible where stderr is no terminal."""
 
-    def __init__(self, total: int, *, shown: bool) -> None:
-        """`total` is in bytes; `shown` is False where rows go to the same terminal."""
-        self._progress = _bar(total) if shown and sys.stderr.isatty() else None
+    def __init__(self, total: int, *, shown: bool, name: str = "reading", is_bytes: bool = True) -> None:
+        """`total` is in bytes or else in pieces of work; `shown` is False where rows go to the same terminal."""
+        self._progress = _bar(total, name, is_bytes=is_bytes) if shown and sys.stderr.isatty() else None
 
     def advance(self, size: int) -> None:
-        """Move the bar on by so many bytes."""
+        """Move the bar on by so many bytes or pieces."""
         if self._progress is not None:
             self._progress.advance(self._progress.task_ids[0], size)
 
@@ -183,18 +183,20 @@ class ProgressBar:
             self._progress.stop()
 
 
-def _bar(total: int) -> "Progress":
+def _bar(total: int, name: str, *, is_bytes: bool) -> "Progress":
     from rich.console import Console  # noqa: PLC0415 - slow to load, and for people only
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
         DownloadColumn,
+        MofNCompleteColumn,
         Progress,
         TextColumn,
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    count = DownloadColumn() if is_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn())
     progress = Progress(*columns, console=Console(stderr=True), transient=True)
-    progress.add_task("reading", total=total)
+    progress.add_task(name, total=total)
     progress.start()
     return progress

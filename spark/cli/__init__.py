@@ -5,8 +5,9 @@ Spark is imported when a command runs, so that --help needs neither Spark nor Ja
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -152,17 +153,18 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
     from spark.lake.failures import in_one_sentence  # noqa: PLC0415
     from spark.runtime.session import session  # noqa: PLC0415
     from spark.views.sql import ask, statements  # noqa: PLC0415
-    from spark.views.views import open_lake  # noqa: PLC0415
+    from spark.views.views import OpenLake  # noqa: PLC0415
 
     chosen = format_ or default_format()
     running = session("offsets-spark sql")
-    shown = open_lake(running, lake)
+    opened = OpenLake(running, lake)
     is_talk = not queries and sys.stdin.isatty()
     with output(None) as out:
         for query in queries or statements(_lines(is_talk)):
             try:
                 with in_one_sentence(lake):
-                    answer = ask(running, shown, query)
+                    opened.show_for(query)
+                    answer = ask(running, opened.shown, query)
                     table = PrintedTable.of_names(answer.columns).chosen(chosen, options)
                     # Names in a lake's tables have been made visible by the ingest.
                     write_rows(out, answer.rows, chosen, table, texts=str)
@@ -215,7 +217,7 @@ def _ingest(request: "Request") -> "Ingested":
     from spark.runtime.session import session  # noqa: PLC0415
 
     with Bar() as bar:
-        return ingest(request, lambda: session("offsets-spark ingest"), bar.show)
+        return ingest(request, lambda: session("offsets-spark ingest"), bar.of("ingest"))
 
 
 def _summary(done: "Ingested", seconds: float) -> dict[str, Any]:
@@ -223,11 +225,14 @@ def _summary(done: "Ingested", seconds: float) -> dict[str, Any]:
 
 
 class Bar:
-    """A progress bar that appears with the first report of progress, on a terminal only; use it in a `with` statement."""
+    """A progress bar for one job after the other, on a terminal only; use it in a `with` statement.
+
+    It names the job, and appears with the first report of how far it is.
+    """
 
     def __init__(self) -> None:
-        self._bar: Any = None
-        self._shown = 0
+        self._bar: ProgressBar | None = None
+        self._shown = ("", 0, 0)
 
     def __enter__(self) -> "Bar":
         return self
@@ -236,8 +241,14 @@ class Bar:
         if self._bar is not None:
             self._bar.close()
 
-    def show(self, done: int, total: int) -> None:
-        """Show that `done` of `total` bytes have been read."""
-        self._bar = self._bar or ProgressBar(total, shown=True)
-        self._bar.advance(done - self._shown)
-        self._shown = done
+    def of(self, job: str) -> Callable[[int, int], None]:
+        """Return what shows how far a job is: an ingest in bytes, the others in units of work."""
+        return partial(self._show, job)
+
+    def _show(self, job: str, done: int, total: int) -> None:
+        shown_job, shown_total, shown = self._shown
+        if self._bar is None or (job, total) != (shown_job, shown_total) or done < shown:
+            self.__exit__()
+            self._bar, shown = ProgressBar(total, shown=True, name=job, is_bytes=job == "ingest"), 0
+        self._bar.advance(done - shown)
+        self._shown = (job, total, done)

@@ -9,6 +9,7 @@ from offsets_tool.cli.moment_options import ends_options
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.evidence.moment_texts import parse_optional_time
+from spark.cli import Bar
 from spark.cli.job import LakeCommand
 from spark.cli.run import show, take_shown
 
@@ -71,7 +72,8 @@ def lag_command(*, lake: str, **options: Any) -> None:
         last_stable=options["read_committed"],
     )
     shown = take_shown(options)
-    step = run_lag(lake, lambda: session("offsets-spark lag"), request)
+    with Bar() as bar:
+        step = run_lag(lake, lambda: session("offsets-spark lag"), request, bar.of("lag"))
     show([step], shown)
 
 
@@ -89,5 +91,6 @@ def expiry_command(*, lake: str, **options: Any) -> None:
 
     request = parse_policy(options)
     shown = take_shown(options)
-    step = run_expiry(lake, lambda: session("offsets-spark expiry"), request)
+    with Bar() as bar:
+        step = run_expiry(lake, lambda: session("offsets-spark expiry"), request, bar.of("expiry"))
     show([step], shown)

@@ -55,7 +55,8 @@ def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], *
 
     shown = take_shown(options)
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
-    step = run_replay(lake, lambda: session("offsets-spark replay"), coordinator, named)
+    with Bar() as bar:
+        step = run_replay(lake, lambda: session("offsets-spark replay"), coordinator, named, bar.of("replay"))
     show([step], shown)
 
 
@@ -84,7 +85,7 @@ def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any)
     request = Request(paths=options.pop("sources"), **options)
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
     with Bar() as bar:
-        show(run(request, lambda: session("offsets-spark run"), coordinator, bar.show, named), shown)
+        show(run(request, lambda: session("offsets-spark run"), coordinator, bar.of, named), shown)
 
 
 class OutputOptions(NamedTuple):

@@ -29,7 +29,7 @@ from spark.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS
 from spark.replay.checkpoints import REMEDY, checkpoint_path, log_facts_of
 from spark.replay.plan import LakeRow as Replay
 from spark.replay.plan import LogPartition, latest
-from spark.runtime.rows import RECORD_BYTES, StartSpark, is_little, of_units
+from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, is_little, of_units, untold
 
 OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
 
@@ -41,9 +41,10 @@ def as_before(lake: str) -> PolicyGiven:
     return PolicyGiven(release=release and tuple(release), **asked)
 
 
-def expiry(lake: str, start: StartSpark, request: PolicyGiven) -> Derived:
+def expiry(lake: str, start: StartSpark, request: PolicyGiven, progress: Progress = untold) -> Derived:
     """Compute the expiry of clusters where something is new, and commit it; `start` makes a session, if there is something to do.
 
+    `progress` is told in checkpoints of log partitions, and in files of `removals`.
     UsageError where the lake has no histories yet; OffsetsToolError for a lost checkpoint.
     """
     root = Path(lake).absolute()
@@ -54,7 +55,7 @@ def expiry(lake: str, start: StartSpark, request: PolicyGiven) -> Derived:
     }
     with replayed(root) as replays:
         basis = {cluster: {"replay": run, "asked": asked} for cluster, run in replays.items()}
-        making = _Expiry(root, start, request)
+        making = _Expiry(root, start, request, progress)
         done = derive(root, OF_EXPIRY, basis, making.make)
         return done._replace(notes=[*making.notes, *done.notes])
 
@@ -62,8 +63,8 @@ def expiry(lake: str, start: StartSpark, request: PolicyGiven) -> Derived:
 class _Expiry:
     """Computes expiry by tasks: of live offsets from checkpoints, of removed ones from `removals`; `notes` name the policy."""
 
-    def __init__(self, root: Path, start: StartSpark, request: PolicyGiven) -> None:
-        self._root, self._start, self._request = root, start, request
+    def __init__(self, root: Path, start: StartSpark, request: PolicyGiven, progress: Progress) -> None:
+        self._root, self._start, self._request, self._progress = root, start, request, progress
         self.notes: list[str] = []
 
     def make(self, clusters: Collection[str], run: int) -> list[Made]:
@@ -90,7 +91,9 @@ class _Expiry:
         held = sum(checkpoint_path(self._root, name).stat().st_size for _, name in checkpoints)
         is_here = is_little(held // RECORD_BYTES + sum(file["num_records"] for file in files))
         paths = [self._root / REMOVALS.name / file["path"] for file in files]
-        return ExpiryInput(checkpoints, paths, partial(of_units, self._start, is_here=is_here))
+        return ExpiryInput(
+            checkpoints, paths, partial(of_units, self._start, is_here=is_here, progress=self._progress)
+        )
 
     def _told(self, cluster: str, facts: Mapping[LogPartition, LogFacts]) -> "_Told":
         request, told = self._request, ClusterFacts()

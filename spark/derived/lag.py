@@ -33,7 +33,7 @@ from spark.ingest.plan import counts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.scan import greatest_of
 from spark.lake.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY
-from spark.runtime.rows import Batches, StartSpark, Task
+from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 
 OF_LAG: Final = Chain("offsets-tool lag", (LAG, DERIVATIONS))
 
@@ -50,11 +50,12 @@ class LagRequest:
     """Whether lag counts to the last stable offset, for consumers with isolation.level=read_committed."""
 
 
-def lag(lake: str, start: StartSpark, request: LagRequest) -> Derived:
+def lag(lake: str, start: StartSpark, request: LagRequest, progress: Progress = untold) -> Derived:
     """Add new end offsets to the lake, and compute and commit the lag of clusters where something is new.
 
-    `start` makes a session, and is called only if there is something to do. UsageError where the lake has no histories yet, and
-    for ends of an unknown cluster; SourceError for a file of end offsets that cannot be read.
+    `start` makes a session, and is called only if there is something to do; `progress` is told in units of about half a million
+    rows. UsageError where the lake has no histories yet, and for ends of an unknown cluster; SourceError for a file of end offsets
+    that cannot be read.
     """
     root = Path(lake).absolute()
     with replayed(root) as replays:
@@ -70,7 +71,7 @@ def lag(lake: str, start: StartSpark, request: LagRequest) -> Derived:
             }
             for cluster, run in replays.items()
         }
-        counting = _Lag(root, start, _asked(request), newest)
+        counting = _Lag(root, start, _asked(request), newest, progress)
         done = derive(root, OF_LAG, basis, counting.make, counting.since)
         return done._replace(notes=[*added.notes, *done.notes])
 
@@ -99,6 +100,7 @@ class _Lag(NamedTuple):
     start: StartSpark
     asked: Mapping[str, Any]
     newest: Mapping[str, int]
+    progress: Progress
 
     def since(self, cluster: str, known: BasisFields) -> pa.Table | None:
         """Return the partitions of topics to compute again for a cluster, given the basis of its rows; None for all."""
@@ -114,7 +116,10 @@ class _Lag(NamedTuple):
         rows = LagInput.of(self.root, {of: replaced_rows(of, places) for of, places in wanted.items()})
         task, schema = _task(self.root, run, asked), arrow_schema(FilesMade)
         # A grid may make many rows of few.
-        return made_of(rows.through(self.start, task, schema, may_be_here=asked.grid_ms is None).collect())
+        may_be_here = asked.grid_ms is None
+        return made_of(
+            rows.through(self.start, task, schema, may_be_here=may_be_here, progress=self.progress).collect()
+        )
 
 
 def _task(root: Path, run: int, asked: LagAsked) -> Task:

@@ -19,7 +19,17 @@ from offsets_tool.log.archive.delta import open_delta
 from spark.lake.replaced import Replacement
 from spark.lake.scan import facts_of, file_rows, is_within, scan
 from spark.lake.tables import ENDS, OFFSET_HISTORY, Table
-from spark.runtime.rows import Batches, Rows, StartSpark, Task, in_order, is_little, numbers_of, of_units
+from spark.runtime.rows import (
+    Batches,
+    Progress,
+    Rows,
+    StartSpark,
+    Task,
+    in_order,
+    is_little,
+    numbers_of,
+    of_units,
+)
 
 PLACE: Final = ("cluster", "topic", "partition")
 READ_BY_ALL: Final = 2_000_000
@@ -58,17 +68,19 @@ class LagInput(NamedTuple):
                     records += facts["num_records"]
         return cls(files, list(wanted.values()), Readings.of(root, wanted), records)
 
-    def through(self, start: StartSpark, task: Task, schema: pa.Schema, *, may_be_here: bool) -> Rows:
+    def through(
+        self, start: StartSpark, task: Task, schema: pa.Schema, *, may_be_here: bool, progress: Progress
+    ) -> Rows:
         """Let a task make other rows of these; it gets all rows of a partition of a topic together, in ORDER.
 
         Unless they `may_be_here`, Spark runs the tasks even where these rows are few.
         """
         if self.records > READ_BY_ALL:
-            units = of_units(start, len(self.files), is_here=False)
+            units = of_units(start, len(self.files), is_here=False, progress=progress)
             return units.through(self._of_files, _SCHEMA).grouped(PLACE, ORDER).through(task, schema)
         is_here = may_be_here and is_little(self.records)
         buckets = 1 if is_here else max(1, -(-self.records // AT_ONCE))
-        units = of_units(start, buckets, is_here=is_here)
+        units = of_units(start, buckets, is_here=is_here, progress=progress)
         return units.through(lambda numbers: task(self._of_buckets(buckets, numbers)), schema)
 
     def _of_files(self, numbers: Batches) -> Batches:

@@ -26,7 +26,7 @@ from spark.lake.commit import ArrowLake, Lake, SparkLake
 from spark.lake.folder import locked
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.tables import LOG, SOURCES, Table
-from spark.runtime.rows import RECORD_BYTES, StartSpark, Task, is_little, of_units
+from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, Task, is_little, of_units, untold
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,9 +46,6 @@ SUMS: Final = (
     "tail_bytes",
 )
 """The columns of `sources` that are summed over files."""
-
-Progress = Callable[[int, int], None]
-"""Called now and then with the bytes read and the bytes to read."""
 
 
 class Writer(StrEnum):
@@ -84,13 +81,13 @@ class Ingested(NamedTuple):
         return {name: sum(source[name] for source in self.sources) for name in SUMS}
 
 
-def ingest(request: Request, start: StartSpark, progress: Progress | None = None) -> Ingested:
-    """Read what is new in the sources of a request, and commit it to the lake.
+def ingest(request: Request, start: StartSpark, progress: Progress = untold) -> Ingested:
+    """Read what is new in the sources of a request, and commit it to the lake; `progress` is told in bytes.
 
     `start` makes a session, and is called only when there is something to read. SourceError for a source that cannot be read,
     UsageError or SetupError for a lake that cannot be written.
     """
-    tasks = Tasks(start, progress or (lambda done, total: None))
+    tasks = Tasks(start, progress)
     root = Path(request.lake).absolute()
     is_local = "://" not in request.lake
     if request.writer is Writer.ARROW:

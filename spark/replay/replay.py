@@ -37,7 +37,7 @@ from spark.replay.plan import (
 from spark.replay.rows import LakeRows
 from spark.replay.tasks import ReplayJob, WorkDone, replay_work
 from spark.replay.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, damaged_places, derived_names
-from spark.runtime.rows import StartSpark, is_little, of_units
+from spark.runtime.rows import Progress, StartSpark, is_little, of_units, untold
 
 
 class Replayed(NamedTuple):
@@ -54,8 +54,9 @@ def replay(
     start: StartSpark,
     coordinator: str = "auto",
     topic_ids: Named = MappingProxyType({}),
+    progress: Progress = untold,
 ) -> Replayed:
-    """Replay what ingests have added to a lake since the last replay, and commit it.
+    """Replay what ingests have added to a lake since the last replay, and commit it; `progress` is told in log partitions.
 
     `start` makes a session, and is called only if there is something to do. `coordinator` is auto, classic or new. `topic_ids` are
     names for ids that no record names. UsageError for a folder that is no lake, and where it has two copies of a partition.
@@ -63,7 +64,7 @@ def replay(
     root = Path(lake).absolute()
     require_lake(root)
     with locked(root):
-        return _Replay(root, start, coordinator, topic_ids).run()
+        return _Replay(root, start, coordinator, topic_ids, progress).run()
 
 
 class _Done(NamedTuple):
@@ -78,10 +79,13 @@ class _Done(NamedTuple):
 class _Replay:
     """One replay of a lake: what it was asked for, and what it has found so far."""
 
-    def __init__(self, root: Path, start: StartSpark, coordinator: str, topic_ids: Named) -> None:
+    def __init__(
+        self, root: Path, start: StartSpark, coordinator: str, topic_ids: Named, progress: Progress
+    ) -> None:
         self._topic_ids = topic_ids
         self._root = root
         self._start = start
+        self._progress = progress
         self._asked = coordinator
         self._at = datetime.now(UTC)
         self._lake = ArrowLake(root, REPLAY)
@@ -168,7 +172,7 @@ class _Replay:
         """
         job = ReplayJob(tuple(work), run, self._root.as_posix(), names.names, rows)
         is_here = _is_little(rows, min(each.after_run for each in work))
-        units = of_units(self._start, len(work), is_here=is_here)
+        units = of_units(self._start, len(work), is_here=is_here, progress=self._progress)
         told = units.through(replay_work(job), arrow_schema(WorkDone)).collect()
         results = [WorkDone(*row) for row in told]
         if error := next((each.error for each in results if each.error), None):

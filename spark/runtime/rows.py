@@ -1,9 +1,12 @@
 """Rows that go through tasks: in this process where there is little to do, in Spark's workers otherwise, which take long to start.
 
-A job says once what its tasks do; what comes out is the same in either place. Knows no tables.
+A job says once what its tasks do; what comes out is the same in either place, and so is what it tells of how far it is.
+Knows no tables.
 """
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
@@ -16,12 +19,16 @@ Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
 """What happens to the rows of one partition; it must be one that `pickle` of Spark can carry."""
 StartSpark = Callable[[], "SparkSession"]
+Progress = Callable[[int, int], None]
+"""Called now and then with what is done and what is to be done: units, tasks or bytes. It may be another thread that calls."""
 LITTLE: Final = 100_000
 """So many records are done here before Spark has started."""
 RECORD_BYTES: Final = 64
 """What a record takes in a log or a checkpoint, about."""
 ROWS_AT_ONCE: Final = 16_384
 """The rows of a batch at most."""
+LOOK_EVERY: Final = 0.3
+"""The seconds after which Spark is asked again how far it is."""
 UNIT: Final = "id"
 """The column of the numbers that `Rows.of_units` begins with: Spark's `range` names it so."""
 
@@ -44,11 +51,23 @@ def is_little(records: int) -> bool:
     return records <= LITTLE
 
 
-def of_units(start: StartSpark, units: int, *, is_here: bool) -> Rows:
+def untold(done: int, total: int) -> None:
+    """Tell nobody how far work is."""
+
+
+def of_units(start: StartSpark, units: int, *, is_here: bool, progress: Progress = untold) -> Rows:
     """Return the numbers of some units of work, each for a task of its own; `start` is called unless they stay in this process."""
     if is_here:
-        return _Here(pa.record_batch({UNIT: [number]}) for number in range(units))
-    return _InSpark(start().range(0, units, 1, units))
+        return _Here(_numbers(units, progress))
+    return _InSpark(start().range(0, units, 1, units), progress)
+
+
+def _numbers(units: int, progress: Progress) -> Batches:
+    """Yield the numbers of units; who takes one has done the one before."""
+    for number in range(units):
+        progress(number, units)
+        yield pa.record_batch({UNIT: [number]})
+    progress(units, units)
 
 
 def numbers_of(batches: Batches) -> Iterator[int]:
@@ -88,16 +107,44 @@ def in_order(batches: Batches, order: Sequence[str]) -> Batches:
 
 
 class _InSpark:
-    def __init__(self, rows: "DataFrame") -> None:
+    def __init__(self, rows: "DataFrame", progress: Progress) -> None:
         self._rows = rows
+        self._progress = progress
 
     def through(self, task: Task, schema: pa.Schema) -> "_InSpark":
         from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - a second, and not needed for little work
 
-        return _InSpark(self._rows.mapInArrow(task, from_arrow_schema(schema)))
+        return _InSpark(self._rows.mapInArrow(task, from_arrow_schema(schema)), self._progress)
 
     def grouped(self, by: Sequence[str], order: Sequence[str]) -> "_InSpark":
-        return _InSpark(self._rows.repartition(*by).sortWithinPartitions(*order))
+        return _InSpark(self._rows.repartition(*by).sortWithinPartitions(*order), self._progress)
 
     def collect(self) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in self._rows.collect()]
+        with _watched(self._rows.sparkSession, self._progress):
+            return [tuple(row) for row in self._rows.collect()]
+
+
+@contextmanager
+def _watched(session: "SparkSession", progress: Progress) -> Iterator[None]:
+    """Tell how many tasks of its stages a session has done, while it works; nothing of one of Spark Connect."""
+    if progress is untold or not hasattr(session, "_jsc"):
+        yield
+        return
+    ended = threading.Event()
+    looking = threading.Thread(target=_look, args=(session, progress, ended), daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        looking.join()
+
+
+def _look(session: "SparkSession", progress: Progress, ended: threading.Event) -> None:
+    tracker = session.sparkContext.statusTracker()
+    while not ended.wait(LOOK_EVERY):
+        stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage))]
+        if stages:
+            progress(
+                sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
+            )

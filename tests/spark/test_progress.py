@@ -1,0 +1,90 @@
+"""How far jobs are: each tells it by its name, in this process as by Spark's tasks, and a terminal shows it."""
+
+import io
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from spark.cli import Bar
+from spark.ingest.ingest import Request
+from spark.run import run
+from spark.runtime import rows
+from spark.runtime.rows import Batches, Progress, numbers_of, of_units
+from tests.corpora import LAG
+from tests.spark.lakes import no_session
+
+Told = list[tuple[int, int]]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def slowly(numbers: Batches) -> Batches:
+    """A task that lasts longer than Spark is left alone."""
+    for number in numbers_of(numbers):
+        time.sleep(0.8)
+        yield pa.record_batch({"number": [number]})
+
+
+def collected(start: rows.StartSpark, told: Told, *, is_here: bool) -> list[int]:
+    units = of_units(start, 4, is_here=is_here, progress=lambda *far: told.append(far))
+    schema = pa.schema([("number", pa.int64())])
+    return sorted(number for (number,) in units.through(slowly, schema).collect())
+
+
+def test_units_are_told_as_they_are_done_here() -> None:
+    told: Told = []
+    assert collected(no_session, told, is_here=True) == [0, 1, 2, 3]
+    assert told == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.spark
+def test_units_are_told_as_spark_does_them(session: SparkSession) -> None:
+    told: Told = []
+    assert collected(lambda: session, told, is_here=False) == [0, 1, 2, 3]
+    assert told == sorted(told)
+    assert {total for _, total in told} == {4}
+    assert any(0 < done < 4 for done, _ in told)
+
+
+def test_every_job_says_how_far_it_is(tmp_path: Path) -> None:
+    """By its name, one after the other, up to all of it."""
+    told: dict[str, Told] = {}
+
+    def progress(job: str) -> Progress:
+        return lambda *far: told.setdefault(job, []).append(far)
+
+    request = Request(paths=[str(LAG / "broker")], lake=str(tmp_path / "lake"))
+    done = {step.job: step for step in run(request, no_session, "auto", progress)}
+    assert list(told) == list(done) == ["ingest", "replay", "lag", "expiry"]
+    assert all(far[-1][0] == far[-1][1] > 0 for far in told.values())
+    assert told["ingest"][-1] == (done["ingest"].ledger["bytes"],) * 2
+    assert told["replay"][-1] == (done["replay"].ledger["partitions"],) * 2
+
+
+def test_a_terminal_shows_the_job_and_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Bar() as bar:
+        for done in range(3):
+            bar.of("replay")(done, 3)
+        bar.of("ingest")(2_000, 4_000)
+        bar.of("expiry")(0, 7)
+        bar.of("expiry")(0, 5)
+    shown = terminal.getvalue()
+    assert [
+        text for text in ("replay", "2/3", "ingest", "2.0/4.0 kB", "0/7", "0/5") if text not in shown
+    ] == []
+
+
+def test_what_is_no_terminal_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with Bar() as bar:
+        bar.of("replay")(1, 3)
+    assert capsys.readouterr().err == ""
