@@ -106,14 +106,18 @@ def test_a_delta_archive_needs_the_extra_delta(tmp_path: Path) -> None:
 
 
 def test_without_java(tmp_path: Path) -> None:
-    """Said when there is something to do, and not before."""
+    """Said when there is something to do that needs it, and not before: little is ingested without."""
     environment = {**os.environ, "JAVA_HOME": "/nowhere", "PYTHONPATH": str(FIXTURES.parent)}
-    done = subprocess.run(
-        [sys.executable, "-m", "spark.cli", "ingest", str(LOG), "--lake", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
+    ingested, asked = (
+        subprocess.run(
+            [sys.executable, "-m", "spark.cli", *arguments, "--lake", str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+        )
+        for arguments in (["ingest", str(LOG)], ["sql", "SELECT count(*) FROM events"])
     )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1 and "Install a JDK 17" in done.stderr
+    assert ingested.returncode == 0
+    assert (asked.returncode, asked.stdout) == (1, "")
+    assert asked.stderr.count("\n") == 1 and "Install a JDK 17" in asked.stderr

@@ -29,7 +29,7 @@ from spark.lake.tables import (
 
 Frame = Callable[[], DataFrame]
 """Makes the rows of a table that count, as of the moment at which the lake was opened."""
-Row = Mapping[str, Any]
+ReadRow = Mapping[str, Any]
 _COMMITS_SEEN: Final = 50
 """Of a history, from the newest on: those of an interrupted replay are among them."""
 _NO_TABLE: Final = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST")
@@ -38,7 +38,7 @@ _NO_TABLE: Final = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_
 class _Stored(NamedTuple):
     """A table as it is: the distinct values of some columns, and its rows, also as of another version."""
 
-    values: Callable[[Sequence[str]], list[Row]]
+    values: Callable[[Sequence[str]], list[ReadRow]]
     frame: Callable[[int | None], DataFrame]
 
 
@@ -75,7 +75,7 @@ def open_tables(session: SparkSession, lake: str) -> dict[Table, Frame | None]:
     return found
 
 
-def _last(runs: Iterable[Row]) -> int | None:
+def _last(runs: Iterable[ReadRow]) -> int | None:
     return max((row["run"] for row in runs), default=None)
 
 
@@ -118,7 +118,7 @@ def _in_folder(session: SparkSession, path: Path, table: Table) -> _Stored | Non
         raise other_columns(path.as_posix())
     now = there.version()
 
-    def values(columns: Sequence[str]) -> list[Row]:
+    def values(columns: Sequence[str]) -> list[ReadRow]:
         files = (path / file["path"] for file in facts_of(there))
         return [row for file in files for rows in file_rows(file, table, columns) for row in rows.to_pylist()]
 
@@ -140,7 +140,7 @@ def _elsewhere(session: SparkSession, path: str, table: Table) -> _Stored | None
     if names != list(table.schema.names):
         raise other_columns(path)
 
-    def values(columns: Sequence[str]) -> list[Row]:
+    def values(columns: Sequence[str]) -> list[ReadRow]:
         return [row.asDict() for row in rows.select(*columns).distinct().collect()]
 
     return _Stored(values, lambda version: rows if version is None else _load(session, path, version))

@@ -17,10 +17,10 @@ from offsets_tool.columns.lag.output import ROWS, lag_columns
 from offsets_tool.columns.lag.places import whole_places
 from offsets_tool.columns.lag.words import Words
 
-Batches = Iterator[tuple[str, pa.RecordBatch]]
+LagBatches = Iterator[tuple[str, pa.RecordBatch]]
 
 
-def lag_batches(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> Batches:
+def lag_batches(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> LagBatches:
     """Rows of LagRow with their cluster, from rows with COLUMNS, in ORDER.
 
     A commit and a time of the grid in one millisecond are one row, as are several commits: the last counts.
@@ -33,7 +33,7 @@ def lag_batches(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> Batches:
         yield from _lag_of(asked, rows, words)
 
 
-def _lag_of(asked: LagAsked, rows: pa.RecordBatch, words: Words) -> Batches:
+def _lag_of(asked: LagAsked, rows: pa.RecordBatch, words: Words) -> LagBatches:
     commits = CommitRows.of(rows)
     lives, by_column = commits.lifetimes(last_stable=asked.last_stable)
     moments = commits.moments(by_column, asked)
@@ -47,7 +47,7 @@ def _lag_of(asked: LagAsked, rows: pa.RecordBatch, words: Words) -> Batches:
         yield from lag_one_by_one(asked, [rows.filter(pa.array(left))])
 
 
-def _by_cluster(clusters: pa.Array, made: pa.RecordBatch) -> Batches:
+def _by_cluster(clusters: pa.Array, made: pa.RecordBatch) -> LagBatches:
     """Yield rows, which come cluster by cluster, apart."""
     runs = pc.run_end_encode(clusters)
     ends = [0, *np.asarray(runs.run_ends).tolist()]

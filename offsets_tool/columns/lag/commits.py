@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lag.asked import SEEN_BEFORE, LagAsked
-from offsets_tool.columns.lag.lifetimes import Implied, Lifetimes, is_usual
+from offsets_tool.columns.lag.lifetimes import Implied, TopicLifetimes, is_usual
 from offsets_tool.columns.lag.places import are_first
 from offsets_tool.columns.lag.rising import PLACES, are_usual
 from offsets_tool.lag.ends import Ends, TopicLifetime
@@ -37,7 +37,7 @@ class CommitRows(NamedTuple):
         at = np.where(written == NO_TIMESTAMP, said, written)
         return cls(rows, np.cumsum(are_first(rows)) - 1, is_commit, at, offsets)
 
-    def lifetimes(self, *, last_stable: bool) -> tuple[Lifetimes, Array]:
+    def lifetimes(self, *, last_stable: bool) -> tuple[TopicLifetimes, Array]:
         """Return what is known of the ends of each partition, and which partitions go by column."""
         count = int(self.places[-1]) + 1
         by_column = np.full(count, count < PLACES)
@@ -52,7 +52,7 @@ class CommitRows(NamedTuple):
             by_column[place] = found is not None
             if found is not None:
                 sampled[place] = found
-        return Lifetimes.of(sampled, implied.only(by_column[implied.places]), count), by_column
+        return TopicLifetimes.of(sampled, implied.only(by_column[implied.places]), count), by_column
 
     def moments(self, by_column: Array, asked: LagAsked) -> Array:
         """Return the rows of commits whose lag is asked for, group by group; of several in one millisecond the last."""

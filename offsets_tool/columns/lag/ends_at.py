@@ -6,7 +6,7 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lag.known import Known, floor_of
-from offsets_tool.columns.lag.lifetimes import Lifetimes
+from offsets_tool.columns.lag.lifetimes import TopicLifetimes
 from offsets_tool.columns.lag.rising import picked
 
 
@@ -21,7 +21,7 @@ class EndsAt(NamedTuple):
     is_implied: Array
 
     @classmethod
-    def of(cls, lives: Lifetimes, places: Array, at: Array) -> "EndsAt":
+    def of(cls, lives: TopicLifetimes, places: Array, at: Array) -> "EndsAt":
         """Return the ends of places at moments."""
         around = _Around.of(lives, places, at)
         left, high, implied = around.left, around.high, around.implied
@@ -51,7 +51,7 @@ class _Around(NamedTuple):
     implied: Known
 
     @classmethod
-    def of(cls, lives: Lifetimes, places: Array, at: Array) -> "_Around":
+    def of(cls, lives: TopicLifetimes, places: Array, at: Array) -> "_Around":
         samples, bounds = lives.samples, lives.bounds
         found, bound = samples.by_time.up_to(places, at), bounds.by_time.up_to(places, at)
         left, behind = Known(picked(samples.offsets, found.at - 1, found.has_last), found.has_last), found.at
@@ -63,7 +63,7 @@ class _Around(NamedTuple):
         return cls(behind, left, high, following, implied)
 
 
-def _estimate(lives: Lifetimes, around: _Around, low: Known, places: Array, at: Array) -> Array:
+def _estimate(lives: TopicLifetimes, around: _Around, low: Known, places: Array, at: Array) -> Array:
     """Return the lowest end, or what is above it on the straight line to the next sample."""
     found = low.numbers.copy()
     rows = np.flatnonzero(low.there & around.next.there & (low.numbers != around.high.numbers))

@@ -55,7 +55,7 @@ class Implied(NamedTuple):
         return Implied(*(column[rows] for column in self))
 
 
-class Lifetimes(NamedTuple):
+class TopicLifetimes(NamedTuple):
     """One lifetime of each place: its samples, log starts and bounds, as TopicLifetime has them."""
 
     samples: Line
@@ -64,7 +64,7 @@ class Lifetimes(NamedTuple):
     bounds: Line
 
     @classmethod
-    def of(cls, sampled: Mapping[int, TopicLifetime], implied: Implied, count: int) -> "Lifetimes":
+    def of(cls, sampled: Mapping[int, TopicLifetime], implied: Implied, count: int) -> "TopicLifetimes":
         """Return those of `count` places, given what samples say, by place, in its order."""
         samples = Line.of(count, *_columns(sampled, "times", "ends"))
         starts = Line.of(count, *_columns(sampled, "start_times", "starts"))

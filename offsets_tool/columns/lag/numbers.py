@@ -11,7 +11,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.lag.ends_at import EndsAt
 from offsets_tool.columns.lag.known import Known, before, clipped
-from offsets_tool.columns.lag.lifetimes import Lifetimes
+from offsets_tool.columns.lag.lifetimes import TopicLifetimes
 from offsets_tool.columns.lag.rising import picked
 
 
@@ -34,7 +34,7 @@ class OffsetLag(NamedTuple):
     beyond_end: Array
 
     @classmethod
-    def of(cls, lives: Lifetimes, moments: Moments, ends: EndsAt) -> "OffsetLag":
+    def of(cls, lives: TopicLifetimes, moments: Moments, ends: EndsAt) -> "OffsetLag":
         """Return the lag of commits, given the ends at their moments."""
         base, starts = moments.offsets, lives.starts
         found = starts.by_time.up_to(moments.places, moments.at)
@@ -70,7 +70,7 @@ class TimeLags(NamedTuple):
     case: Array
 
     @classmethod
-    def of(cls, lives: Lifetimes, moments: Moments, ends: EndsAt) -> "TimeLags":
+    def of(cls, lives: TopicLifetimes, moments: Moments, ends: EndsAt) -> "TimeLags":
         """Return the time lag of commits, given the ends at their moments."""
         at, offsets, there = moments.at, moments.offsets, ends.high.there
         caught_up = there & (offsets >= ends.high.numbers)
@@ -90,7 +90,7 @@ class TimeLags(NamedTuple):
         return cls(Known(lag, there), low, high, case)
 
 
-def _written(lives: Lifetimes, moments: Moments) -> tuple[Array, Known, Known, Array]:
+def _written(lives: TopicLifetimes, moments: Moments) -> tuple[Array, Known, Known, Array]:
     """As written_at: when records at the committed offsets were written, the earliest and latest time, and the _Line."""
     samples, bounds = lives.samples, lives.bounds
     found = samples.by_offset.up_to(moments.places, moments.offsets)
@@ -114,7 +114,7 @@ def _written(lives: Lifetimes, moments: Moments) -> tuple[Array, Known, Known, A
     return clipped(written, earliest, latest), earliest, latest, line
 
 
-def _on_line(lives: Lifetimes, offsets: Array, first: Array, last: Array) -> Array:
+def _on_line(lives: TopicLifetimes, offsets: Array, first: Array, last: Array) -> Array:
     """Return the times of offsets on the straight lines through two samples."""
     ends, times = lives.samples.offsets, lives.samples.times
     return before(times[last], ends[last] - offsets, times[last] - times[first], ends[last] - ends[first])

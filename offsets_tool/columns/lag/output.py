@@ -9,7 +9,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lag.commits import CommitRows
 from offsets_tool.columns.lag.ends_at import EndsAt
 from offsets_tool.columns.lag.known import Known
-from offsets_tool.columns.lag.lifetimes import Lifetimes
+from offsets_tool.columns.lag.lifetimes import TopicLifetimes
 from offsets_tool.columns.lag.numbers import Moments, OffsetLag, TimeLags
 from offsets_tool.columns.lag.words import Words, case_numbers
 from offsets_tool.lag.rows import LagRow
@@ -20,7 +20,7 @@ ROWS: Final = 1 << 16
 
 
 def lag_columns(
-    rows: pa.RecordBatch, commits: CommitRows, lives: Lifetimes, chosen: Array, words: Words
+    rows: pa.RecordBatch, commits: CommitRows, lives: TopicLifetimes, chosen: Array, words: Words
 ) -> pa.RecordBatch:
     """Return the lag of chosen commits, each at its own moment."""
     moments = Moments(commits.places[chosen], commits.offsets[chosen], commits.at[chosen])

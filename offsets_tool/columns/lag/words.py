@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lag.ends_at import EndsAt
-from offsets_tool.columns.lag.lifetimes import Lifetimes
+from offsets_tool.columns.lag.lifetimes import TopicLifetimes
 from offsets_tool.columns.lag.numbers import TIME_CASES, Moments, OffsetLag, TimeLags
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.rows import LagRow, lag_row
@@ -49,7 +49,7 @@ class Words:
         self._numbers: dict[int, int] = {}
         self._rows: list[LagRow] = []
 
-    def of(self, cases: Array, lives: Lifetimes, moments: Moments) -> dict[str, pa.Array]:
+    def of(self, cases: Array, lives: TopicLifetimes, moments: Moments) -> dict[str, pa.Array]:
         """Return the columns WORDS of some rows."""
         distinct, first, each = np.unique(cases, return_index=True, return_inverse=True)
         numbers = [
@@ -62,7 +62,7 @@ class Words:
             for name in WORDS
         }
 
-    def _number(self, case: int, lives: Lifetimes, moments: Moments, row: int) -> int:
+    def _number(self, case: int, lives: TopicLifetimes, moments: Moments, row: int) -> int:
         if case not in self._numbers:
             self._numbers[case] = len(self._rows)
             place, offset, at = (int(column[row]) for column in moments)

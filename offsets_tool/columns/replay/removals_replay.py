@@ -25,7 +25,7 @@ from offsets_tool.expiry.removals import DroppedCommit, Removal
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.handling import Reach
 
-Found = Removal | DroppedCommit
+RemovalFound = Removal | DroppedCommit
 
 
 def removals_by_rows(
@@ -39,7 +39,9 @@ def removals_by_rows(
     return partition_removals(partition, replay.tracker, _found(replay, partition.end, reads, facts))
 
 
-def _found(replay: "RemovalsReplay", end: int, reads: Iterable[RowsRead], facts: LogFacts) -> Iterator[Found]:
+def _found(
+    replay: "RemovalsReplay", end: int, reads: Iterable[RowsRead], facts: LogFacts
+) -> Iterator[RemovalFound]:
     for read in reads:
         if read.log is not None and read.events is not None:
             rows = with_raw(read.log, read.events)
@@ -63,9 +65,9 @@ class RemovalsReplay(RowsReplay):
         self._turns: Array = np.zeros(0, np.int64)
         """Where each write ends among the rows."""
         self._last_write: int | None = None
-        self._closed: list[Found] = []
+        self._closed: list[RemovalFound] = []
 
-    def told(self, rows: pa.RecordBatch, facts: LogFacts) -> Iterator[Found]:
+    def told(self, rows: pa.RecordBatch, facts: LogFacts) -> Iterator[RemovalFound]:
         """Replay rows and yield the removals that they complete."""
         for event, changes in self.replay(rows):
             facts.observe(event)
@@ -74,12 +76,12 @@ class RemovalsReplay(RowsReplay):
         yield from self._taken()
         observe_rows(facts, rows, self._kinds)
 
-    def rest(self) -> Iterator[Found]:
+    def rest(self) -> Iterator[RemovalFound]:
         """Yield the removals that the end of the log completes; all that is known is with the tracker then."""
         self.settle()
         yield from self.tracker.close()
 
-    def _taken(self) -> list[Found]:
+    def _taken(self) -> list[RemovalFound]:
         closed, self._closed = self._closed, []
         return closed
 
