@@ -33,7 +33,7 @@ class Client(NamedTuple):
 
     version: int
     message: Callable[[str, int], OffsetCommitValue]
-    """Of topic and partition."""
+    """Makes what this client commits, given a topic and a partition."""
     holes: tuple[int | str, ...] = (OFFSET, TIME)
 
 

@@ -10,7 +10,7 @@ from offsets_tool.wire.text import shown
 _CAREFULLY: Final = 200
 """Names that are compared letter by letter."""
 _MANY: Final = 50_000
-"""Of more names, only those are looked at that begin or end with the same letter."""
+"""Up to this many names are all looked at; of more, those that begin or end with the same letter."""
 _LONG: Final = 100
 """Letters of a name that are looked at."""
 _LIKE: Final = 0.6

@@ -146,7 +146,7 @@ class EvidenceReplay:
             yield partition, RowLane.ended_by_markers(partition, coordinator, reads)
 
     def rows_once_more(self) -> Iterator[tuple[PartitionSnapshot, RowsAgain]]:
-        """As `once_more`, where `rows_pay`: yield each partition and what replays its rows again."""
+        """Yield each partition that is replayed once more by rows, and what replays them; only where `rows_pay`."""
         lane = RowLane(self.evidence, is_counted=False)
         logs = partition_logs(self.evidence.sources, uncounted)
         for partition in self.moment:

@@ -14,7 +14,7 @@ from offsets_tool.wire.longs import MAX_LONG
 UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PARTS: Final = ("d", "h", "m", "s")
 _DIGITS: Final = 24
-"""Of a number; a longer one is no span of anything."""
+"""The most digits of a number; a longer one is no span of anything."""
 _TEXT: Final = re.compile(r"(\d+)(ms|s|m|h|d|w)", re.ASCII)
 
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 NO_FILE: Final = "is neither a file nor a folder; copy what it gives into a file, and give that"
-"""Of a pipe, a device, a socket: evidence is looked at more than once."""
+"""Why a pipe, a device or a socket is refused: evidence is looked at more than once."""
 
 _PARTITION_DIRECTORY: Final = re.compile(
     r"(?P<topic>.+?)-(?P<partition>[0-9]{1,10})(?:(?:\.[^/]*)?-(?P<fate>delete|future|stray))?"

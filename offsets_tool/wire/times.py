@@ -16,7 +16,7 @@ class OwnTime:
 UtcTime = Annotated[int, OwnTime]
 """A time of our own. A number that is no time of the calendar (`is_time`) is null in its column."""
 LAST_MILLISECOND: Final = 253_402_300_799_999
-"""Of the year 9999, the last that calendars, SQL timestamps and ISO 8601 have."""
+"""The last millisecond of the year 9999, the last that calendars, SQL timestamps and ISO 8601 have."""
 
 
 def is_time(timestamp: int) -> bool:

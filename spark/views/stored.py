@@ -31,7 +31,7 @@ Frame = Callable[[], DataFrame]
 """Makes the rows of a table that count, as of the moment at which the lake was opened."""
 ReadRow = Mapping[str, Any]
 _COMMITS_SEEN: Final = 50
-"""Of a history, from the newest on: those of an interrupted replay are among them."""
+"""How many commits of a table are looked at, from the newest on: those of an interrupted replay are among them."""
 _NO_TABLE: Final = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST")
 
 

@@ -35,11 +35,11 @@ def lag_batches(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> LagBatche
 
 def _lag_of(asked: LagAsked, rows: pa.RecordBatch, words: Words) -> LagBatches:
     commits = CommitRows.of(rows)
-    lives, by_column = commits.lifetimes(last_stable=asked.last_stable)
+    lifetimes, by_column = commits.lifetimes(last_stable=asked.last_stable)
     moments = commits.moments(by_column, asked)
     for start in range(0, len(moments), ROWS):
         some = moments[start : start + ROWS]
-        made = lag_columns(rows, commits, lives, some, words)
+        made = lag_columns(rows, commits, lifetimes, some, words)
         clusters = rows.column("cluster").take(pa.array(some))
         yield from _by_cluster(clusters, made)
     left = ~by_column[commits.places]

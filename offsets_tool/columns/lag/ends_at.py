@@ -21,20 +21,20 @@ class EndsAt(NamedTuple):
     is_implied: Array
 
     @classmethod
-    def of(cls, lives: TopicLifetimes, places: Array, at: Array) -> "EndsAt":
+    def of(cls, lifetimes: TopicLifetimes, places: Array, at: Array) -> "EndsAt":
         """Return the ends of places at moments."""
-        around = _Around.of(lives, places, at)
+        around = _Around.of(lifetimes, places, at)
         left, high, implied = around.left, around.high, around.implied
         is_implied = implied.there & (~left.there | (implied.numbers > left.numbers))
         low = Known(np.where(is_implied, implied.numbers, left.numbers), left.there | is_implied)
         left_method, right_method = (
-            np.where(one.there, 1 + picked(lives.methods, at_, one.there), 0)
+            np.where(one.there, 1 + picked(lifetimes.methods, at_, one.there), 0)
             for one, at_ in ((left, around.behind - 1), (around.next, around.behind))
         )
         return cls(
             low,
             high,
-            Known(_estimate(lives, around, low, places, at), low.there),
+            Known(_estimate(lifetimes, around, low, places, at), low.there),
             left_method,
             right_method,
             is_implied,
@@ -51,8 +51,8 @@ class _Around(NamedTuple):
     implied: Known
 
     @classmethod
-    def of(cls, lives: TopicLifetimes, places: Array, at: Array) -> "_Around":
-        samples, bounds = lives.samples, lives.bounds
+    def of(cls, lifetimes: TopicLifetimes, places: Array, at: Array) -> "_Around":
+        samples, bounds = lifetimes.samples, lifetimes.bounds
         found, bound = samples.by_time.up_to(places, at), bounds.by_time.up_to(places, at)
         left, behind = Known(picked(samples.offsets, found.at - 1, found.has_last), found.has_last), found.at
         at_sample = left.there & (picked(samples.times, behind - 1, left.there) == at)
@@ -63,12 +63,12 @@ class _Around(NamedTuple):
         return cls(behind, left, high, following, implied)
 
 
-def _estimate(lives: TopicLifetimes, around: _Around, low: Known, places: Array, at: Array) -> Array:
+def _estimate(lifetimes: TopicLifetimes, around: _Around, low: Known, places: Array, at: Array) -> Array:
     """Return the lowest end, or what is above it on the straight line to the next sample."""
     found = low.numbers.copy()
     rows = np.flatnonzero(low.there & around.next.there & (low.numbers != around.high.numbers))
     if len(rows):
-        has_left, samples, bounds = around.left.there[rows], lives.samples, lives.bounds
+        has_left, samples, bounds = around.left.there[rows], lifetimes.samples, lifetimes.bounds
         behind, first = around.behind[rows], bounds.by_time.edges[places[rows]]
         since = np.where(
             has_left, picked(samples.times, behind - 1, has_left), picked(bounds.times, first, ~has_left)

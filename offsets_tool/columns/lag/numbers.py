@@ -34,9 +34,9 @@ class OffsetLag(NamedTuple):
     beyond_end: Array
 
     @classmethod
-    def of(cls, lives: TopicLifetimes, moments: Moments, ends: EndsAt) -> "OffsetLag":
+    def of(cls, lifetimes: TopicLifetimes, moments: Moments, ends: EndsAt) -> "OffsetLag":
         """Return the lag of commits, given the ends at their moments."""
-        base, starts = moments.offsets, lives.starts
+        base, starts = moments.offsets, lifetimes.starts
         found = starts.by_time.up_to(moments.places, moments.at)
         start = Known(picked(starts.offsets, found.at - 1, found.has_last), found.has_last)
         return cls(
@@ -70,12 +70,12 @@ class TimeLags(NamedTuple):
     case: Array
 
     @classmethod
-    def of(cls, lives: TopicLifetimes, moments: Moments, ends: EndsAt) -> "TimeLags":
+    def of(cls, lifetimes: TopicLifetimes, moments: Moments, ends: EndsAt) -> "TimeLags":
         """Return the time lag of commits, given the ends at their moments."""
         at, offsets, there = moments.at, moments.offsets, ends.high.there
         caught_up = there & (offsets >= ends.high.numbers)
         may_be = ~there & ends.low.there & (offsets >= ends.low.numbers)
-        written, earliest, latest, line = _written(lives, moments)
+        written, earliest, latest, line = _written(lifetimes, moments)
         low = np.where(latest.there & ~caught_up, np.maximum(at - latest.numbers, 0), 0)
         high = Known(
             np.where(earliest.there & ~caught_up, np.maximum(at - earliest.numbers, 0), 0),
@@ -90,9 +90,9 @@ class TimeLags(NamedTuple):
         return cls(Known(lag, there), low, high, case)
 
 
-def _written(lives: TopicLifetimes, moments: Moments) -> tuple[Array, Known, Known, Array]:
-    """As written_at: when records at the committed offsets were written, the earliest and latest time, and the _Line."""
-    samples, bounds = lives.samples, lives.bounds
+def _written(lifetimes: TopicLifetimes, moments: Moments) -> tuple[Array, Known, Known, Array]:
+    """Return when records at the committed offsets were written: on the line, at the earliest, at the latest, and the _Line."""
+    samples, bounds = lifetimes.samples, lifetimes.bounds
     found = samples.by_offset.up_to(moments.places, moments.offsets)
     bound = bounds.by_offset.up_to(moments.places, moments.offsets)
     earliest = Known(picked(samples.times, found.at - 1, found.has_last), found.has_last)
@@ -109,12 +109,12 @@ def _written(lives: TopicLifetimes, moments: Moments) -> tuple[Array, Known, Kno
     for rows, first, end in ((between, found.at - 1, found.at), (beyond, found.first, last)):
         which = np.flatnonzero(rows)
         if len(which):
-            written[which] = _on_line(lives, moments.offsets[which], first[which], end[which])
+            written[which] = _on_line(lifetimes, moments.offsets[which], first[which], end[which])
     line = np.where(between, _Line.BETWEEN, np.where(beyond, _Line.BEYOND, _Line.NONE))
     return clipped(written, earliest, latest), earliest, latest, line
 
 
-def _on_line(lives: TopicLifetimes, offsets: Array, first: Array, last: Array) -> Array:
+def _on_line(lifetimes: TopicLifetimes, offsets: Array, first: Array, last: Array) -> Array:
     """Return the times of offsets on the straight lines through two samples."""
-    ends, times = lives.samples.offsets, lives.samples.times
+    ends, times = lifetimes.samples.offsets, lifetimes.samples.times
     return before(times[last], ends[last] - offsets, times[last] - times[first], ends[last] - ends[first])

@@ -60,7 +60,7 @@ class _Row(NamedTuple):
 def lag_one_by_one(
     asked: LagAsked, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """As batches.lag_batches."""
+    """Yield the lag of commits, each with its cluster, one commit at a time: what lag_batches yields by column."""
     places = groupby((run for batch in batches for run in _runs(batch)), itemgetter(0))
     for cluster, of_cluster in groupby(_partitions(places), lambda each: each.cluster):
         found = (row for each in of_cluster for row in each.lag(asked))

@@ -20,12 +20,12 @@ ROWS: Final = 1 << 16
 
 
 def lag_columns(
-    rows: pa.RecordBatch, commits: CommitRows, lives: TopicLifetimes, chosen: Array, words: Words
+    rows: pa.RecordBatch, commits: CommitRows, lifetimes: TopicLifetimes, chosen: Array, words: Words
 ) -> pa.RecordBatch:
     """Return the lag of chosen commits, each at its own moment."""
     moments = Moments(commits.places[chosen], commits.offsets[chosen], commits.at[chosen])
-    ends = EndsAt.of(lives, moments.places, moments.at)
-    lag, time = OffsetLag.of(lives, moments, ends), TimeLags.of(lives, moments, ends)
+    ends = EndsAt.of(lifetimes, moments.places, moments.at)
+    lag, time = OffsetLag.of(lifetimes, moments, ends), TimeLags.of(lifetimes, moments, ends)
     taken = rows.select(["group", "topic", "partition"]).take(pa.array(chosen))
     columns = {
         **dict(zip(taken.schema.names, taken.columns, strict=True)),
@@ -40,7 +40,7 @@ def lag_columns(
         "time_lag_ms": _array(time.lag),
         "time_lag_min_ms": pa.array(time.lag_min),
         "time_lag_max_ms": _array(time.lag_max),
-        **words.of(case_numbers(ends, lag, time), lives, moments),
+        **words.of(case_numbers(ends, lag, time), lifetimes, moments),
         "log_start": _array(lag.log_start),
         "data_lost": _array(lag.data_lost),
         "beyond_end": pa.array(lag.beyond_end),

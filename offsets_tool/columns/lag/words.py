@@ -49,11 +49,11 @@ class Words:
         self._numbers: dict[int, int] = {}
         self._rows: list[LagRow] = []
 
-    def of(self, cases: Array, lives: TopicLifetimes, moments: Moments) -> dict[str, pa.Array]:
+    def of(self, cases: Array, lifetimes: TopicLifetimes, moments: Moments) -> dict[str, pa.Array]:
         """Return the columns WORDS of some rows."""
         distinct, first, each = np.unique(cases, return_index=True, return_inverse=True)
         numbers = [
-            self._number(case, lives, moments, row)
+            self._number(case, lifetimes, moments, row)
             for case, row in zip(distinct.tolist(), first.tolist(), strict=True)
         ]
         rows = pa.array(np.array(numbers, np.int64)[each])
@@ -62,10 +62,10 @@ class Words:
             for name in WORDS
         }
 
-    def _number(self, case: int, lives: TopicLifetimes, moments: Moments, row: int) -> int:
+    def _number(self, case: int, lifetimes: TopicLifetimes, moments: Moments, row: int) -> int:
         if case not in self._numbers:
             self._numbers[case] = len(self._rows)
             place, offset, at = (int(column[row]) for column in moments)
-            ends = Ends((lives.lifetime(place),))
+            ends = Ends((lifetimes.lifetime(place),))
             self._rows.append(lag_row(OffsetOf("", "", 0), CommitAt(at, offset), ends, at))
         return self._numbers[case]

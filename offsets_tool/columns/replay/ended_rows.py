@@ -30,7 +30,7 @@ _COPIED: Final = {
 
 
 def ended_rows(ended: Array, store: HistoryStore) -> pa.RecordBatch:
-    """Return the rows whose facts are the lines of `ended` (tables.Ended)."""
+    """Return the rows whose facts are the lines of `ended` (EndedCell)."""
     types = {field.name: field.type for field in _SCHEMA}
     columns: dict[str, Any] = {
         name: pa.array(np.ascontiguousarray(ended[:, field])).cast(types[name])

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from offsets_tool.checkpoint import Observers, restore, save
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_facts import observe_rows
-from offsets_tool.columns.replay.told_replay import ToldReplay
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
@@ -103,19 +103,19 @@ class HistoryReplay:
             if start.rules is not None:
                 # Learnt since: so far, both rules came to the same.
                 coordinator.rules, coordinator.auto = start.rules, False
-        self._told = ToldReplay(coordinator, history, removals)
+        self._replay = HistoryRowsReplay(coordinator, history, removals)
 
     def replay(self, rows: pa.RecordBatch) -> HistoryRows:
         """Replay rows; return the rows that ended with these records, and anomalies."""
         if not rows.num_rows:
             return _columns([], [])
         self._observe_run(rows.column("log_offset").to_numpy())
-        told = self._told
-        for event, changes in told.replay(rows):
+        by_rows = self._replay
+        for event, changes in by_rows.replay(rows):
             self._facts.observe(event)
-            told.tell(event, changes)
-        observe_rows(self._facts, rows, told.kinds)
-        return _columns(told.taken_rows(), told.taken_columns())
+            by_rows.observe(event, changes)
+        observe_rows(self._facts, rows, by_rows.kinds)
+        return _columns(by_rows.taken_rows(), by_rows.taken_columns())
 
     def _observe_run(self, offsets: Array) -> None:
         self._position = int(offsets[-1]) + 1
@@ -123,11 +123,11 @@ class HistoryReplay:
         after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
         behind_last = int(offsets[behind[-1] + 1]) if len(behind) else None
         self._facts.observe_offsets(int(offsets[0]), int(offsets[-1]), behind_last)
-        self._told.history.observe_run(int(offsets[0]), self._position, after_gap)
+        self._replay.history.observe_run(int(offsets[0]), self._position, after_gap)
 
     def leave(self) -> Left:
         """Return what is left; to be called once, at the end."""
-        coordinator, history, removals = self._told.settle(), self._told.history, self._told.removals
+        coordinator, history, removals = self._replay.settle(), self._replay.history, self._replay.removals
         settled = history.settled
         checkpoint = save(coordinator, self._position, Observers(history, removals, self._facts))
         held = [*history.flush(), *history.open_rows(), *removals.unsettled()]

@@ -4,20 +4,16 @@ Decides nothing.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 import numpy as np
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.compiled.tables import NONE, GroupCell, OffsetCell
+from offsets_tool.columns.replay.compiled.tables import NONE, GroupCell, Life, OffsetCell
 from offsets_tool.columns.replay.store import HeldStore
 from offsets_tool.expiry.lifetimes import Lifetime
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.replay.changes import CommittedOffset, OffsetOf, PendingOf
 from offsets_tool.replay.state import State
-
-_DOUBTFUL: Final = 2
-"""In OffsetCell.LIFE: only a coordinator that loaded the log has the commit."""
 
 
 class LifetimeStore(HeldStore):
@@ -47,22 +43,24 @@ class LifetimeStore(HeldStore):
         super().give(numbers, held)
         self._give_lifetimes(numbers, held)
 
-    def lend_lifetimes(self, group: int) -> None:
-        """Tell Lifetimes of a group's offsets that are held here, and go on holding them."""
-        numbers = self.held_of(group)
-        if len(numbers):
-            self._give_lifetimes(numbers.tolist(), self.commits(numbers))
+    def lend_lifetimes(self, groups: Iterable[str]) -> None:
+        """Give Lifetimes what is held here of groups, and go on holding it: what a removal left is all that its group has."""
+        for name in groups:
+            group = self.subjects.groups.number(name)
+            numbers = self.held_of(group) if group is not None else None
+            if numbers is not None and len(numbers):
+                self._give_lifetimes(numbers.tolist(), self.commits(numbers))
 
     def _give_lifetimes(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
         lines = self.tables.offsets[numbers, OffsetCell.LIFE :].tolist()
         for number, (life, began, at, topic_id), commit in zip(numbers, lines, commits, strict=True):
-            if life:
+            if life != Life.UNKNOWN:
                 lived = Lifetime(
                     commit,
                     None if began == NONE else began,
                     None if at == NONE else at,
                     self.topic_ids.ids[topic_id],
-                    life == _DOUBTFUL,
+                    life == Life.DOUBTFUL,
                 )
                 self._removals.lifetimes.put(self.subjects.offsets[number], lived)
 
@@ -78,9 +76,9 @@ class LifetimeStore(HeldStore):
 
     def _take_life(self, offset: OffsetOf, line: Array) -> None:
         lived = self._removals.lifetimes.get(offset)
-        line[OffsetCell.LIFE] = 0
+        line[OffsetCell.LIFE] = Life.UNKNOWN
         if lived is not None:
-            line[OffsetCell.LIFE] = _DOUBTFUL if lived.doubtful else 1
+            line[OffsetCell.LIFE] = Life.DOUBTFUL if lived.doubtful else Life.KNOWN
             line[OffsetCell.BEGAN] = NONE if lived.began_at is None else lived.began_at
             line[OffsetCell.COMMITTED_AT] = NONE if lived.committed_at is None else lived.committed_at
             line[OffsetCell.LIFE_TOPIC_ID] = self.topic_ids.number(lived.topic_id)

@@ -4,13 +4,15 @@ Commits and tombstones that read without a problem are made from columns of `eve
 reader of tables fetches those of the few records that are something else. Knows nothing about replay.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.decode import KEYS_KEPT
+from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import plain, uuid_of
 from offsets_tool.events import Event, Key, Value, decode, decode_key
 from offsets_tool.records import RECORD_TYPES
@@ -60,6 +62,21 @@ def with_raw(log: pa.RecordBatch, events: pa.RecordBatch) -> pa.RecordBatch:
     for name in RAW:
         events = events.append_column(name, log.column(name))
     return events
+
+
+def rows_of(reads: Iterable[RowsRead]) -> Iterator[pa.RecordBatch]:
+    """Yield all that a RowReader with `log` gives, as replay by column takes it."""
+    for read in reads:
+        if read.log is not None and read.events is not None:
+            yield with_raw(read.log, read.events)
+
+
+def rows_below(reads: Iterable[RowsRead], end: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows as `rows_of` does, whose log offsets are below `end`; they come in the order of their offsets."""
+    for rows in rows_of(reads):
+        count = int(np.count_nonzero(rows.column("log_offset").to_numpy() < end))
+        if count:
+            yield rows.slice(0, count)
 
 
 class RowEvents:

@@ -14,7 +14,7 @@ from offsets_tool.rows import NO_TIMESTAMP
 
 _NONE: Final = -1
 _BITS: Final = 16
-"""Of a version."""
+"""How many bits a version has."""
 
 
 def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:

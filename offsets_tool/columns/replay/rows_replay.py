@@ -12,8 +12,18 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
 from offsets_tool.columns.replay.compiled.run import replay_run
-from offsets_tool.columns.replay.compiled.tables import Kind, OffsetCell, ProducerCell, RowCell, RunCell, Stop
+from offsets_tool.columns.replay.compiled.tables import (
+    NONE,
+    Kind,
+    OffsetCell,
+    ProducerCell,
+    RowCell,
+    RunCell,
+    Stop,
+)
+from offsets_tool.columns.replay.lifetime_store import LifetimeStore
 from offsets_tool.columns.replay.row_events import RowEvents
 from offsets_tool.columns.replay.row_table import row_kinds
 from offsets_tool.columns.replay.store import HeldStore
@@ -136,9 +146,9 @@ class RowsReplay:
         for reach in reaches:
             group = self.store.subjects.groups.number(reach.group)
             if group is not None:
-                self.store.see_group(group)
+                self.store.look_up_group(group)
         if producer is not None:
-            self.store.see_producer(producer)
+            self.store.look_up_producer(producer)
         return changes
 
     def _producer(self, event: Event) -> int | None:
@@ -168,6 +178,51 @@ class RowsReplay:
         there = store.state.offsets.get(reach.group, ())
         if reach.asks_for_any and len(there) <= len(wanted):
             store.settle_one(group)
+
+
+class WritesReplay(RowsReplay):
+    """A RowsReplay that replays tombstones of offsets alone, and gives State all offsets of such a write at once."""
+
+    store: LifetimeStore
+
+    def __init__(self, coordinator: Coordinator, store: LifetimeStore) -> None:
+        """Start with what the coordinator's state and the store's tracker hold."""
+        super().__init__(coordinator, store)
+        self.kinds: Array = np.zeros(0, np.int64)
+        """What the rows that were taken last are: those that were replayed alone are ALONE."""
+        self.writes: Array = np.zeros(0, np.int64)
+        """The base offset of each row's batch; its own offset without one."""
+        self.last_write: int | None = None
+        """The write of the last row that was replayed alone."""
+        self._ends: Array = np.zeros(0, np.int64)
+        """Where each write ends among the rows."""
+
+    def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
+        """Replay alone what removes offsets."""
+        kinds[kinds == Kind.TOMBSTONE] = Kind.ALONE
+        base = rows.column("base_offset")
+        self.kinds = kinds
+        self.writes = np.where(are_there(base), numbers(base, 0), rows.column("log_offset").to_numpy())
+        self._ends = np.append(np.flatnonzero(np.diff(self.writes)) + 1, rows.num_rows)
+
+    def before_alone(self, table: Array, row: int) -> None:
+        """Give State all offsets that a write is about: what removes some is most often followed by more."""
+        if self.writes[row] == self.last_write:
+            return
+        end = int(self._ends[np.searchsorted(self._ends, row, side="right")])
+        if end > row + 1:
+            subjects = np.unique(table[RowCell.SUBJECT, row:end])
+            self.store.settle_some(subjects[subjects != NONE].tolist())
+
+    def after_alone(self, table: Array, row: int) -> None:
+        """Remember with which write the row came."""
+        self.kinds[row] = table[RowCell.KIND, row] = Kind.ALONE
+        self.last_write = int(self.writes[row])
+
+    def give(self, reach: Reach, group: int, event: Event) -> None:
+        """Give State and the tracker what replaying an event may look at of a group."""
+        self.store.give_change_time(group)
+        super().give(reach, group, event)
 
 
 class _Expected:

@@ -1,4 +1,4 @@
-"""A partition replayed to a moment by rows: what PartitionSnapshot.replay does of each event, of runs of plain commits at once.
+"""A partition replayed to a moment by rows: what PartitionSnapshot.replay does of each event, in runs where compiled code can.
 
 Where the moment lies inside a batch of rows, they are cut there. Behind it only those are looked at that can tell something: keys
 not seen before, timestamps that come late, what is no plain commit. Decides nothing that as_of.snapshot does not.
@@ -16,7 +16,7 @@ from offsets_tool.columns.differences import differences
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, numbers, uuid_of
 from offsets_tool.columns.replay.compiled.tables import Kind
-from offsets_tool.columns.replay.row_events import RowEvents, with_raw
+from offsets_tool.columns.replay.row_events import RowEvents, rows_below, rows_of
 from offsets_tool.columns.replay.row_table import are_plain, row_kinds
 from offsets_tool.columns.replay.rows_replay import ReplayedEvent
 from offsets_tool.columns.replay.state import MarkersReplay, StateReplay
@@ -40,29 +40,23 @@ def ended_by_markers(
     `reads` are those from which the partition was replayed; `coordinator` starts anew, by the rules that were found to hold.
     """
     replay = MarkersReplay(coordinator)
-    for rows in _both(reads):
-        count = int(np.count_nonzero(rows.column("log_offset").to_numpy() < partition.end))
-        for event, changes in replay.replay(rows.slice(0, count)):
+    for rows in rows_below(reads, partition.end):
+        for event, changes in replay.replay(rows):
             if event.control is not None:
                 yield event, changes
-
-
-def _both(reads: Iterable[RowsRead]) -> Iterator[pa.RecordBatch]:
-    both = ((read.log, read.events) for read in reads)
-    return (with_raw(log, events) for log, events in both if log is not None and events is not None)
 
 
 def replay_read(
     moment: Snapshot, log_partition: int | None, reads: Iterable[RowsRead], *, begins: int = 0
 ) -> None:
-    """As Snapshot.replay: all that a RowReader with `log` gives of one partition, in the order of its offsets."""
-    replay_rows(moment, log_partition, _both(reads), begins=begins)
+    """Replay all that a RowReader with `log` gives of one partition, by offset, as Snapshot.replay does events."""
+    replay_rows(moment, log_partition, rows_of(reads), begins=begins)
 
 
 def replay_rows(
     moment: Snapshot, log_partition: int | None, batches: Iterable[pa.RecordBatch], *, begins: int = 0
 ) -> None:
-    """As Snapshot.replay: all rows (columns.replay.state.COLUMNS) of one partition, in the order of their offsets."""
+    """Replay all rows (columns.replay.state.COLUMNS) of one partition, by offset, as Snapshot.replay does events."""
     partition = moment.begin(log_partition, begins)
     columns = ColumnMoment(partition, moment.names)
     for rows in batches:
@@ -71,7 +65,7 @@ def replay_rows(
 
 
 class ColumnMoment:
-    """One partition; its PartitionSnapshot is whole after `settle`."""
+    """A partition that is replayed to a moment by rows; its PartitionSnapshot is whole after `settle`."""
 
     def __init__(self, moment: PartitionSnapshot, names: TopicNames) -> None:
         self._moment = moment
@@ -80,20 +74,20 @@ class ColumnMoment:
         self._events = RowEvents()
 
     def replay(self, rows: pa.RecordBatch) -> None:
-        """Rows on both sides of the moment."""
+        """Replay rows up to the moment, and observe those behind it."""
         times = _times(rows)
         held = self._count_held(rows, times)
         if held:
             self._replay_held(rows.slice(0, held), times[:held])
         if held < rows.num_rows:
-            self._see_after(rows.slice(held), times[held:])
+            self._observe_after(rows.slice(held), times[held:])
 
     def settle(self) -> None:
-        """Everything that counts is in the state."""
+        """Give the state everything that counts."""
         self._coordinator.settle()
 
     def _count_held(self, rows: pa.RecordBatch, times: Array) -> int:
-        """How many of the rows count: the first ones, as Cut says of each."""
+        """Return how many of the rows count: the first ones, by Cut."""
         cut = self._moment.cut
         if cut.end is not None:
             past = np.flatnonzero(rows.column("log_offset").to_numpy() >= cut.end)
@@ -119,7 +113,7 @@ class ColumnMoment:
             coverage.observe_group_record(event)
             self._names.learn(event)
 
-    def _see_after(self, rows: pa.RecordBatch, times: Array) -> None:
+    def _observe_after(self, rows: pa.RecordBatch, times: Array) -> None:
         moment = self._moment
         telling = ~are_plain(rows)
         telling[0] = True
@@ -141,7 +135,7 @@ class ColumnMoment:
             moment.replay(event)
 
     def _learn_names(self, rows: pa.RecordBatch) -> None:
-        """From commits that carry their topic's id."""
+        """Learn names of topics from commits that carry their topic's id."""
         ids, topics = encoded(rows.column("topic_id")), encoded(rows.column("topic"))
         if len(ids.dictionary) == 1 and uuid_of(ids.dictionary[0].as_py()) is None:
             return
@@ -165,7 +159,7 @@ def _proves_classic(rows: pa.RecordBatch) -> bool:
 
 
 def _times(rows: pa.RecordBatch) -> Array:
-    """As as_of.timestamp_of: a record's time, else that of its commit, else _NO_TIME."""
+    """Return each record's time, else that of its commit, else _NO_TIME, as as_of.timestamp_of does."""
     times = rows.column("timestamp").to_numpy()
     missing = times == NO_TIMESTAMP
     if not missing.any():
@@ -174,7 +168,7 @@ def _times(rows: pa.RecordBatch) -> Array:
 
 
 def _run(log_offsets: Array) -> tuple[int, int, int, int]:
-    """First and last offset, how many are missing between them, and the offset after the last that is."""
+    """Return the first and the last offset, how many are missing between them, and the offset after the last that is."""
     there = np.flatnonzero(log_offsets[1:] - 1 > log_offsets[:-1])
     gaps = differences(log_offsets[there + 1] - 1, log_offsets[there])
     proven_from = int(log_offsets[there[-1] + 1]) if len(there) else 0
@@ -182,7 +176,7 @@ def _run(log_offsets: Array) -> tuple[int, int, int, int]:
 
 
 def _keys(rows: pa.RecordBatch) -> tuple[list[bytes], Array]:
-    """The distinct raw keys of rows, and the place of the first row of each."""
+    """Return the distinct raw keys of rows, and the place of the first row of each."""
     keys = encoded(rows.column("key"))
     codes, first = np.unique(numbers(keys.indices, -1), return_index=True)
     there = codes >= 0

@@ -63,15 +63,16 @@ class MarkersReplay(StateReplay):
 
 
 def _ended(before: Transaction, event: Event) -> Change:
-    """Return the change that ends a transaction, but for its kind."""
-    record = event.record
+    """Return the change by which a marker ends a transaction."""
+    record, marker = event.record, event.control
+    assert marker is not None
     at = record.log_offset if record.batch is None else record.batch.base_offset
     return Change(
         record.log_partition,
         record.log_offset,
         record.timestamp,
         at,
-        ChangeKind.SET,
+        ChangeKind.COMMITTED if marker.type == "COMMIT" else ChangeKind.ABORTED,
         TransactionOf(before.producer_id),
         before,
     )

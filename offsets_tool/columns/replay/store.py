@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.replay.compiled.growing_tables import Tables
 from offsets_tool.columns.replay.compiled.run import forget_transaction
 from offsets_tool.columns.replay.compiled.tables import (
     NONE,
@@ -23,7 +24,6 @@ from offsets_tool.columns.replay.compiled.tables import (
     RowCell,
     RunCell,
     SlotCell,
-    Tables,
 )
 from offsets_tool.columns.replay.row_table import row_table
 from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
@@ -40,7 +40,7 @@ from offsets_tool.replay.offsets import simple_group
 from offsets_tool.replay.state import State
 from offsets_tool.wire.text import from_shown, shown
 
-_SAID: Final = [
+_COMMIT_FACTS: Final = [
     FactCell.COMMITTED_OFFSET,
     FactCell.LEADER_EPOCH,
     FactCell.TEXT,
@@ -90,17 +90,17 @@ class HeldStore:
         groups, offsets = len(subjects.groups.texts), len(subjects.offsets)
         self.tables.make_room(offsets, groups, subjects.producers, rows)
         for group in range(self._groups, groups):
-            self.see_group(group)
+            self.look_up_group(group)
         for number in range(self._offsets, offsets):
             group = subjects.group_of[number]
             self.tables.offsets[number, OffsetCell.GROUP] = group
             if _place(subjects.offsets[number]) in self.state.offsets.get(subjects.groups.texts[group], ()):
                 self._leave_outside(number)
         for producer in range(self._producers, subjects.producers):
-            self.see_producer(producer)
+            self.look_up_producer(producer)
         self._groups, self._offsets, self._producers = groups, offsets, subjects.producers
 
-    def see_group(self, group: int) -> None:
+    def look_up_group(self, group: int) -> None:
         """Note whether State has a group."""
         line = self.tables.groups[group]
         known = self.state.groups.get(self.subjects.groups.texts[group])
@@ -109,7 +109,7 @@ class HeldStore:
         else:
             line[GroupCell.PRESENT] = Present.SIMPLE if known.kind is GroupKind.SIMPLE else Present.OTHER
 
-    def see_producer(self, producer: int) -> None:
+    def look_up_producer(self, producer: int) -> None:
         """Note whether State knows a transaction of a producer."""
         producer_id = self.subjects.producer(producer)
         is_known = producer_id in self.state.transactions or producer_id in self.state.pending
@@ -189,7 +189,7 @@ class HeldStore:
             self.give_pending(producer_id, self.subjects.offsets[number], slot)
         self.state.transactions[producer_id] = self.transaction(producer)
         forget_transaction(address(self.tables.run), producer)
-        self.see_producer(producer)
+        self.look_up_producer(producer)
 
     def transaction(self, producer: int) -> Transaction:
         """Return a producer's open transaction, which is held here."""
@@ -208,7 +208,7 @@ class HeldStore:
 
     def give_pending(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
         """Give State one pending commit."""
-        commit = self._commit(self.tables.slots[slot, _SAID].tolist())
+        commit = self._commit(self.tables.slots[slot, _COMMIT_FACTS].tolist())
         self.state.pending.setdefault(producer_id, {})[offset] = PendingCommit(commit)
 
     def offsets_of(self, group: int) -> Sequence[int]:
@@ -240,7 +240,7 @@ class HeldStore:
             self.state.offsets.pop(offset.group, None)
         if commit is None:
             return False
-        line[_SAID] = (
+        line[_COMMIT_FACTS] = (
             commit.committed_offset,
             commit.leader_epoch,
             self.texts.add(shown(commit.metadata)),
@@ -272,7 +272,7 @@ class HeldStore:
 
     def commits(self, numbers: Array) -> Iterator[CommittedOffset]:
         """Yield the commits of offsets that are held here."""
-        return map(self._commit, self.tables.offsets[numbers[:, None], _SAID].tolist())
+        return map(self._commit, self.tables.offsets[numbers[:, None], _COMMIT_FACTS].tolist())
 
     def _commit(self, facts: list[int]) -> CommittedOffset:
         committed, leader_epoch, text, at, expires, topic_id, log_offset = facts

@@ -12,13 +12,12 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import encoded, numbers, uuid_of
 from offsets_tool.columns.replay.compiled.numbering import Numbers
+from offsets_tool.columns.replay.compiled.tables import NO_TOPIC_ID
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.text import from_shown
 
 _PARTITION: Final = 0xFFFF_FFFF
-NO_TOPIC_ID: Final = 0
-"""The number of no topic id."""
 NOT_NAMED: Final = -1
 """The number of a name that is null."""
 

@@ -17,7 +17,7 @@ class Text(IntEnum):
     METADATA = 1
     TOPIC_ID = 2
     GROUP = 3
-    """Of a key's own text."""
+    """The group that the key names."""
     TOPIC = 4
     VALUE = 5
     """A value as Kafka's JSON."""

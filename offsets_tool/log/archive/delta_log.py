@@ -18,7 +18,7 @@ DELTA_LOG: Final = "_delta_log"
 UNREADABLE: Final = (pa.ArrowException, OSError, UnicodeDecodeError)
 """What Arrow raises of damaged files; UnicodeDecodeError where a name or text becomes Python's."""
 _DIGITS: Final = 20
-"""Of a version, in a file's name."""
+"""How many digits a version has in a file's name."""
 _COMMIT: Final = re.compile(r"\d{20}\.json")
 _CHECKPOINT: Final = re.compile(r"\d{20}\.checkpoint\..*parquet")
 _LAST_CHECKPOINT: Final = "_last_checkpoint"

@@ -11,6 +11,7 @@ from offsets_tool.columns.replay.compiled.tables import (
     GroupCell,
     HeldBy,
     Kind,
+    Life,
     OffsetCell,
     Present,
     ProducerCell,
@@ -42,7 +43,7 @@ OFFSET_LINE: Final = WORD * WIDTHS[OffsetCell]
 SLOT_LINE: Final = WORD * WIDTHS[SlotCell]
 ENDED_LINE: Final = WORD * WIDTHS[EndedCell]
 FACTS: Final = len(FactCell)
-SAID: Final = 5
+COMMIT_FIELDS: Final = 5
 
 KIND: Final = int(RowCell.KIND)
 SUBJECT: Final = int(RowCell.SUBJECT)
@@ -50,7 +51,7 @@ PRODUCER: Final = int(RowCell.PRODUCER)
 PRODUCER_EPOCH: Final = int(RowCell.PRODUCER_EPOCH)
 LOG_OFFSET: Final = int(RowCell.LOG_OFFSET)
 TIMESTAMP: Final = int(RowCell.TIMESTAMP)
-FIRST_SAID: Final = int(RowCell.COMMITTED_OFFSET)
+FIRST_COMMIT_FIELD: Final = int(RowCell.COMMITTED_OFFSET)
 
 IS_COMMIT: Final = int(Kind.COMMIT)
 IS_PENDING: Final = int(Kind.PENDING)
@@ -84,6 +85,7 @@ O_LIFE: Final = int(OffsetCell.LIFE)
 O_BEGAN: Final = int(OffsetCell.BEGAN)
 O_COMMITTED_AT: Final = int(OffsetCell.COMMITTED_AT)
 O_LIFE_TOPIC: Final = int(OffsetCell.LIFE_TOPIC_ID)
+LIFE_KNOWN: Final = int(Life.KNOWN)
 NOWHERE: Final = int(HeldBy.NOWHERE)
 HERE: Final = int(HeldBy.HERE)
 OUTSIDE: Final = int(HeldBy.OUTSIDE)

@@ -10,6 +10,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     A_TOPIC,
     ABSENT,
     BY_COMMIT,
+    COMMIT_FIELDS,
     E_CAUSE,
     E_SUBJECT,
     E_TO,
@@ -30,7 +31,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     F_TEXT,
     F_TOPIC_ID,
     FACTS,
-    FIRST_SAID,
+    FIRST_COMMIT_FIELD,
     G_FIRST,
     G_HELD,
     G_IS_NEW,
@@ -39,6 +40,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     G_STAMP,
     GO_ON,
     HERE,
+    LIFE_KNOWN,
     LOG_OFFSET,
     O_BEGAN,
     O_COMMITTED_AT,
@@ -62,7 +64,6 @@ from offsets_tool.columns.replay.compiled.cells import (
     R_NEXT_OWNER,
     R_OFFSETS,
     R_ROWS,
-    SAID,
     SIMPLE,
     STOP_ALONE,
     STOP_FULL,
@@ -78,16 +79,18 @@ from offsets_tool.columns.replay.compiled.cells import (
     set_group,
     set_offset,
 )
-from offsets_tool.columns.replay.compiled.tables import NONE
+from offsets_tool.columns.replay.compiled.tables import NO_TOPIC_ID, NONE
 
 
 @step
 def row_cell(run: int, field: int, row: int) -> int:
+    """Return what a row says in a field."""
     return load_i64(load_i64(run + R_ROWS) + WORD * (field * load_i64(run + R_COUNT) + row))
 
 
 @step
 def commit(run: int, row: int) -> int:
+    """Make a row's commit effective; return GO_ON, or why that cannot be done here."""
     offsets, groups = load_i64(run + R_OFFSETS), load_i64(run + R_GROUPS)
     subject = row_cell(run, SUBJECT, row)
     group = get_offset(offsets, subject, O_GROUP)
@@ -101,7 +104,7 @@ def commit(run: int, row: int) -> int:
     line = offsets + subject * OFFSET_LINE
     if end_effective(run, subject, log_offset, timestamp) == STOP_FULL:
         return STOP_FULL
-    say(run, row, line)
+    write_commit(run, row, line)
     store_i64(line + WORD * F_BEGIN, BY_COMMIT)
     store_i64(line + WORD * F_EFFECTIVE, 1)
     store_i64(line + WORD * F_PRODUCER, NONE)
@@ -127,10 +130,10 @@ def make_simple_group(run: int, group: int, log_offset: int) -> int:
 
 
 @step
-def say(run: int, row: int, line: int) -> None:
+def write_commit(run: int, row: int, line: int) -> None:
     """Write what a row's commit says to a line, and that it holds from this row on."""
-    for place in range(SAID):
-        store_i64(line + WORD * place, row_cell(run, FIRST_SAID + place, row))
+    for place in range(COMMIT_FIELDS):
+        store_i64(line + WORD * place, row_cell(run, FIRST_COMMIT_FIELD + place, row))
     log_offset = row_cell(run, LOG_OFFSET, row)
     store_i64(line + WORD * F_COMMIT_AT, log_offset)
     store_i64(line + WORD * F_TEXT, load_i64(run + R_BASE) + row)
@@ -201,17 +204,19 @@ def live(offsets: int, subject: int, timestamp: int) -> None:
     if at < 0:
         at = NONE
     was = get_offset(offsets, subject, O_LIFE_TOPIC)
-    goes_on = get_offset(offsets, subject, O_LIFE) == 1 and (was == topic_id or was == 0 or topic_id == 0)
+    may_be_one = was == topic_id or was == NO_TOPIC_ID or topic_id == NO_TOPIC_ID
+    goes_on = get_offset(offsets, subject, O_LIFE) == LIFE_KNOWN and may_be_one
     if not goes_on:
         set_offset(offsets, subject, O_BEGAN, at)
-    if not goes_on or topic_id != 0:
+    if not goes_on or topic_id != NO_TOPIC_ID:
         set_offset(offsets, subject, O_LIFE_TOPIC, topic_id)
-    set_offset(offsets, subject, O_LIFE, 1)
+    set_offset(offsets, subject, O_LIFE, LIFE_KNOWN)
     set_offset(offsets, subject, O_COMMITTED_AT, at)
 
 
 @step
 def hold(offsets: int, groups: int, subject: int, group: int) -> None:
+    """Note that an offset's commit is held here, and count it."""
     if get_offset(offsets, subject, O_HELD) != HERE:
         set_offset(offsets, subject, O_HELD, HERE)
         set_group(groups, group, G_HELD, get_group(groups, group, G_HELD) + 1)

@@ -73,6 +73,7 @@ from offsets_tool.columns.replay.compiled.tables import NONE
 
 @step
 def commit_marker(run: int, row: int) -> int:
+    """Make a producer's pending commits effective; return GO_ON, or why that cannot be done here."""
     producers, slots, offsets, groups = (
         load_i64(run + R_PRODUCERS),
         load_i64(run + R_SLOTS),

@@ -64,13 +64,14 @@ from offsets_tool.columns.replay.compiled.commits import (
     make_simple_group,
     owner_number,
     row_cell,
-    say,
+    write_commit,
 )
 from offsets_tool.columns.replay.compiled.tables import NONE
 
 
 @step
 def pending(run: int, row: int) -> int:
+    """Keep a row's commit until its producer's marker; return GO_ON, or why that cannot be done here."""
     offsets, groups, slots = (
         load_i64(run + R_OFFSETS),
         load_i64(run + R_GROUPS),
@@ -98,7 +99,7 @@ def pending(run: int, row: int) -> int:
         == STOP_FULL
     ):
         return STOP_FULL
-    say(run, row, slots + slot * SLOT_LINE)
+    write_commit(run, row, slots + slot * SLOT_LINE)
     _extend_transaction(run, row, producer)
     set_slot(slots, slot, F_BEGIN, BY_TRANSACTION)
     set_slot(slots, slot, F_EFFECTIVE, 0)

@@ -1,17 +1,14 @@
-"""What a replay by column holds: tables of int64, a line for each committed offset, group, producer and pending commit.
+"""The layouts of what a replay by column holds: a line of int64 for each committed offset, group, producer and pending commit.
 
-Compiled code (commit_run.py) reads and writes them by these layouts; store.py gives State what they hold. No rule is here.
+Compiled code (run.py) reads and writes by them; store.py gives State what the tables hold. No rule is here.
 """
 
 from enum import IntEnum
 from typing import Final
 
-import numpy as np
-
-from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.jit.machine import address
-
 NONE: Final = -1
+NO_TOPIC_ID: Final = 0
+"""The number of no topic id."""
 
 
 class Kind(IntEnum):
@@ -85,7 +82,7 @@ class OffsetCell(IntEnum):
     OWNER_TOPIC_ID = 20
     OWNER = 21
     LIFE = 22
-    """Whether the group has had an offset here without a break since BEGAN (NONE if unknown), of the topic LIFE_TOPIC_ID."""
+    """A Life. The group has had an offset here without a break since BEGAN (NONE if unknown), of the topic LIFE_TOPIC_ID."""
     BEGAN = 23
     COMMITTED_AT = 24
     LIFE_TOPIC_ID = 25
@@ -97,6 +94,15 @@ class HeldBy(IntEnum):
     NOWHERE = 0
     HERE = 1
     OUTSIDE = 2
+
+
+class Life(IntEnum):
+    """Whether an offset's lifetime is known."""
+
+    UNKNOWN = 0
+    KNOWN = 1
+    DOUBTFUL = 2
+    """Only a coordinator that loaded the log has the commit."""
 
 
 class SlotCell(IntEnum):
@@ -118,13 +124,13 @@ class GroupCell(IntEnum):
     """Whether a simple group was made here of which State does not know."""
     HELD = 3
     """How many of its offsets are held here, pending ones too."""
-    PENDING = 7
+    PENDING = 4
     """How many of those are pending."""
-    IS_OUTSIDE = 4
+    IS_OUTSIDE = 5
     """Whether State knows some of its offsets, so that they must be loaded first."""
-    STAMP = 5
+    STAMP = 6
     """Raised whenever owners in the group may be others."""
-    CHANGED = 6
+    CHANGED = 7
     """When a marker last made its commits effective; NONE if that is known elsewhere."""
 
 
@@ -217,83 +223,3 @@ WIDTHS: Final = {
     EndedCell: max(EndedCell) + 1,
     AskCell: max(AskCell) + 1,
 }
-_FIRST: Final = 1 << 10
-
-
-class Tables:
-    """The tables, which grow; a new line is empty."""
-
-    def __init__(self, *, has_history: bool) -> None:
-        """Start empty; `has_history` says whether rows that end are kept."""
-        self.run: Array = np.zeros(len(RunCell), np.int64)
-        self.offsets = _filled(_EMPTY_OFFSET, _FIRST)
-        self.groups = _filled(_EMPTY_GROUP, _FIRST)
-        self.producers = _filled(_EMPTY_PRODUCER, _FIRST)
-        self.slots: Array = np.zeros((0, WIDTHS[SlotCell]), np.int64)
-        self.ended = _filled(_empty(EndedCell), _FIRST)
-        self.asks = _filled(_EMPTY_ASK, _FIRST)
-        self.run[RunCell.FREE_SLOT] = NONE
-        self.run[RunCell.HAS_HISTORY] = has_history
-        self._free = 0
-        self.make_room(0, 0, 0, 0)
-
-    def make_room(self, offsets: int, groups: int, producers: int, rows: int) -> None:
-        """Make room for so many lines, and for what so many rows may add."""
-        self.offsets = _grown(self.offsets, offsets, _EMPTY_OFFSET)
-        self.groups = _grown(self.groups, groups, _EMPTY_GROUP)
-        self.producers = _grown(self.producers, producers, _EMPTY_PRODUCER)
-        self.asks = _grown(self.asks, rows, _EMPTY_ASK)
-        self._add_slots(rows)
-        self._point()
-
-    def make_room_for_ended(self, more: int) -> None:
-        """Make room for so many rows that end in one step, and for as many again."""
-        self.ended = np.empty((2 * more + 2 * len(self.ended), WIDTHS[EndedCell]), np.int64)
-        self._point()
-
-    def _add_slots(self, rows: int) -> None:
-        """Have a free slot for each row."""
-        taken = int(self.producers[:, ProducerCell.COUNT].sum())
-        before = len(self.slots)
-        more = max(taken + rows - before, 0)
-        if not more:
-            return
-        more += before
-        added: Array = np.zeros((more, WIDTHS[SlotCell]), np.int64)
-        added[:, SlotCell.NEXT] = np.arange(before + 1, before + more + 1)
-        added[-1, SlotCell.NEXT] = self.run[RunCell.FREE_SLOT]
-        self.slots = np.concatenate((self.slots, added))
-        self.run[RunCell.FREE_SLOT] = before
-
-    def _point(self) -> None:
-        for field, table in (
-            (RunCell.OFFSETS, self.offsets),
-            (RunCell.GROUPS, self.groups),
-            (RunCell.PRODUCERS, self.producers),
-            (RunCell.SLOTS, self.slots),
-            (RunCell.ENDED, self.ended),
-            (RunCell.ASKS, self.asks),
-        ):
-            self.run[field] = address(table)
-        self.run[RunCell.ENDED_MOST] = len(self.ended)
-
-
-def _empty(kind: type[IntEnum], **cells: int) -> Array:
-    known: dict[int, int] = {kind[name]: value for name, value in cells.items()}
-    return np.array([known.get(cell, 0) for cell in range(WIDTHS[kind])], np.int64)
-
-
-_EMPTY_OFFSET: Final = _empty(OffsetCell, PENDING=NONE, OWNER_STAMP=NONE)
-_EMPTY_GROUP: Final = _empty(GroupCell, CHANGED=NONE)
-_EMPTY_PRODUCER: Final = _empty(ProducerCell, HEAD=NONE, TAIL=NONE)
-_EMPTY_ASK: Final = _empty(AskCell)
-
-
-def _filled(line: Array, lines: int) -> Array:
-    return np.tile(line, (lines, 1))
-
-
-def _grown(table: Array, lines: int, empty: Array) -> Array:
-    if lines <= len(table):
-        return table
-    return np.concatenate((table, _filled(empty, max(lines, 2 * len(table)) - len(table))))

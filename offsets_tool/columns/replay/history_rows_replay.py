@@ -1,6 +1,6 @@
-"""Rows replayed so that histories are told of them: what ended by column, and what was replayed alone by History and RemovalLog.
+"""Rows replayed for histories: what ended by column, and what History and RemovalLog make of events that were replayed alone.
 
-What Kafka wrote at once is told at once (history.history): so a row that was written with one that was replayed alone is so too.
+What Kafka wrote at once is understood at once (history.history), so rows that were written with such an event are replayed alone.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
 from offsets_tool.columns.replay.compiled.tables import (
     MARKERS,
     NONE,
@@ -24,7 +23,7 @@ from offsets_tool.columns.replay.compiled.tables import (
 )
 from offsets_tool.columns.replay.ended_rows import ended_rows
 from offsets_tool.columns.replay.history_store import HistoryStore
-from offsets_tool.columns.replay.rows_replay import RowsReplay
+from offsets_tool.columns.replay.rows_replay import WritesReplay
 from offsets_tool.events import Event
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
@@ -35,8 +34,8 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.handling import Reach
 
 
-class ToldReplay(RowsReplay):
-    """A replay whose events are to be told (`tell`) as they come; rows that ended are taken after each batch."""
+class HistoryRowsReplay(WritesReplay):
+    """A replay that gives History and RemovalLog what they need; `observe` takes what was replayed alone as it comes."""
 
     store: HistoryStore
 
@@ -46,10 +45,6 @@ class ToldReplay(RowsReplay):
         super().__init__(coordinator, store)
         self.history = history
         self.removals = removals
-        self.kinds: Array = np.zeros(0, np.int64)
-        """What the rows that were taken last are: those that were replayed alone are ALONE."""
-        self._writes: Array = np.zeros(0, np.int64)
-        self._last_write: int | None = None
         self._is_page_turned = False
         """What a checkpoint has may still wait for what was written with it."""
         self._rows: list[HistoryRow | RemovalRow] = []
@@ -57,14 +52,13 @@ class ToldReplay(RowsReplay):
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
         """Replay alone what removes offsets, and markers that were written with something else."""
-        self.kinds, self._writes = kinds, _writes(rows)
-        kinds[kinds == Kind.TOMBSTONE] = Kind.ALONE
+        super().choose(rows, kinds)
         # A marker is alone in its batch, wherever brokers wrote it.
         marked = np.flatnonzero(np.isin(kinds, MARKERS))
-        shared = np.isin(self._writes, self._writes[marked])
+        shared = np.isin(self.writes, self.writes[marked])
         if np.count_nonzero(shared) > len(marked):
-            others = np.unique(self._writes[shared & ~np.isin(kinds, MARKERS)])
-            kinds[np.isin(self._writes, others) & shared] = Kind.ALONE
+            others = np.unique(self.writes[shared & ~np.isin(kinds, MARKERS)])
+            kinds[np.isin(self.writes, others) & shared] = Kind.ALONE
 
     def expected(self, table: Array) -> Array:
         """Return the places of rows that will be replayed alone, the first commits of groups and their writes among them."""
@@ -74,8 +68,8 @@ class ToldReplay(RowsReplay):
         groups = tables.offsets[subjects[places], OffsetCell.GROUP]
         absent = tables.groups[groups, GroupCell.PRESENT] == Present.NO
         _, first = np.unique(groups[absent], return_index=True)
-        writes = self._writes[places[absent][first]]
-        return np.flatnonzero(alone | np.isin(self._writes, writes))
+        writes = self.writes[places[absent][first]]
+        return np.flatnonzero(alone | np.isin(self.writes, writes))
 
     def before_run(self, table: Array, row: int) -> int:
         """Turn the page, if the row was not written with the last one that was replayed alone; return where the run begins."""
@@ -93,14 +87,14 @@ class ToldReplay(RowsReplay):
 
     def _kind(self, table: Array, row: int) -> int:
         """Return what a row is, right behind one that was replayed alone."""
-        write = int(self._writes[row])
-        is_joined = write == self._last_write or self.history.is_next_of_write(
+        write = int(self.writes[row])
+        is_joined = write == self.last_write or self.history.is_next_of_write(
             write, int(table[RowCell.TIMESTAMP, row])
         )
         return Kind.ALONE if is_joined else int(table[RowCell.KIND, row])
 
     def _is_idle_marker(self, table: Array, row: int) -> bool:
-        """Return whether a row is a marker that ends nothing, which nobody tells of."""
+        """Return whether a row is a marker that ends nothing, so that it makes no change."""
         if table[RowCell.KIND, row] not in MARKERS:
             return False
         producer = self.store.tables.producers[table[RowCell.PRODUCER, row]]
@@ -111,22 +105,9 @@ class ToldReplay(RowsReplay):
         if end > first:
             self.store.find_owners()
 
-    def before_alone(self, table: Array, row: int) -> None:
-        """Give State all offsets at once that a write is about: what removes some is most often followed by more."""
-        if self._writes[row] == self._last_write:
-            return
-        end = row + 1
-        while end < table.shape[1] and self._writes[end] == self._writes[row]:
-            end += 1
-        if end > row + 1:
-            subjects = np.unique(table[RowCell.SUBJECT, row:end])
-            self.store.settle_some(subjects[subjects != NONE].tolist())
-
     def after_alone(self, table: Array, row: int) -> None:
-        """Remember with which write the row came."""
-        table[RowCell.KIND, row] = Kind.ALONE
-        self.kinds[row] = Kind.ALONE
-        self._last_write = int(self._writes[row])
+        """Remember with which write the row came, which may go on."""
+        super().after_alone(table, row)
         self._is_page_turned = False
 
     def end(self, table: Array) -> None:
@@ -148,14 +129,13 @@ class ToldReplay(RowsReplay):
 
     def give(self, reach: Reach, group: int, event: Event) -> None:
         """Give all that a history may look at of a group, beside what its State may."""
-        self.store.give_change_time(group)
         super().give(reach, group, event)
         if (compared := compared_offset(event)) is not None:
             self.give_some(group, {compared}, reach)
 
-    def tell(self, event: Event, changes: Iterable[Change]) -> None:
-        """Tell what an event did, that was replayed alone."""
-        self._lend(self.removals.may_close(event))
+    def observe(self, event: Event, changes: Iterable[Change]) -> None:
+        """Give History and RemovalLog an event that was replayed alone, with its changes."""
+        self.store.lend_lifetimes(self.removals.may_close(event))
         made = tuple(changes)
         self.removals.fold(event, made)
         for change in made:
@@ -174,26 +154,13 @@ class ToldReplay(RowsReplay):
         return columns
 
     def _turn_page(self) -> None:
-        """Tell what was replayed alone: what comes now was not written with it."""
+        """Complete what was replayed alone: what comes now was not written with it."""
         self._is_page_turned = True
         self._rows += self.history.flush()
-        self._lend(self.removals.tracker.may_close(None))
+        self.store.lend_lifetimes(self.removals.tracker.may_close(None))
         self.removals.close()
-
-    def _lend(self, groups: Iterable[str]) -> None:
-        """Lend Lifetimes all offsets of groups whose removals may be complete: what a removal left is all that its group has."""
-        for name in groups:
-            group = self.store.subjects.groups.number(name)
-            if group is not None:
-                self.store.lend_lifetimes(group)
 
     def _raise_stamp(self, name: str) -> None:
         group = self.store.subjects.groups.number(name)
         if group is not None:
             self.store.tables.groups[group, GroupCell.STAMP] += 1
-
-
-def _writes(rows: pa.RecordBatch) -> Array:
-    """Return the base offset of each row's batch; its own offset without one."""
-    base = rows.column("base_offset")
-    return np.where(are_there(base), numbers(base, 0), rows.column("log_offset").to_numpy())

@@ -1,0 +1,101 @@
+"""The tables of a replay by column, which grow as offsets, groups, producers and pending commits come. No rule is here."""
+
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.replay.compiled.tables import (
+    NONE,
+    WIDTHS,
+    AskCell,
+    EndedCell,
+    GroupCell,
+    OffsetCell,
+    ProducerCell,
+    RunCell,
+    SlotCell,
+)
+
+_FIRST: Final = 1 << 10
+
+
+class Tables:
+    """The tables, which grow; a new line is empty."""
+
+    def __init__(self, *, has_history: bool) -> None:
+        """Start empty; `has_history` says whether rows that end are kept."""
+        self.run: Array = np.zeros(len(RunCell), np.int64)
+        self.offsets = _filled(_EMPTY_OFFSET, _FIRST)
+        self.groups = _filled(_EMPTY_GROUP, _FIRST)
+        self.producers = _filled(_EMPTY_PRODUCER, _FIRST)
+        self.slots: Array = np.zeros((0, WIDTHS[SlotCell]), np.int64)
+        self.ended = _filled(_empty(EndedCell), _FIRST)
+        self.asks = _filled(_EMPTY_ASK, _FIRST)
+        self.run[RunCell.FREE_SLOT] = NONE
+        self.run[RunCell.HAS_HISTORY] = has_history
+        self._free = 0
+        self.make_room(0, 0, 0, 0)
+
+    def make_room(self, offsets: int, groups: int, producers: int, rows: int) -> None:
+        """Make room for so many lines, and for what so many rows may add."""
+        self.offsets = _grown(self.offsets, offsets, _EMPTY_OFFSET)
+        self.groups = _grown(self.groups, groups, _EMPTY_GROUP)
+        self.producers = _grown(self.producers, producers, _EMPTY_PRODUCER)
+        self.asks = _grown(self.asks, rows, _EMPTY_ASK)
+        self._add_slots(rows)
+        self._point()
+
+    def make_room_for_ended(self, more: int) -> None:
+        """Make room for so many rows that end in one step, and for as many again."""
+        self.ended = np.empty((2 * more + 2 * len(self.ended), WIDTHS[EndedCell]), np.int64)
+        self._point()
+
+    def _add_slots(self, rows: int) -> None:
+        """Have a free slot for each row."""
+        taken = int(self.producers[:, ProducerCell.COUNT].sum())
+        before = len(self.slots)
+        more = max(taken + rows - before, 0)
+        if not more:
+            return
+        more += before
+        added: Array = np.zeros((more, WIDTHS[SlotCell]), np.int64)
+        added[:, SlotCell.NEXT] = np.arange(before + 1, before + more + 1)
+        added[-1, SlotCell.NEXT] = self.run[RunCell.FREE_SLOT]
+        self.slots = np.concatenate((self.slots, added))
+        self.run[RunCell.FREE_SLOT] = before
+
+    def _point(self) -> None:
+        for field, table in (
+            (RunCell.OFFSETS, self.offsets),
+            (RunCell.GROUPS, self.groups),
+            (RunCell.PRODUCERS, self.producers),
+            (RunCell.SLOTS, self.slots),
+            (RunCell.ENDED, self.ended),
+            (RunCell.ASKS, self.asks),
+        ):
+            self.run[field] = address(table)
+        self.run[RunCell.ENDED_MOST] = len(self.ended)
+
+
+def _empty(kind: type[IntEnum], **cells: int) -> Array:
+    known: dict[int, int] = {kind[name]: value for name, value in cells.items()}
+    return np.array([known.get(cell, 0) for cell in range(WIDTHS[kind])], np.int64)
+
+
+_EMPTY_OFFSET: Final = _empty(OffsetCell, PENDING=NONE, OWNER_STAMP=NONE)
+_EMPTY_GROUP: Final = _empty(GroupCell, CHANGED=NONE)
+_EMPTY_PRODUCER: Final = _empty(ProducerCell, HEAD=NONE, TAIL=NONE)
+_EMPTY_ASK: Final = _empty(AskCell)
+
+
+def _filled(line: Array, lines: int) -> Array:
+    return np.tile(line, (lines, 1))
+
+
+def _grown(table: Array, lines: int, empty: Array) -> Array:
+    if lines <= len(table):
+        return table
+    return np.concatenate((table, _filled(empty, max(lines, 2 * len(table)) - len(table))))
