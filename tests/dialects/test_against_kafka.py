@@ -25,7 +25,7 @@ from tests.dialects.samples import record
 
 pytestmark = pytest.mark.java
 
-RECORDS = 20_000 if DEEP else 300
+RECORDS = 4_000 if DEEP else 300
 SEED = 1
 SCALA = "kafka.coordinator.group.GroupMetadataManager$"
 JAVA = "org.apache.kafka.tools.consumer."

@@ -34,8 +34,8 @@ from tests.replay.random_logs import (
 
 pytestmark = pytest.mark.java
 
-SEEDS: Final = range(20 if DEEP else 2)
-STEPS: Final = 120 if DEEP else 60
+SEEDS: Final = range(8 if DEEP else 2)
+STEPS: Final = 90 if DEEP else 60
 REFUSES: Final = "Kafka refuses to load it"
 UNSEEN: Final = "Cannot set the epoch of"
 """What Kafka refuses and replay does not see: a member that takes a partition which another owns at the same or a later epoch."""
