@@ -248,7 +248,7 @@ def generated(mix: str, size: int, folder: Path) -> list[LogRecord]:
 
 @pytest.mark.parametrize("mix", MIXES)
 @pytest.mark.parametrize(
-    "size", [1 << 18, *(pytest.param(size, marks=pytest.mark.deep) for size in (1 << 20, 16 << 20))]
+    "size", [1 << 18, *(pytest.param(size, marks=pytest.mark.deep) for size in (1 << 20, 4 << 20))]
 )
 def test_large_logs(mix: str, size: int, tmp_path: Path) -> None:
     """Runs of commits between records of all kinds, in batches as Spark cuts them."""
