@@ -34,16 +34,16 @@ class Terminal:
         note(text)
 
     def begin(self, size: int) -> None:
-        """Show the bar, of so many bytes."""
+        """Show the progress bar; `size` is how many bytes there are to read."""
         self._bar = ProgressBar(size, shown=self._has_bar)
 
     def advance(self, size: int) -> None:
-        """Move the bar by so many bytes."""
+        """Move the progress bar by `size` bytes."""
         if self._bar is not None:
             self._bar.advance(size)
 
     def end(self) -> None:
-        """Take the bar away."""
+        """Remove the progress bar."""
         if self._bar is not None:
             self._bar.close()
 

@@ -1,4 +1,4 @@
-"""Differences of columns of int64, bounded as wire.longs bounds them: numpy's own wrap around without a word."""
+"""Differences of columns of int64, bounded as wire.longs bounds them: numpy's own overflow silently."""
 
 import numpy as np
 

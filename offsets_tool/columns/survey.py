@@ -84,7 +84,7 @@ class Surveyor:
         yield from (_record(chunk, row, log_partition) for row in rest.tolist())
 
     def _by_program(self, chunk: Chunk, left: Array, ledger: Ledger, survey: Survey) -> Array:
-        """Counts the values that programs can print, which are those without a problem; returns the other rows."""
+        """Count the values that programs can print, all of which decode without a problem, and return the rows of the others."""
         assert self._keys is not None
         records = chunk.records
         is_control = (

@@ -88,7 +88,7 @@ class Evidence:
         self.overlaps = 0
         """Segments that have offsets which another of their folder has."""
         self.has_shown = False
-        """Whether the filters let anything through yet."""
+        """Whether the filters have let any event through so far."""
         self._listener: Listener = listener or Silent()
         self._has_hashes = has_hashes
         self._unreadable = 0
@@ -115,12 +115,12 @@ class Evidence:
         return [path for source in self.sources if (path := source.path)]
 
     def note(self, text: str) -> None:
-        """Tell the listener one sentence, and keep it."""
+        """Give the listener a note of one sentence, and keep it in `notes`."""
         self.notes.append(text)
         self._listener.note(text)
 
     def note_once(self, text: str) -> None:
-        """Tell the listener a sentence that many files would repeat."""
+        """Give the listener a note, unless it had the same one before, as many files may give rise to it."""
         if text not in self.notes:
             self.note(text)
 

@@ -82,9 +82,9 @@ def open_sources(
 ) -> list[Source]:
     """Return the sources below the paths, or of the live topic, in the order in which they are read.
 
-    `log_partition` is the only partition to read, and the number of files that do not say theirs. `columns` names the columns of
-    archives, `limits` what a batch may hold. `only` keeps these log partitions, and sources that learn theirs by reading.
-    UsageError where nothing, or two things at once, are named; SourceError where a path cannot be read.
+    `log_partition` is the only partition to read, and that of files that do not say theirs. `columns` names the columns of
+    archives, `limits` what a batch may hold. `only`, unless empty, leaves out sources known to be of other log partitions.
+    UsageError where neither paths nor a server are named, or both are; SourceError where a path cannot be read.
     """
     if not all(paths):
         raise UsageError("LOG is an empty text; name a file or folder (a variable of the shell may be unset)")

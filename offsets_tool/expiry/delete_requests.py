@@ -27,7 +27,7 @@ OFFSET_DELETE_FROM: Final[Release] = (2, 4)
 
 
 _AT_ONCE_MS: Final = 1_000
-"""Within what time all coordinators have usually heard that a topic is gone."""
+"""The time, in milliseconds, within which all coordinators have usually heard that a topic was deleted."""
 
 
 class _Told(NamedTuple):

@@ -44,7 +44,10 @@ class Lifetimes:
         self.by_group.setdefault(offset.group, {})[TopicPartition(offset.topic, offset.partition)] = lifetime
 
     def commit(self, offset: OffsetOf, commit: CommittedOffset, timestamp: int, *, doubtful: bool) -> None:
-        """Make a commit live from a record of this time on; its lifetime goes on if it is of the same topic."""
+        """Make a commit the live one of its offset; `timestamp` is that of its record, in epoch milliseconds.
+
+        The lifetime continues if the offset had a commit for the same topic, otherwise a new one begins.
+        """
         at = time_of(timestamp, commit.commit_timestamp)
         known = self.get(offset)
         began_at, topic_id = at, commit.topic_id

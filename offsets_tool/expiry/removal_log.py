@@ -30,7 +30,7 @@ class RemovalLog:
         self._complete = memory.complete if memory else []
 
     def memory(self) -> RemovalLogState:
-        """Return what it knows now; save it at once, since it shares what goes on changing."""
+        """Return the state of these removals to save it; save it at once, because `fold` goes on changing the same objects."""
         return RemovalLogState(self.tracker.memory(), self._complete)
 
     def fold(self, event: Event, changes: Sequence[Change]) -> None:

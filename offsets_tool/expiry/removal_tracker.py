@@ -98,7 +98,7 @@ class RemovalTracker:
         self._place = known.place
 
     def memory(self) -> TrackerState:
-        """Return what it knows now; save it at once, since it shares what goes on changing."""
+        """Return the state of this tracker to save it; save it at once, because the tracker goes on changing the same objects."""
         return TrackerState(self._state, self.lifetimes, self._changed, self._open, self._place)
 
     def may_close(self, batch_offset: int | None) -> Iterable[str]:
@@ -130,11 +130,11 @@ class RemovalTracker:
             yield from self.take(change, written_new=by_new)
 
     def put_pending(self, pending: PendingOf, commit: PendingCommit) -> None:
-        """Take a pending commit whose Change is not taken."""
+        """Note that an offset is pending, without a Change that says so."""
         self._state.put(pending, commit)
 
     def mark_changed(self, group: str, at: int) -> None:
-        """Take the time of a group's last change, if it is known without that Change."""
+        """Note when a group last changed (epoch milliseconds), without a Change that says so."""
         self._changed[group] = at
 
     def close(self) -> list[Removal | DroppedCommit]:

@@ -144,9 +144,9 @@ def _has_no_protocol(group: Group) -> bool:
 
 
 def _since(commit: CommittedOffset, base: int, rule: Rule, policy: Policy) -> Expiry:
-    """Return the expiry since 2.1: from that very millisecond on.
+    """Return the expiry of a commit since 2.1: at `base` (epoch milliseconds) plus retention, not after it as before 2.1.
 
-    A commit's own time replaces retention, but not the group's state.
+    A commit with an expire timestamp expires then, whatever the retention is; whether the group lets it expire is not asked here.
     """
     if commit.expire_timestamp != _NONE:
         return _at_its_own(commit.expire_timestamp)
@@ -159,7 +159,7 @@ def _counted(base: int, after: int, rule: Rule) -> Expiry:
 
 
 def _at_its_own(expire_timestamp: int) -> Expiry:
-    """Return the expiry at the commit's own time; never, if that is after the year 9999."""
+    """Return an expiry at the expire timestamp of a commit (epoch milliseconds); none, if that is after the year 9999."""
     if expire_timestamp > LAST_MILLISECOND:
         return Expiry(None, Rule.OUT_OF_RANGE)
     return Expiry(expire_timestamp, Rule.EXPIRE_TIMESTAMP)

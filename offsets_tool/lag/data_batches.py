@@ -36,7 +36,10 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def points_of(base: int, path: Path) -> Iterator[tuple[int, int]]:
-    """Time and end after a segment's first record, and of its time index's entries up to where that is sound."""
+    """Yield times (epoch milliseconds) with an end that the partition had by then.
+
+    They come from the segment's first record, and from its time index as far as that is sound.
+    """
     first = next(_headers(path, 0), None)
     if first is not None:
         yield first.base_timestamp, max(base, first.base_offset) + 1
@@ -46,7 +49,7 @@ def points_of(base: int, path: Path) -> Iterator[tuple[int, int]]:
 
 
 def position_of(path: Path, base: int, offset: int) -> int:
-    """A byte of the segment where a batch begins, not after the one that holds the offset."""
+    """Return the position, in bytes, of a batch that begins no later than the batch with the offset."""
     index = _beside(path, ".index")
     if offset <= base or not is_file(index):
         return 0
@@ -74,7 +77,7 @@ def _check(path: Path, holes: Sequence[Hole]) -> None:
 
 
 def batch_with(path: Path, base: int, offset: int) -> Batch | None:
-    """The first batch of the segment that reaches to the offset."""
+    """Return the first batch of the segment whose last offset is not below `offset`; None if there is none."""
     batches = _headers(path, position_of(path, base, offset))
     first = next(batches, None)
     if first is None or first.base_offset > offset:

@@ -66,7 +66,7 @@ class TopicLifetime:
             column.pop()
 
     def add_start(self, at: int, log_start: int) -> None:
-        """A log start; it never goes back."""
+        """Add a log start, seen at a time in epoch milliseconds; ignore one that is below an earlier one."""
         if not self.starts or log_start >= self.starts[-1]:
             self.start_times.append(at)
             self.starts.append(log_start)
@@ -81,16 +81,16 @@ class TopicLifetime:
             self.bounds.append(end)
 
     def log_start_at(self, at: int) -> int | None:
-        """The latest that was seen up to the moment: the true one is not lower."""
+        """Return the latest log start seen up to a moment (epoch milliseconds); the true one is not lower. None if none was."""
         i = bisect_right(self.start_times, at)
         return self.starts[i - 1] if i else None
 
     def first_log_start(self) -> int | None:
-        """The earliest that was seen at all: before, it was not higher."""
+        """Return the earliest log start that was seen; before it, the true one was not higher. None if none was."""
         return self.starts[0] if self.starts else None
 
     def end_at(self, at: int) -> EndAt:
-        """The end at a moment."""
+        """Return the end at a moment, in epoch milliseconds."""
         i = bisect_right(self.times, at)
         b = bisect_right(self.bound_times, at)
         if i and self.times[i - 1] == at:
@@ -108,7 +108,7 @@ class TopicLifetime:
         return EndAt(end, end, end, (self.methods[i - 1],))
 
     def _behind(self, i: int, b: int) -> EndAt:
-        """After so many samples and bounds; where both low and high are known, there is more to an estimate."""
+        """Return the end after the first `i` samples and the first `b` bounds; the estimate is the least that it can be."""
         low = left = self.ends[i - 1] if i else None
         methods = tuple(self.methods[max(0, i - 1) : i + 1])
         bound = self.bounds[b - 1] if b else None

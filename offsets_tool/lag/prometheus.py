@@ -32,7 +32,7 @@ _LINE: Final = re.compile(
     r"(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)\s*\{(?P<labels>.*)\}\s*(?P<value>\S+)(?:\s+(?P<at>-?\d+))?"
 )
 _LONGEST: Final = 1 << 16
-"""Characters of a line: no metric of an exporter comes near, and other text is not searched for labels."""
+"""The longest line, in characters, that is searched for labels: an exporter's metrics are far shorter."""
 _LABEL: Final = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
 _TOO_FAR: Final = 2.0**63
 _ESCAPED: Final = {r"\n": "\n", r"\"": '"', r"\\": "\\"}
@@ -46,7 +46,7 @@ class _Seen(NamedTuple):
 
 
 def samples_of_text(text: str, source: str, at: int) -> Iterator[EndSample]:
-    """The text format; `at` (epoch ms) is when it was fetched, for lines without their own time."""
+    """Yield samples from metrics in the text format; `at` (epoch milliseconds) is the time of lines that have none of their own."""
     try:
         yield from _samples(_lines(text, at), source)
     except ValueError as error:
@@ -54,7 +54,7 @@ def samples_of_text(text: str, source: str, at: int) -> Iterator[EndSample]:
 
 
 def samples_of_answer(answer: JsonObject, source: str) -> Iterator[EndSample]:
-    """`/api/v1/query` or `query_range`: a vector or a matrix."""
+    """Yield samples from an answer, as JSON, of Prometheus' `/api/v1/query` or `query_range`: a vector or a matrix."""
     try:
         yield from _samples(_series(answer), source)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -86,7 +86,7 @@ def _series(answer: JsonObject) -> Iterator[_Seen]:
 
 
 def _samples(seen: Iterable[_Seen], source: str) -> Iterator[EndSample]:
-    """Begin and end that one exporter saw at one time are one sample."""
+    """Yield samples; the log start and the end that one exporter gave at one time are one sample."""
     found: dict[tuple[str, str, int, int], EndSample] = {}
     for one in seen:
         offset = _offset(one.value) if one.name in _ENDS or one.name in _STARTS else None

@@ -180,7 +180,7 @@ def lag_on_grid(
     grid: Iterable[int],
     written_of: WrittenOf | None = None,
 ) -> Iterator[LagRow]:
-    """Yield the lag at each time of a rising grid at which a commit was effective; from its own moment on, a commit is."""
+    """Yield the lag at each time of a rising `grid` (epoch milliseconds) at which one of the commits was effective."""
     rest = iter(commits)
     present, following = None, next(rest, None)
     for at in grid:

@@ -25,11 +25,11 @@ class EndMethod(StrEnum):
 
 
 class EndSample(NamedTuple):
-    """A sample of a partition's log start and end at a time; None is what was not asked.
+    """A sample of a partition's log start and end at a time (epoch milliseconds); None is an offset that was not asked for.
 
     `end` is the offset that the next record gets (the high watermark, from a broker), `last_stable` the first offset of the oldest
-    open transaction. `source` tells apart those who were asked: what one of them sees can only grow, but for a new topic of the
-    same name. `topic_id` is in Kafka's base64.
+    open transaction. `source` names the broker or file that was asked: the ends that one source gives never fall while the topic is
+    the same. `topic_id` is in Kafka's base64.
     """
 
     topic: str

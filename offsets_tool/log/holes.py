@@ -1,6 +1,6 @@
 """Bytes that could not be read: where they are missing from a buffer, and why. Knows nothing about files.
 
-Who walks a buffer that is filled on demand asks for a range before touching it, and is told the holes in it; their bytes are zeros.
+Whoever reads a buffer that is filled on demand asks for a range first, and gets a list of the holes in it; their bytes are zeros.
 """
 
 from collections.abc import Callable, Sequence

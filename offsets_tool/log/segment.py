@@ -31,7 +31,7 @@ from offsets_tool.log.names import Segment
 from offsets_tool.rows import Batch, BatchRead, Unreadable
 
 _HASH_BESIDE: Final = 1 << 20
-"""Bytes from which a thread of its own pays."""
+"""The size, in bytes, from which on a file is hashed in a thread of its own."""
 
 T = TypeVar("T")
 
@@ -211,7 +211,7 @@ class _Hashing:
             self._digest = sha256_of(self._pieces)
 
     def result(self) -> str | None:
-        """The digest; None if not all of the file could be read."""
+        """Return the SHA-256 in hex; None if not all of the file could be read."""
         if self._thread is None:
             self._run()
         else:

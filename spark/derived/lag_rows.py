@@ -35,7 +35,7 @@ PLACE: Final = ("cluster", "topic", "partition")
 READ_BY_ALL: Final = 2_000_000
 """So many rows are read by each task from all files, and sorted in memory even if all of them are of one place."""
 AT_ONCE: Final = 500_000
-"""How many of them a task has, about."""
+"""The rows, about, that a task reads and sorts at a time."""
 _READING: Final = ("cluster", "source", "topic", "partition")
 _CLOSING: Final = ("method", "log_start")
 _TYPES: Final = {field.name: field.type for table in (ENDS, OFFSET_HISTORY) for field in table.schema}
@@ -59,7 +59,7 @@ class LagInput(NamedTuple):
 
     @classmethod
     def of(cls, root: Path, wanted: Mapping[str, Replacement]) -> "LagInput":
-        """Return what there is for these clusters."""
+        """Return the files of the lake that may have rows of these clusters, with which of their rows are `wanted` by cluster."""
         files, records = [], 0
         for table in (OFFSET_HISTORY, ENDS):
             for facts in facts_of(open_delta(root / table.name)):
@@ -115,7 +115,7 @@ class Readings(NamedTuple):
 
     @classmethod
     def of(cls, root: Path, clusters: Collection[str]) -> "Readings":
-        """Read them from the table `ends`."""
+        """Read from the table `ends` which run last read each directory of a partition, in these clusters."""
         found = pa.schema([("key", pa.string()), ("run", pa.int64())]).empty_table()
         for rows in scan(root, ENDS, (*_READING, *_CLOSING, "run"), clusters):
             some = rows.filter(_is_closing(rows))

@@ -45,7 +45,7 @@ ATTEMPTS: Final = 5
 
 
 class Lake(Protocol):
-    """What an ingest needs of the lake's tables `log`, `events` and `sources`, whoever writes their files."""
+    """The operations on the lake's tables `log`, `events` and `sources` that an ingest needs, whoever writes their files."""
 
     def create(self) -> None:
         """Create the tables that do not exist; UsageError if one has other columns."""

@@ -38,7 +38,7 @@ class TopicIds:
     """The names of topic ids of all clusters, and those of them that the lake does not have yet."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """`rows` are those of `topic_names`: the newest of an id counts."""
+        """Start with the names in `rows`, the rows of the table `topic_names`; of several rows of one id the newest counts."""
         self.names: dict[str, dict[str, str]] = {}
         """By cluster, the names by topic id as text."""
         self.added: dict[str, dict[str, tuple[str, str]]] = {}

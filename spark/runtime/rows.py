@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
-"""What happens to the rows of one partition; it must be one that `pickle` of Spark can carry."""
+"""A function from the rows of one Spark partition to other rows; Spark must be able to pickle it."""
 StartSpark = Callable[[], "SparkSession"]
 Progress = Callable[[int, int], None]
 """Called now and then with what is done and what is to be done: units, tasks or bytes. It may be another thread that calls."""
 LITTLE: Final = 100_000
-"""So many records are done here before Spark has started."""
+"""The most records that are worked on in this process, rather than starting Spark."""
 RECORD_BYTES: Final = 64
-"""What a record takes in a log or a checkpoint, about."""
+"""The bytes, about, that a record takes in a log or a checkpoint."""
 ROWS_AT_ONCE: Final = 16_384
 """The rows of a batch at most."""
 LOOK_EVERY: Final = 0.3
 """The seconds after which Spark is asked again how far it is."""
 UNIT: Final = "id"
-"""The column of the numbers that `Rows.of_units` begins with: Spark's `range` names it so."""
+"""The column of the numbers that `of_units` makes: Spark's `range` gives it this name."""
 
 
 class Rows(Protocol):
@@ -47,7 +47,7 @@ class Rows(Protocol):
 
 
 def is_little(records: int) -> bool:
-    """Return whether so many records are done in this process before Spark has started."""
+    """Return whether this many records are worked on in this process, rather than by Spark."""
     return records <= LITTLE
 
 

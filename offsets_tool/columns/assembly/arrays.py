@@ -19,14 +19,14 @@ def column(type_: pa.DataType, values: Array, valid: Array | None = None) -> pa.
 
 
 def texts(type_: pa.DataType, offsets: Array, data: Array, valid: Array | None = None) -> pa.Array:
-    """Texts or binaries that lie one after another in `data`; offsets are int32, one more than values."""
+    """Return an array of texts or binaries that follow each other in `data`; `offsets` are int32, one more than the values."""
     bits, nulls = _bitmap(valid)
     buffers = [bits, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(type_, len(offsets) - 1, buffers, nulls)
 
 
 def booleans(values: Array) -> pa.Array:
-    """Truth values, one a byte."""
+    """Return an array of booleans, given one byte for each."""
     return pa.Array.from_buffers(pa.bool_(), len(values), [None, _packed(values)], 0)
 
 

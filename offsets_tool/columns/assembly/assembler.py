@@ -39,7 +39,7 @@ class Assembler:
     def rows(
         self, chunk: Chunk, origin: Origin, *, log: bool = True
     ) -> tuple[pa.RecordBatch | None, pa.RecordBatch]:
-        """Rows of `log`, unless they are not wanted, and of `events`."""
+        """Return the rows of `log` (None unless `log`) and the rows of `events` for a chunk."""
         if not self._keys.belong_to(chunk.interned):
             self._of(chunk.interned)
         self._keys.update()
@@ -74,7 +74,7 @@ class Assembler:
 
 
 def _batch(row: type, columns: dict[str, pa.Array]) -> pa.RecordBatch:
-    """The declared columns in their order, texts as they were encoded."""
+    """Return a batch of columns in the order in which `row` declares them; texts keep their encoding."""
     names = arrow_schema(row).names
     arrays = [columns[name] for name in names]
     return pa.RecordBatch.from_arrays(arrays, schema=_schema(row, tuple(array.type for array in arrays)))

@@ -64,12 +64,12 @@ class EventColumns:
         self._is_commit = self._where(RecordKind.COMMIT)
 
     def _where(self, *kinds: RecordKind) -> Array | None:
-        """Rows of these kinds; None for all."""
+        """Return which rows are of these kinds, as truth values; None where all are."""
         found = self._kinds.of(*kinds)
         return None if found.all() else found
 
     def _picked(self, keys: KeyColumns) -> Array:
-        """Fields of each row's key."""
+        """Return the fields of each row's key: a line for each of KeyField, int32."""
         columns = np.empty((len(KeyField), self._rows), np.int32)
         records, table = self._chunk.records, keys.table
         pick_keys(
@@ -78,7 +78,7 @@ class EventColumns:
         return columns
 
     def _by_reference(self, keys: KeyColumns) -> dict[str, list[FieldValue]]:
-        """The columns that decoding adds, for the rows that the lane left."""
+        """Return by name the columns that decoding adds, of the rows that only the reference decoder reads."""
         if not len(self._left):
             return {}
         fields = (RecordField.KEY, RecordField.VALUE_START, RecordField.VALUE_SIZE)
@@ -126,7 +126,7 @@ class EventColumns:
         return self._numbers(name, self._chunk.records[field], self._where(RecordKind.MARKER))
 
     def _numbers(self, name: str, values: Array, valid: Array | None) -> pa.Array:
-        """A column of numbers, with the reference decoder's in their places."""
+        """Return a column of numbers; in rows that the lane left, its values are those of the reference decoder."""
         type_ = _EVENT_TYPES[name]
         # Always a copy: the chunk's tables are filled again for the next one.
         values = values.astype(type_.to_pandas_dtype())
@@ -140,7 +140,7 @@ class EventColumns:
         return column(type_, values, valid)
 
     def _texts(self) -> dict[str, pa.Array]:
-        """Texts that are not the key's."""
+        """Return the columns of texts that do not come from the key."""
         control = np.full(self._rows, NULL, np.int32)
         marker = self._kinds.of(RecordKind.MARKER)
         control[marker] = self._chunk.records[RecordField.VALUE_VERSION][marker]
@@ -158,13 +158,13 @@ class EventColumns:
         return made
 
     def _named(self, name: str, numbers: Array) -> pa.DictionaryArray:
-        """A column of names by their numbers, with the reference decoder's in their places."""
+        """Return a column of texts, given the number of each; in rows that the lane left, they are the reference decoder's."""
         if self._decoded:
             numbers[self._left] = [self._names[name].number(text) for text in self._decoded[name]]
         return self._names[name].column(numbers)
 
     def _layouts(self) -> Array:
-        """Commits have one layout; what programs print has the newest of its type."""
+        """Return the number of each row's layout: a commit's only one, or the newest of its type where a program printed it."""
         layouts = np.full(self._rows, 0 if self._is_commit is None else NULL, np.int32)
         if self._is_commit is not None:
             layouts[self._is_commit] = 0

@@ -53,7 +53,7 @@ def _is_readable(spec: FieldSpec) -> bool:
 
 
 class KeyColumns:
-    """Keys of one set of tables, by number, in `table`: a line a key, of fields K."""
+    """The fields of interned keys, in `table`: a line for each key, by its number, with the fields of KeyField."""
 
     def __init__(self, interned: InternedKeys, names: dict[str, TextDictionary]) -> None:
         self._interned = interned
@@ -66,22 +66,22 @@ class KeyColumns:
         self._raw_column: pa.Array | None = None
 
     def belong_to(self, interned: InternedKeys) -> bool:
-        """Return whether these columns are of that table of keys."""
+        """Return whether these columns are made of the keys in `interned`."""
         return self._interned is interned
 
     def raw(self, number: int) -> bytes:
-        """A key's bytes."""
+        """Return the bytes of the key with this number."""
         return self._interned.key(number)
 
     def raw_column(self) -> pa.Array:
-        """The keys' bytes, by number."""
+        """Return the bytes of all keys, as a column in the order of their numbers."""
         if self._raw_column is None or len(self._raw_column) != len(self._interned):
             starts, data = self._interned.spans()
             self._raw_column = texts(pa.binary(), starts.astype(np.int32), data)
         return self._raw_column
 
     def update(self) -> None:
-        """Reads the keys that are new."""
+        """Read the keys that were interned since the last call."""
         count = len(self._interned)
         if count > len(self.table):
             more = np.full((max(2 * len(self.table), count) - len(self.table), len(KeyField)), NULL, np.int32)
@@ -104,7 +104,7 @@ class KeyColumns:
                 self._known += 1
 
     def _name_tables(self) -> Array:
-        """Addresses of the tables of names, by field."""
+        """Return, by KeyField, the address of the table in which texts of that field have their numbers; 0 for other fields."""
         tables = np.zeros(len(KeyField), np.int64)
         for name, field in TEXTS.items():
             tables[field] = self._names[name].table.address

@@ -24,7 +24,7 @@ class TextDictionary:
             self.number(text)
 
     def number(self, text: str | None) -> int:
-        """The number of a text, added if it is new; NULL for None."""
+        """Return the number of a text, which is added if it is new; NULL for None."""
         if text is None:
             return NULL
         if text not in self._numbers:
@@ -40,7 +40,7 @@ class TextDictionary:
         return number
 
     def column(self, numbers: Array) -> pa.DictionaryArray:
-        """Numbers, int32, which the column keeps, as a dictionary-encoded column; NULL is null."""
+        """Return a dictionary-encoded column, given the number (int32) of each text, NULL for a null. It keeps `numbers`."""
         has_null = len(numbers) > 0 and numbers.min() < 0
         indices = column(pa.int32(), numbers, numbers >= 0 if has_null else None)
         return pa.DictionaryArray.from_arrays(indices, self._dictionary(), safe=False)

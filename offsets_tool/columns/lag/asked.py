@@ -24,14 +24,17 @@ _SAMPLE: Final = ("timestamp", "log_start", "last_stable", "end", "method", "sou
 COLUMNS: Final = (*PLACE, "topic_id", *_COMMIT, *_SAMPLE)
 """What a row must have, of `offset_history` or of `ends`: null is what the other has. Only a sample has a `method`."""
 ORDER: Final = (*PLACE, "log_partition", "from_log_offset")
-"""How rows must come."""
+"""The columns by which rows must be sorted, nulls first."""
 SEEN_BEFORE: Final = (OffsetBeginCause.HIDDEN, OffsetBeginCause.REVEALED)
 """Rows of a commit that an earlier row has: they say nothing new of the partition's end."""
 
 
 class LagAsked(NamedTuple):
-    """Lag at each commit and, with `grid_ms`, at all multiples of it up to the cluster's newest time; within since and until, epoch
-    milliseconds. `newest` by cluster. `last_stable` as Ends.of has it."""
+    """The moments at which lag is computed: each commit and, with `grid_ms`, all multiples of that up to the cluster's newest time.
+
+    `newest` has that time by cluster, `since` and `until` (exclusive) bound the moments; all are epoch milliseconds. With
+    `last_stable`, lag counts to the last stable offset.
+    """
 
     newest: Mapping[str, int]
     grid_ms: int | None = None

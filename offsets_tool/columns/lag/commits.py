@@ -140,7 +140,7 @@ def _numbers(rows: pa.RecordBatch, name: str) -> Array:
 
 
 def _begin(numbers: Array) -> Array:
-    """Return which numbers differ from the one before; the first one does."""
+    """Return, as truth values, which numbers differ from the one before them; the first one counts as different."""
     begin: Array = np.ones(len(numbers), bool)
     begin[1:] = numbers[1:] != numbers[:-1]
     return begin

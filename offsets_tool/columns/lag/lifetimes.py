@@ -51,7 +51,7 @@ class Implied(NamedTuple):
         return cls(places[kept], times[kept], offsets[kept])
 
     def only(self, rows: Array) -> "Implied":
-        """Return some of them."""
+        """Return the ends in these rows."""
         return Implied(*(column[rows] for column in self))
 
 
@@ -65,7 +65,10 @@ class TopicLifetimes(NamedTuple):
 
     @classmethod
     def of(cls, sampled: Mapping[int, TopicLifetime], implied: Implied, count: int) -> "TopicLifetimes":
-        """Return those of `count` places, given what samples say, by place, in its order."""
+        """Return the lifetimes of `count` places.
+
+        `sampled` has, in the order of places, what samples say; `implied` has the ends that commits imply.
+        """
         samples = Line.of(count, *_columns(sampled, "times", "ends"))
         starts = Line.of(count, *_columns(sampled, "start_times", "starts"))
         methods = [METHODS.index(method) for each in sampled.values() for method in each.methods]

@@ -11,7 +11,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lag.asked import PLACE
 
 ROWS: Final = 1 << 16
-"""So many rows are enough for columns to pay."""
+"""The rows from which on computing by column pays."""
 
 
 def are_first(rows: pa.RecordBatch, names: Iterable[str] = PLACE) -> Array:

@@ -82,9 +82,9 @@ class Lane:
         verify: bool = True,
         fetch: Fetch = all_there,
     ) -> None:
-        """`fetch` is asked for what is not in memory anyway.
+        """Prepare to read a segment's bytes; `fetch` is called for a range before it is read, for bytes that are not in memory yet.
 
-        `verify=False` also reads the records of batches whose checksum is wrong; they are the reference's.
+        `verify=False` also reads the records of batches with a wrong checksum; the reference reader reads those.
         """
         self._view = data
         self._data: Array = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)

@@ -78,11 +78,10 @@ _NONE: Final = -1
 def read_keys(
     keys: int, first: int, last: int, table: int, shapes: int, types: int, names: int
 ) -> tuple[int, int]:
-    """Fills `table` for the interned `keys` from `first` to `last`; returns the one it stopped before, and why.
+    """Fill `table` for the interned `keys` from `first` to `last`; return the key before which it stopped, and why.
 
-    That is FULL - field when a field's table of names has no more room, else a key that is not read here, which is left with no
-    flag set.
-    `shapes` tells of each of so many record types its SHAPE fields, and `names` of each field its table, int64.
+    The reason is CLEAN at the end, FULL - field where that field's table of names has no room, 0 for a key that is not read here.
+    `shapes` has SHAPE int64 for each of `types` record types, and `names` by KeyField the address of its table of names.
     """
     for number in range(first, last):
         entry = table + number * ENTRY
@@ -160,9 +159,9 @@ def _text_end(at: int, end: int) -> int:
 
 @compiled
 def sort_out(records: int, rows: int, table: int, kinds: int) -> int:
-    """Writes each row's kind as a byte; returns how many are the reference decoder's.
+    """Write each row's kind as a byte; return how many rows are left to the reference decoder.
 
-    Records without a clean key are the reference's. In which letters a commit's metadata is makes no difference from here on.
+    A record without a clean key is left to it. Commits with metadata in ASCII and in UTF-8 become one kind.
     """
     left = 0
     for row in range(rows):

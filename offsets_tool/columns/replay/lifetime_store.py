@@ -17,7 +17,7 @@ from offsets_tool.replay.state import State
 
 
 class LifetimeStore(HeldStore):
-    """A HeldStore that also knows how long offsets have lived, and when groups last changed."""
+    """A HeldStore that also knows how long offsets have existed, and when groups last changed."""
 
     def __init__(self, state: State, removals: RemovalTracker) -> None:
         """Start with what State and the tracker know."""
@@ -25,7 +25,7 @@ class LifetimeStore(HeldStore):
         self._removals = removals
 
     def settle(self) -> None:
-        """Give everything to those who are asked."""
+        """Move everything that the tables hold to State, Lifetimes and the tracker."""
         for group in np.flatnonzero(self.tables.groups[:, GroupCell.CHANGED] != NONE).tolist():
             self.give_change_time(group)
         super().settle()
@@ -38,7 +38,7 @@ class LifetimeStore(HeldStore):
             line[GroupCell.CHANGED] = NONE
 
     def give(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
-        """Give State and Lifetimes these offsets."""
+        """Put the commits of offsets, given by their numbers, into State, and their lifetimes into Lifetimes."""
         held = list(commits)
         super().give(numbers, held)
         self._give_lifetimes(numbers, held)
@@ -65,12 +65,12 @@ class LifetimeStore(HeldStore):
                 self._removals.lifetimes.put(self.subjects.offsets[number], lived)
 
     def give_pending(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
-        """Give State and the tracker one pending commit."""
+        """Put one pending commit, the one in line `slot`, into State and the tracker."""
         super().give_pending(producer_id, offset, slot)
         self._removals.put_pending(PendingOf(producer_id, *offset), self.state.pending[producer_id][offset])
 
     def take(self, number: int, line: Array) -> bool:
-        """Take what State and Lifetimes know of an offset."""
+        """Move a committed offset and its lifetime from State and Lifetimes to its `line`; return whether State had the offset."""
         self._take_life(self.subjects.offsets[number], line)
         return super().take(number, line)
 

@@ -50,7 +50,7 @@ class RemovalsReplay(WritesReplay):
     store: LifetimeStore
 
     def __init__(self, coordinator: Coordinator, tracker: RemovalTracker) -> None:
-        """Start with what these know."""
+        """Start with what the coordinator's state and the tracker hold."""
         super().__init__(coordinator, LifetimeStore(coordinator.state, tracker))
         self.tracker = tracker
         self._closed: list[RemovalFound] = []
@@ -65,7 +65,7 @@ class RemovalsReplay(WritesReplay):
         observe_rows(facts, rows, self.kinds)
 
     def rest(self) -> Iterator[RemovalFound]:
-        """Yield the removals that the end of the log completes; all that is known is with the tracker then."""
+        """Yield the removals that the end of the log completes; afterwards the tracker holds all lifetimes and times of change."""
         self.settle()
         yield from self.tracker.close()
 
@@ -89,7 +89,7 @@ class RemovalsReplay(WritesReplay):
         return row
 
     def after_run(self, first: int, end: int) -> None:
-        """Leave owners unanswered: nobody asks for them."""
+        """Drop the questions for owners that compiled code has asked: without a history nobody needs the answers."""
         self.store.tables.run[RunCell.ASK_COUNT] = 0
 
     def before_alone(self, table: Array, row: int) -> None:

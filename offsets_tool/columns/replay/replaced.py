@@ -31,11 +31,11 @@ def _json_beginning(cls: type, facts: Mapping[str, object]) -> str:
 
 
 _FIRST_JOIN: Final = _json_beginning(GroupMetadataValue, FIRST_JOIN)
-"""How the JSON of a group begins that only a new coordinator writes."""
+"""The first characters of the JSON of a classic group as only a new coordinator writes it."""
 
 
 def are_replaced(rows: pa.RecordBatch, *, proved: bool) -> Array:
-    """Which of these rows, all that are no plain commits, need not be replayed.
+    """Return which rows, none of them a plain commit, need not be replayed, as truth values.
 
     What would prove the new coordinator stays, until it is `proved`.
     """

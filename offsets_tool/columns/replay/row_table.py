@@ -84,7 +84,7 @@ def _control(key: bytes | None, value: bytes | None) -> LogRecord:
 
 
 def row_table(rows: pa.RecordBatch, kinds: Array, subjects: Subjects, topic_ids: TopicIdNumbers) -> Array:
-    """Return the cells of RowField, a line for each field."""
+    """Return the cells of RowCell, a line for each of its fields."""
     table: Array = np.empty((len(RowCell), rows.num_rows), np.int64)
     table[RowCell.KIND] = kinds
     table[RowCell.PRODUCER] = subjects.producers_of(rows)

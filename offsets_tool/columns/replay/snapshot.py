@@ -49,7 +49,7 @@ def ended_by_markers(
 def replay_read(
     moment: Snapshot, log_partition: int | None, reads: Iterable[RowsRead], *, begins: int = 0
 ) -> None:
-    """Replay all that a RowReader with `log` gives of one partition, by offset, as Snapshot.replay does events."""
+    """Replay the rows of one partition, in the order of their offsets, as Snapshot.replay does events; `reads` must have `log`."""
     replay_rows(moment, log_partition, rows_of(reads), begins=begins)
 
 
@@ -83,7 +83,7 @@ class ColumnMoment:
             self._observe_after(rows.slice(held), times[held:])
 
     def settle(self) -> None:
-        """Give the state everything that counts."""
+        """Complete the PartitionSnapshot: move all that was replayed into its state."""
         self._coordinator.settle()
 
     def _count_held(self, rows: pa.RecordBatch, times: Array) -> int:

@@ -19,7 +19,7 @@ from offsets_tool.replay.changes import Change, ChangeKind, Transaction, Transac
 from offsets_tool.replay.coordinator import Coordinator
 
 COLUMNS: Final = (*EVENT_COLUMNS, "value_json")
-"""What a row must have: columns of `events`, and magic, raw key and value of `log`."""
+"""The columns that rows must have: those of `events`, and `magic`, `key` and `value` of `log`."""
 
 
 class StateReplay(RowsReplay):

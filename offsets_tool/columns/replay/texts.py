@@ -25,7 +25,7 @@ class Texts:
         self._added = _NO_TEXT
 
     def begin(self, base: int, column: pa.Array) -> None:
-        """Take the texts of rows whose numbers begin with `base`."""
+        """Start on the next rows: `column` has their texts, and `base` is the number of the first row."""
         self._base, self._column = base, column
 
     def text(self, number: int) -> str:
@@ -43,11 +43,11 @@ class Texts:
         return self._added
 
     def has_some(self) -> bool:
-        """Return whether any row that was taken last has a text."""
+        """Return whether any of the rows that `begin` took has a text."""
         return bool(pc.sum(pc.binary_length(self._column)).as_py())
 
     def keep(self, numbers: Array) -> None:
-        """Keep, of the rows that were taken last, the texts with these numbers."""
+        """Keep the texts with these numbers, as far as they are of the rows that `begin` took."""
         places = np.unique(numbers[numbers >= self._base]) - self._base
         found = plain(self._column.take(pa.array(places))).to_pylist()
         self._kept.update(

@@ -30,7 +30,7 @@ class Templates:
         self._escapes: Escapes | None = None
 
     def of_batch(self, example: Batch, batch_class: int) -> tuple[Template | None, bool]:
-        """The line of batches that are as this one, and whether the records' lines follow it."""
+        """Return the template of the lines of batches in the class of `example`, or None, and whether records follow them."""
         assert self._printer.batch is not None
         printed, follows = [], []
         for probe in batch_probes(example, absent(batch_class)):
@@ -42,7 +42,7 @@ class Templates:
         return (learn(printed) if len(set(follows)) == 1 else None), follows[0]
 
     def of_record(self, example: LogRecord, batch_class: int, record_class: int) -> Template | None:
-        """The line of records that are as this one."""
+        """Return the template of the lines of all records in the classes of `example` and its batch; None if there is none."""
         if decode(example).problem is not None:
             return None
         lacking = absent(batch_class, record_class)

@@ -30,7 +30,7 @@ _MARKER: Final = int(RecordKind.MARKER)
 
 @compiled
 def read_keys(keys: int, names: int, number: int, last: int, types: int, groups: int) -> int:
-    """Types and groups of plain keys; returns the key that there was no room for, or `last`."""
+    """Note record types and groups of the plain keys from `number` to `last`; return the key whose group had no room, or `last`."""
     while number < last:
         at = key_at(keys, number)
         size = plain_group(at, key_size(keys, number))
@@ -46,7 +46,7 @@ def read_keys(keys: int, names: int, number: int, last: int, types: int, groups:
 
 @compiled
 def count_kinds(records: int, rows: int, types: int, seen: int, counts: int, left: int) -> int:
-    """Counts rows and marks their keys as seen; returns how many are left to others, whose numbers it writes."""
+    """Count rows by kind and mark their keys as seen; return how many rows are left to the caller, whose numbers go to `left`."""
     many = 0
     for row in range(rows):
         kind, key = get(records, _KIND, row), get(records, _KEY, row)

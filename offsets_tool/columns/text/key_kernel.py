@@ -24,7 +24,7 @@ from offsets_tool.columns.text.kernel import write_digits
 
 
 class KeyOp(IntEnum):
-    """An instruction is three int64: the operation and two arguments."""
+    """The operations of a program that writes the text of a key; an instruction is three int64, the operation and two arguments."""
 
     LITERAL = 0
     """Address and size."""
@@ -76,7 +76,7 @@ _IS_PLAIN: Final = np.array([byte in PLAIN for byte in range(256)], np.uint8)
 
 @compiled
 def write_keys(inputs: int, number: int, last: int, used: int) -> tuple[int, int]:
-    """Texts of the keys from `number` to `last`; returns the key that room ran out before, and how much is used."""
+    """Write the texts of the keys from `number` to `last`; return the key that had no room, or `last`, and the bytes used."""
     tables = load_i64(inputs + _INTERNED)
     while number < last:
         size, key = key_size(tables, number), key_at(tables, number)

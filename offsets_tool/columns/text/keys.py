@@ -119,7 +119,7 @@ class KeyTexts:
 
 
 def probe_keys(type_id: int) -> tuple[bytes, bytes]:
-    """Two keys of a type that have nothing in common, their size included."""
+    """Return two keys of an offset commit, of record type `type_id`, that differ in every field and in size."""
     return _probe_key(type_id, 41, b"wk"), _probe_key(type_id, 67, b"mg")
 
 

@@ -65,7 +65,7 @@ class Probe(NamedTuple):
 
 
 def batch_probes(example: Batch, absent: frozenset[str]) -> Iterator[Probe]:
-    """Batches as `example` is; `absent` are the numbers that stay -1."""
+    """Yield a probe for each of SETTINGS, a batch like `example`; numbers that are named in `absent` stay -1."""
     for setting in SETTINGS:
         numbers = _of_batch(setting, absent)
         yield Probe(_batch(example, numbers), None, numbers, {})
@@ -77,7 +77,7 @@ def record_probes(
     keys: tuple[bytes, bytes] | None,
     values: tuple[Sample, Sample] | None = None,
 ) -> Iterator[Probe]:
-    """Records as `example` is, with one of two other keys and one of two other values in turn, if there are such."""
+    """Yield a probe for each of SETTINGS, a record like `example` with one of `keys` and of `values` in turn, if given."""
     for place, setting in enumerate(SETTINGS):
         key = keys[place % 2] if keys else example.key
         yield record_probe(example, setting, absent, key, values[(place + 1) // 2 % 2] if values else None)
@@ -90,7 +90,7 @@ def record_probe(
     key: bytes | None,
     sample: Sample | None = None,
 ) -> Probe:
-    """`example` with this setting and key, and, if there is one, this value."""
+    """Return a probe: a record like `example`, with the numbers of `setting`, this key and, if given, the value of `sample`."""
     assert example.batch is not None and key is not None
     numbers = _of_batch(setting, absent)
     batch = _batch(example.batch, numbers)

@@ -59,7 +59,7 @@ def sample_values(type_id: int, version: int, *, parts: bool) -> tuple[Sample, S
 
 
 def sample_keys(type_id: int) -> tuple[bytes, bytes]:
-    """Two keys that have nothing in common, their size included."""
+    """Return two keys of a record type that differ in every field and in size."""
     key = RECORD_TYPES[type_id].key
     one, other = (_message(key, 0, _Kind(True, True, text)) for text in ("wkwkwkwkwk", "mgmgmgmgmgmgmgm"))
     return encode_key(Key(RECORD_TYPES[type_id], one)), encode_key(Key(RECORD_TYPES[type_id], other))

@@ -57,7 +57,7 @@ def learn(printed: Sequence[PrintedProbe]) -> Template | None:
 
 
 def fill(template: Template, values: PrintedProbe) -> bytes:
-    """Return the line that a template prints of these values."""
+    """Return the line that a template prints for the numbers and texts of a probe."""
     return b"".join(_filled(piece, values) for piece in template)
 
 

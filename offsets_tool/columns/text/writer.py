@@ -51,7 +51,7 @@ class TextWriter:
         self._keys: KeyTable | None = None
 
     def keys(self, interned: InternedKeys) -> KeyTable:
-        """The table of these keys, up to date."""
+        """Return the table of the keys in `interned`, with those that are new since the last call added."""
         if self._keys is None or not self._keys.belongs_to(interned):
             about = self.selection.about if self.selection else None
             self._keys = KeyTable(interned, self.key_texts, about)
@@ -66,10 +66,10 @@ class TextWriter:
         passed: Passed | None,
         limits: Limits = LIMITS,
     ) -> "FileWriter":
-        """The writer of one file's chunks: what is printed may depend on the file.
+        """Return a writer of one file's chunks: what is printed may depend on the file.
 
-        The ledger is told of what compiled code printed; `passed` of all offsets that were printed, as first and last of
-        some that follow each other.
+        It counts in `ledger` what compiled code printed, and calls `passed` with the first and the last log offset of each run of
+        records without a gap that was printed.
         """
         return FileWriter(self, FileInput(data, segment, ledger, passed, limits))
 

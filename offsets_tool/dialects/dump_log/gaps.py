@@ -31,7 +31,7 @@ def _by_offset(pairs: Pairs) -> Pairs:
 
 _ORDERS: Final[ByRelease[Callable[[Pairs], Pairs]]] = (((0, 8), _last_first), ((4, 3), _by_offset))
 _FIRST_COUNTS: Final = (4, 3)
-"""Since then a first offset other than 0 is told of too, as following -1."""
+"""The first release that reports a first offset other than 0 as a gap after -1."""
 
 
 class Gaps:
@@ -43,14 +43,14 @@ class Gaps:
         self._pairs: Pairs = []
 
     def observe(self, offset: int) -> None:
-        """A record at `offset`, which should follow the one before."""
+        """Note the offset of a record, which should be one more than that of the record before."""
         expected = self._last != _NONE or self._release >= _FIRST_COUNTS
         if expected and offset != self._last + 1:
             self._pairs.append((self._last, offset))
         self._last = offset
 
     def skip_to(self, offset: int) -> None:
-        """A wrapper that ends at `offset`; where it begins is not known."""
+        """Note the last offset of a compressed wrapper, whose first offset is not known."""
         self._last = offset
 
     def report(self, name: str) -> Iterator[Output]:

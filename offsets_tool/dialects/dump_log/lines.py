@@ -76,7 +76,7 @@ def _batch_facts(batch: Batch, words: BatchWords) -> str:
 
 
 def last_sequence(batch: Batch) -> int:
-    """DefaultRecordBatch.lastSequence."""
+    """Return the sequence number of a batch's last record, as DefaultRecordBatch.lastSequence computes it; -1 without one."""
     if batch.base_sequence == _NO_SEQUENCE:
         return _NO_SEQUENCE
     return increment_sequence(batch.base_sequence, batch.last_offset - batch.base_offset)

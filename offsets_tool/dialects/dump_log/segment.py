@@ -22,7 +22,7 @@ from offsets_tool.wire.json import Release
 _DECODER_SINCE: Final = (0, 9, 0, 1)
 _BATCHES_SINCE: Final = (0, 11)
 _BOTH_SINCE: Final = (2, 2)
-"""Since then a batch has its line beside those of its records; before, one or the other."""
+"""The first release that prints lines of batches and of records; earlier ones print one or the other."""
 _DECODER_IS_DEEP: Final = (1, 1)
 _NEWEST_MAGIC: Final[ByRelease[int]] = (((0, 8), 0), ((0, 10), 1), ((0, 11), 2))
 _ZSTD: Final = (2, 1)
@@ -69,7 +69,7 @@ class DumpLog:
         return _lines(f"Dumping {self._name}", f"{newest(_HEADS, self._release)}: {self._base_offset}")
 
     def show(self, item: BatchRead | Unreadable) -> Iterator[Output]:
-        """A batch and its records, or bytes that hold none."""
+        """Yield the output for a batch with its records, or for bytes that could not be read."""
         if isinstance(item, Unreadable):
             yield _unreadable(item, self._name, self._release)
             return
@@ -82,12 +82,12 @@ class DumpLog:
         return self._gaps.report(self._name)
 
     def passed(self, first: int, last: int) -> None:
-        """Records at all offsets from `first` to `last` were shown by `record`, after what was shown before."""
+        """Note that records at all offsets from `first` to `last` were printed with `record`, so that gaps are found."""
         self._gaps.observe(first)
         self._gaps.skip_to(last)
 
     def batch(self, batch: Batch) -> tuple[Output, bool]:
-        """0.11 and later: the line of a batch, empty where it has none, and whether its records follow."""
+        """Return the line of a batch as 0.11 and later print it, perhaps empty, and whether lines of its records follow."""
         has_line = not self._deep or self._release >= _BOTH_SINCE
         foreign = _foreign(batch, self._release)
         if foreign or batch.codec is Codec.UNKNOWN:
@@ -96,7 +96,7 @@ class DumpLog:
         return _lines(batch_line(batch, self._release)) if has_line else Output(), self._deep
 
     def record(self, record: LogRecord) -> Output:
-        """0.11 and later: the line of a record of a batch."""
+        """Return the line of a record of a batch as 0.11 and later print it."""
         assert record.batch is not None
         try:
             line = record_line(record, record.batch, self._release)

@@ -25,7 +25,7 @@ ShowGroup = Callable[[str, LoadedGroup, str], Printed]
 
 
 def colons(show_group: ShowGroup) -> Callable[[LogRecord, Release], Printed]:
-    """0.9 to 2.4.0; `show_group` is how the release prints a group."""
+    """Return the decoder of 0.9 to 2.4.0, which puts colons between fields; `show_group` prints a group as the release does."""
 
     def decode(record: LogRecord, release: Release) -> Printed:
         if record.value is None:
@@ -52,14 +52,14 @@ def _group(key: TextKey, reader: TextReader, value: bytes, release: Release) -> 
 
 
 def group_in_text(group_id: str, group: LoadedGroup, assignments: str) -> Printed:
-    """0.9 to 0.11."""
+    """Return a group as 0.9 to 0.11 print it: fields with colons between them."""
     protocol = "null" if group.protocol is None else group.protocol
     payload = f"{group.protocol_type or ''}:{protocol}:{group.generation}:{assignments}"
     return Printed(f"metadata::{group_id}", payload)
 
 
 def group_in_raw_json(group_id: str, group: LoadedGroup, assignments: str) -> Printed:
-    """1.0.0, whose Json.encode put strings between quotes as they were."""
+    """Return a group as 1.0.0 prints it: JSON whose strings are not escaped, as in its Json.encode."""
     fields = _group_fields(group, assignments)
     parts = [f'"{name}":{_raw(value)}' for name, value in fields.items()]
     return Printed(f'{{"metadata":"{group_id}"}}', "{" + ",".join(parts) + "}")
@@ -72,7 +72,7 @@ def _raw(value: object) -> str:
 
 
 def group_in_json(group_id: str, group: LoadedGroup, assignments: str) -> Printed:
-    """1.0.1 to 2.4.0."""
+    """Return a group as 1.0.1 to 2.4.0 print it: JSON."""
     return Printed(render({"metadata": group_id}), render(_group_fields(group, assignments)))
 
 
@@ -86,7 +86,7 @@ def _group_fields(group: LoadedGroup, assignments: str) -> JsonObject:
 
 
 def named(record: LogRecord, release: Release) -> Printed:
-    """2.4.1 to 3.7."""
+    """Return a record as 2.4.1 to 3.7 print it: fields as `name=value`."""
     if record.key is None:
         raise DecodeError("the record has no key", kafka=MISSING_KEY)
     reader = TextReader(release)

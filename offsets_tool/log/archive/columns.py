@@ -90,9 +90,9 @@ def check_fields(chosen: Mapping[str, str]) -> None:
 
 
 def match_columns(names: Mapping[str, ColumnPath], chosen: Mapping[str, str]) -> Columns:
-    """The columns among `names` (fields of structs as `outer.inner`); `chosen` names some by hand, field to column.
+    """Return the column of each field, found by its usual names among `names` (fields of structs as `outer.inner`).
 
-    Raises UsageError for a field that we do not know or a chosen column that is not there.
+    `chosen` overrides that: by field, the name of its column. UsageError for an unknown field, and for a column that is missing.
     """
     check_fields(chosen)
     for column in chosen.values():

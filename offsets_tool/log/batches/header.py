@@ -33,7 +33,7 @@ _Draft: Final = draft_of(Batch)
 
 
 class TornBatch(DecodeError):
-    """The bytes end before the batch does."""
+    """Raised where the bytes end before the batch does."""
 
 
 def increment_sequence(sequence: int, increment: int) -> int:

@@ -47,6 +47,6 @@ class Limits(NamedTuple):
 
 
 LIMITS: Final = Limits()
-"""Those that hold unless somebody asks for others."""
+"""The limits that hold unless the user asks for others."""
 
 REMEDY: Final = "which no broker is known to write: --max-batch-bytes reads it all the same"

@@ -32,7 +32,7 @@ class IndexedTimestamp(NamedTuple):
 
 
 class ProducerState(NamedTuple):
-    """.snapshot: what the broker remembers of one producer; -1 where it knows nothing.
+    """What a .snapshot file says of one producer; -1 is a number that the broker did not know.
 
     `current_txn_first_offset` is None when no transaction is open.
     """
@@ -68,7 +68,7 @@ _SNAPSHOT_CRC_FROM: Final = 6
 
 
 def read_offset_index(path: str | Path) -> IndexFile[IndexedOffset]:
-    """`<base offset>.index`."""
+    """Return the entries of an offset index, `<base offset>.index`; `problem` says what is wrong with it."""
     base = _base_offset(path)
     return _read(
         path, base, _INDEX, lambda fields: IndexedOffset(base + fields[0], fields[1]), _not_increasing
@@ -76,7 +76,7 @@ def read_offset_index(path: str | Path) -> IndexFile[IndexedOffset]:
 
 
 def read_time_index(path: str | Path) -> IndexFile[IndexedTimestamp]:
-    """`<base offset>.timeindex`."""
+    """Return the entries of a time index, `<base offset>.timeindex`; `problem` says what is wrong with it."""
     base = _base_offset(path)
     return _read(
         path, base, _TIME, lambda fields: IndexedTimestamp(fields[0], base + fields[1]), _not_increasing

@@ -39,7 +39,7 @@ logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 
 class Cluster:
-    """Connections to the brokers of one cluster. What the network or a broker refuses is a kafka.errors.KafkaError."""
+    """Connections to the brokers of one cluster. Methods raise kafka.errors.KafkaError where the network or a broker refuses."""
 
     def __init__(self, bootstrap_server: str, client_config: Mapping[str, str]) -> None:
         options = connection_options(client_config)

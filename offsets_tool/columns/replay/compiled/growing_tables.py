@@ -40,7 +40,7 @@ class Tables:
         self.make_room(0, 0, 0, 0)
 
     def make_room(self, offsets: int, groups: int, producers: int, rows: int) -> None:
-        """Make room for so many lines, and for what so many rows may add."""
+        """Make room for so many offsets, groups and producers in all, and for pending commits and asks of `rows` more rows."""
         self.offsets = _grown(self.offsets, offsets, _EMPTY_OFFSET)
         self.groups = _grown(self.groups, groups, _EMPTY_GROUP)
         self.producers = _grown(self.producers, producers, _EMPTY_PRODUCER)
@@ -49,7 +49,7 @@ class Tables:
         self._point()
 
     def make_room_for_ended(self, more: int) -> None:
-        """Make room for so many rows that end in one step, and for as many again."""
+        """Replace the table of ended rows, which the caller has read, by an empty one with room for at least twice `more`."""
         self.ended = np.empty((2 * more + 2 * len(self.ended), WIDTHS[EndedCell]), np.int64)
         self._point()
 

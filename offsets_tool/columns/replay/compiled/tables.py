@@ -32,7 +32,7 @@ MARKERS: Final = (Kind.COMMIT_MARKER, Kind.ABORT_MARKER)
 
 
 class RowCell(IntEnum):
-    """What compiled code reads of a row; the last five are what a commit says, as the first five of Fact."""
+    """The cells of a row that compiled code reads; the last five are what a commit says, as the first five of FactCell."""
 
     KIND = 0
     SUBJECT = 1
@@ -89,7 +89,7 @@ class OffsetCell(IntEnum):
 
 
 class HeldBy(IntEnum):
-    """Who knows a committed offset: nobody, as there is none; these tables; or State, until it is loaded."""
+    """Where a committed offset is known: nowhere, as there is none; in these tables; or in State, until it is loaded from there."""
 
     NOWHERE = 0
     HERE = 1
