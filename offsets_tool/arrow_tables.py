@@ -68,7 +68,7 @@ def _batches(evidence: Evidence) -> Iterator[pa.RecordBatch]:
 
 
 def _of_records(evidence: Evidence, source: Source) -> Iterator[pa.RecordBatch]:
-    """The rows of an archive or a live topic. The ledger counts events, so each record is decoded for it first."""
+    """Yield the rows of an archive or a live topic. The ledger counts events, so each record is decoded for it first."""
     records = (event.record for item in evidence.items(source) for event in evidence.decoded(item))
     return decode_batches(log_batches(records, cluster="", source=shown(source.name), run=0))
 
@@ -94,7 +94,7 @@ def read_histories(*paths: str | os.PathLike[str], **options: Any) -> dict[str, 
 
 
 def _history(replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: NameOf) -> Iterator[HistoryRow]:
-    """The rows of one partition: those that ended in their order, then those that still hold."""
+    """Yield the history of one partition: the rows that ended in their order, then those that still hold."""
     history = History(name_of)
     for event, changes in replayed:
         history.observe_record(event.record.log_offset)

@@ -238,7 +238,7 @@ def _decode_control(record: LogRecord) -> Event:
 
 
 def _prefix(data: bytes | None) -> int | None:
-    """The int16 that every key and value begins with."""
+    """Return the int16 that every key and value begins with; None without one."""
     if data is None or len(data) < 2:
         return None
     return int.from_bytes(data[:2], "big", signed=True)

@@ -88,7 +88,7 @@ def _partitions(names: TopicNames, group: Group, member: Member) -> Row:
 
 
 def partition_texts(names: TopicNames, owned: Iterable[Owned]) -> list[str]:
-    """Partitions as "topic-partition", in the order of topics and partitions."""
+    """Return partitions as "topic-partition", in the order of topics and partitions."""
     return [f"{topic}-{partition}" for topic, partition in sorted(named(names, owned))]
 
 

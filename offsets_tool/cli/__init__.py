@@ -91,7 +91,7 @@ class LazyGroup(click.Group):
     """
 
     def __init__(self, *args: Any, places: Mapping[str, CommandPlace], **options: Any) -> None:
-        """`places` has each command's module and summary by its name; the other arguments are click's."""
+        """Make a group whose commands are imported when they are called; `places` has module and summary of each by its name."""
         super().__init__(*args, **options)
         self._places = places
 

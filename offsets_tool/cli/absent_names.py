@@ -37,7 +37,7 @@ class AbsentNames:
     def __init__(
         self, wanted: Wanted, sources: list[Source], where: str, why: Why, partitions: int | None = None
     ) -> None:
-        """`where` names the moment, as in " at that moment", or is empty; `partitions` is the value of --partitions."""
+        """Look for wanted names; `where` names the moment, as in " at that moment", or is empty; `partitions` is --partitions."""
         self._wanted = wanted
         self._sources = sources
         self._where = where

@@ -92,7 +92,7 @@ class _Console:
     """The output of one of Kafka's tools: its text goes to stdout, the messages of its exceptions to stderr."""
 
     def __init__(self, out: BinaryIO, evidence: Evidence, *, strict: bool) -> None:
-        """`strict` ends the program where Kafka's tool would have ended; without it the next record follows."""
+        """Write to `out`; `strict` ends the program where Kafka's tool would have ended, otherwise the next record follows."""
         self._out, self._evidence, self._is_strict = out, evidence, strict
 
     def print(self, printed: Output, *, is_counted: bool) -> None:

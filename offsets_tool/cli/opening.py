@@ -25,7 +25,7 @@ class Terminal:
     """A listener of the reading of evidence: it writes notes and, where `has_bar`, a progress bar to stderr."""
 
     def __init__(self, *, has_bar: bool) -> None:
-        """`has_bar` is False where rows go to the same terminal."""
+        """Listen to evidence; `has_bar` is False where rows go to the same terminal as the progress bar."""
         self._has_bar = has_bar
         self._bar: ProgressBar | None = None
 
@@ -96,7 +96,7 @@ class OpenReplay(EvidenceReplay):
     """A replay for a command, with a caption that says how --as-of was understood, and with closing notes on stderr."""
 
     def __init__(self, evidence: Evidence, as_of: AsOf, options: Mapping[str, Any], *, strict: bool) -> None:
-        """`options` are those of `coordinator_option`; UsageError for a --topic-id that does not read."""
+        """Replay evidence by the `options` of `coordinator_option`; UsageError for a --topic-id that is none."""
         topic_ids = parse_topic_ids(options["topic_ids"])
         super().__init__(evidence, as_of, rules=parse_rules(options), topic_ids=topic_ids)
         self.caption: str | None = None

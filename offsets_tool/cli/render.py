@@ -169,7 +169,7 @@ class ProgressBar:
     """A progress bar on stderr, what is done of all that is to be done; invisible where stderr is no terminal."""
 
     def __init__(self, total: int, *, shown: bool, name: str = "reading", is_bytes: bool = True) -> None:
-        """`total` is in bytes or else in pieces of work; `shown` is False where rows go to the same terminal."""
+        """Show a bar for `total` bytes, or else pieces of work; `shown` is False where rows go to the same terminal."""
         self._progress = _bar(total, name, is_bytes=is_bytes) if shown and sys.stderr.isatty() else None
 
     def advance(self, size: int) -> None:

@@ -43,7 +43,7 @@ class RowReader:
     """Reads segments one after another; what repeats from file to file (keys, names, compiled code) is kept."""
 
     def __init__(self, *, log: bool = True, fast: bool = True) -> None:
-        """`log=False` leaves out the rows of `log`; `fast=False` keeps to the reference reader."""
+        """Read rows of `events`; `log=False` leaves out the rows of `log`, `fast=False` reads by the reference reader alone."""
         self._log = log
         self._assembler = _assembler() if fast and lane_problem() is None else None
         self._interned: InternedKeys | None = None
@@ -142,7 +142,7 @@ class _Waiting:
             yield from self.rest()
 
     def rest(self) -> Iterator[RowsRead]:
-        """Rows of what has gathered."""
+        """Yield the rows of the records that were gathered, if there are any."""
         if self._start is None:
             return
         start, end = self._start, self._end

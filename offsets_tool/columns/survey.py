@@ -162,7 +162,7 @@ class _Keys:
         return self._interned is interned
 
     def groups(self) -> set[str]:
-        """The groups of the keys that were seen since the last time."""
+        """Return the groups of the keys that were seen since the last call."""
         keys = np.flatnonzero(self.seen)
         self.seen[:] = 0
         numbers = np.unique(self._groups[keys])
@@ -170,7 +170,7 @@ class _Keys:
         return plain | {self._others[key] for key in keys[self._groups[keys] < 0].tolist()}
 
     def update(self) -> None:
-        """Takes in the keys that are new."""
+        """Read the keys that were interned since the last call."""
         first, count = self._known, len(self._interned)
         if count > len(self.types):
             more = max(count, 2 * len(self.types)) - len(self.types)
@@ -189,7 +189,7 @@ class _Keys:
             self._decode(number)
 
     def _decode(self, number: int) -> None:
-        """A key that is not plain."""
+        """Decode a key that is not plain, and note its record type and group."""
         try:
             key = decode_key(self._interned.key(number))
         except DecodeError:

@@ -64,7 +64,7 @@ _FAMILIES: Final = (
 
 
 def formatter(name: str, kafka_version: str | None = None, besides: Sequence[str] = ()) -> Formatter:
-    """The formatter `name` (`offsets`, `group-metadata`, `share-group` or Kafka's class name) of a Kafka release.
+    """Return the formatter `name` (`offsets`, `group-metadata`, `share-group` or Kafka's class name) of a Kafka release.
 
     Without a release, the newest one that ships it. Raises UsageError for a name, a release or a pair of them that cannot be;
     it lists all names, and those that the caller knows `besides`.

@@ -28,7 +28,7 @@ class Unparsable(DecodeError):
 
 
 def read_assignment(data: bytes, release: Release) -> ConsumerProtocolAssignment:
-    """An assignment as ConsumerProtocol.deserializeAssignment reads it."""
+    """Return an assignment as ConsumerProtocol.deserializeAssignment reads it; DecodeError, in Kafka's words, where it refuses."""
     version = _version(data, release)
     if version < 0:
         what = "assignment" if release >= _NAMES_ASSIGNMENTS else "subscription"
@@ -68,7 +68,7 @@ def _decode(cls: type, what: str, version: int, data: bytes, release: Release) -
 
 
 def refused_subscription(subscriptions: Iterable[bytes], release: Release) -> str | None:
-    """What Kafka's GroupMetadata.computeSubscribedTopics throws for the members' subscriptions, if it does.
+    """Return what Kafka's GroupMetadata.computeSubscribedTopics throws for the members' subscriptions; None if it does not.
 
     It reads version 0, which every version begins with. At the first SchemaException (until 2.6: the first failure) it gives
     up without a word, whatever the members after it hold.

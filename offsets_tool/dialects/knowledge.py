@@ -66,12 +66,12 @@ def _highest_version(type_id: int, release: Release) -> int:
 
 @lru_cache(maxsize=4096)
 def read_key(type_id: int, release: Release, data: bytes) -> Message:
-    """The key after its two bytes of record type; DecodeError with Kafka's words. Keys repeat heavily, hence the cache."""
+    """Return the key after its two bytes of record type; DecodeError with Kafka's words. Keys repeat heavily, hence the cache."""
     return walk.decode(as_of(RECORD_TYPES[type_id].key, release), 0, data, 2).message
 
 
 def read_value(type_id: int, release: Release, version: int, data: bytes) -> Message:
-    """The value after its two bytes of version, in the release's layout; DecodeError with Kafka's words."""
+    """Return the value after its two bytes of version, in the release's layout; DecodeError with Kafka's words."""
     return walk.decode(value_class(type_id, release), version, data, 2).message
 
 
@@ -83,7 +83,7 @@ def value_class(type_id: int, release: Release) -> type:
 
 
 def prefix(data: bytes) -> int:
-    """The int16 that every key and value begins with; a buffer underflow in Kafka's words when it is missing."""
+    """Return the int16 that every key and value begins with; DecodeError with Kafka's words, a buffer underflow, without it."""
     if len(data) < 2:
         raise DecodeError(f"2 byte(s) wanted, only {len(data)} left", kafka="null")
     return int.from_bytes(data[:2], "big", signed=True)

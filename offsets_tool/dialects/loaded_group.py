@@ -48,7 +48,7 @@ class LoadedGroup(NamedTuple):
 
 
 def load_group(group_id: str, version: int, value: GroupMetadataValue, release: Release) -> LoadedGroup:
-    """Raises DecodeError with Kafka's words for a group that decodes and cannot be loaded."""
+    """Return a group as a release's coordinator loads it; DecodeError with Kafka's words where it decodes but cannot be loaded."""
     members = tuple(_member(member, value, version, release) for member in value.members)
     group = LoadedGroup(
         group_id,

@@ -38,7 +38,7 @@ def generated_words(error: DecodeError, release: Release) -> str:
 
 
 def named(message: str) -> str:
-    """The message as a stack trace begins: the exception's class where there is no message."""
+    """Return a message as a stack trace begins with it: the exception's class where there is no message."""
     return _UNDERFLOW_CLASS if message == UNDERFLOW else message
 
 

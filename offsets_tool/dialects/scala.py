@@ -19,7 +19,7 @@ _INT: Final = 0xFFFFFFFF
 
 
 def java_hash(text: str) -> int:
-    """java.lang.String.hashCode, as an unsigned 32-bit number."""
+    """Return Java's String.hashCode of a text, as an unsigned 32-bit number."""
     units = java_text(text).encode("utf-16-be", "surrogatepass")
     value = 0
     for at in range(0, len(units), 2):
@@ -28,7 +28,7 @@ def java_hash(text: str) -> int:
 
 
 def option(value: object | None) -> str:
-    """Scala's Option."""
+    """Return a value as Scala prints it as an Option."""
     return "None" if value is None else f"Some({value})"
 
 
@@ -39,23 +39,23 @@ class ScalaMap(NamedTuple):
     keys: Callable[[Iterable[str]], list[str]]
 
     def ordered(self, entries: Iterable[tuple[str, V]]) -> list[tuple[str, V]]:
-        """The map's entries as it iterates; `entries` as they were put, a key put twice among them."""
+        """Return the map's entries in the order of iteration; `entries` are in the order of puts, and a key may be put twice."""
         put = list(entries)
         values = dict(put)
         return [(key, values[key]) for key in self.keys(key for key, _ in put)]
 
     def show(self, entries: Iterable[tuple[str, V]]) -> str:
-        """The map's toString."""
+        """Return the text of the map's toString."""
         return f"{self.prefix}({', '.join(f'{key} -> {value}' for key, value in self.ordered(entries))})"
 
 
 def map_of(release: Release) -> ScalaMap:
-    """The map of the Scala version that a Kafka release was built with."""
+    """Return the map of the Scala version that a Kafka release was built with."""
     return newest(_MAPS, release)
 
 
 def _keys_212(put: Iterable[str]) -> list[str]:
-    """scala.collection.mutable.HashTable: chains grow at their head, iteration starts at the table's end."""
+    """Return keys in the order of Scala 2.12's HashTable: chains grow at their head, iteration starts at the table's end."""
     table: list[list[str]] = [[] for _ in range(_INITIAL_SIZE)]
     seen: set[str] = set()
     for key in put:
@@ -81,7 +81,7 @@ _SEED: Final = 4
 
 
 def _index_212(key: str, size: int) -> int:
-    """The highest bits of the byte-swapped hash (scala.util.hashing.byteswap32), rotated by the seed."""
+    """Return a key's place in the table: the highest bits of the byte-swapped hash (byteswap32), rotated by the seed."""
     swapped = java_hash(key) * 0x9E3775CD & _INT
     swapped = int.from_bytes(swapped.to_bytes(4, "little"), "big") * 0x9E3775CD & _INT
     rotated = (swapped >> _SEED | swapped << (32 - _SEED)) & _INT
@@ -89,7 +89,7 @@ def _index_212(key: str, size: int) -> int:
 
 
 def _keys_213(put: Iterable[str]) -> list[str]:
-    """Scala 2.13's HashMap: iteration from the table's start, chains sorted by hash, doubled before it is three quarters full."""
+    """Return keys in the order of Scala 2.13's HashMap: from the start, chains by hash, doubled before it is 3/4 full."""
     size = _INITIAL_SIZE
     hashes: dict[str, int] = {}
     for key in put:

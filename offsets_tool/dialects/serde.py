@@ -34,7 +34,7 @@ class CoordinatorRecord(NamedTuple):
 
 
 def deserialize(key: bytes, value: bytes | None, release: Release) -> CoordinatorRecord:
-    """Raises UnknownRecordType, or DecodeError for everything else that Kafka refuses."""
+    """Return a record as a release's serde reads it; UnknownRecordType, or DecodeError for everything else that Kafka refuses."""
     type_id = _prefix(key, "key")
     if not knowledge.knows(type_id, release):
         raise UnknownRecordType(type_id)

@@ -55,7 +55,7 @@ class TextReader:
         self._words = newest(_WORDS, release)
 
     def key(self, data: bytes) -> TextKey | None:
-        """A key; None for an unknown record type where the release takes no notice of it."""
+        """Return a key; None for an unknown record type where the release takes no notice of it."""
         type_id = self._prefix(data)
         if type_id not in CLASSIC_TYPES or not knowledge.knows(type_id, self._release):
             if self._words.key is None:
@@ -67,11 +67,11 @@ class TextReader:
             raise self._refusal(error, RECORD_TYPES[type_id].key, data) from error
 
     def offset_commit(self, data: bytes) -> tuple[int, Message]:
-        """The value of an offset commit, whatever the key's type, and its version."""
+        """Return the version and the value of an offset commit, whatever the key's type."""
         return self._value(OFFSET_COMMIT, data, self._words.offset_commit)
 
     def group_metadata(self, data: bytes) -> tuple[int, Message]:
-        """The value of a group metadata record, and its version."""
+        """Return the version and the value of a group metadata record."""
         return self._value(GROUP_METADATA, data, self._words.group_metadata)
 
     def _value(self, type_id: int, data: bytes, unknown: str) -> tuple[int, Message]:

@@ -15,7 +15,7 @@ _UNCHECKED: Final = frozenset({"MemberMetadata", "TopicPartitions"})
 
 
 def read_any_version(cls: type, version: int, data: bytes) -> Message:
-    """A message after its two bytes of version, whatever that is; DecodeError with Kafka's words."""
+    """Return a message after its two bytes of version, whatever that is; DecodeError with Kafka's words."""
     if version <= schema_of(cls).versions.high:
         return walk.decode(cls, max(0, version), data, 2).message
     _read_fields(cls, version, data)
@@ -33,7 +33,7 @@ def read_any_version(cls: type, version: int, data: bytes) -> Message:
 
 
 def _read_fields(cls: type, version: int, data: bytes) -> None:
-    """The fields before the tags, in order, as far as one of them refuses the version."""
+    """Read the fields before the tags, in order; DecodeError where one of them refuses the version."""
     flexible = version in schema_of(cls).flexible
     cursor = Cursor(data, 2)
     for field in _fields(cls, version, tagged=False):
@@ -53,7 +53,7 @@ def _fields(cls: type, version: int, *, tagged: bool) -> list[FieldSpec]:
 
 
 def _refuse(field: FieldSpec, version: int) -> None:
-    """Raises what the structures in that field say of the version, if they check it."""
+    """Raise what the structures in that field say of the version, if they check it."""
     part = field.shape.part if field.shape.element is None else field.shape.element.part
     if part is not None and part.__name__ not in _UNCHECKED:
         raise DecodeError(f"Can't read version {version} of {part.__name__}")

@@ -34,7 +34,7 @@ def parse_release(text: str) -> Release:
 
 
 def _within(numbers: Release, family: Release) -> bool:
-    """`0.10` names its last family, `0.9` and `0.9.0` the same one; a patch may follow."""
+    """Return whether numbers name a family: `0.10` its last one, `0.9` and `0.9.0` the same one; a patch may follow."""
     length = len(family)
     return len(numbers) <= length + 1 and numbers[:length] == family[: len(numbers)]
 

@@ -77,7 +77,7 @@ class Evidence:
         paths: Sequence[str] = (),
         has_hashes: bool = True,
     ) -> None:
-        """`paths` are those that the sources were found below; `has_hashes` False where nobody is told the files' SHA-256."""
+        """Hold what is read; `paths` are those that the sources were found below; without `has_hashes` no SHA-256 is computed."""
         self.paths = tuple(paths)
         self.sources = list(sources)
         self.filters = filters

@@ -55,7 +55,7 @@ class Open:
     _reads: dict[str, bool | None] = field(default_factory=dict)
 
     def reads(self, topic: str) -> bool | None:
-        """Whether a member reads the topic; None where the coordinator cannot tell."""
+        """Return whether a member reads the topic; None where the coordinator cannot tell."""
         if topic not in self._reads:
             self._reads[topic] = is_subscribed(self.group, self.members, topic) if self.group else None
         return self._reads[topic]

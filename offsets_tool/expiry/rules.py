@@ -92,7 +92,7 @@ def expiry_of(
     has_pending: bool,
     policy: Policy,
 ) -> Expiry:
-    """When this commit expires if nothing more is written.
+    """Return when this commit expires if nothing more is written.
 
     Args:
         commit: what is committed.

@@ -89,7 +89,7 @@ def batch_with(path: Path, base: int, offset: int) -> Batch | None:
 
 
 def sound_batches(path: Path, base: int, position: int) -> tuple[Batch, ...]:
-    """Headers to the end, without a last batch whose checksum is wrong.
+    """Return the headers of batches from `position` to the segment's end, without a last batch whose checksum is wrong.
 
     SourceError where offsets go back, or the last is further from the segment's base than any can be.
     """

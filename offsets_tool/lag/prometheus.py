@@ -107,6 +107,6 @@ def _samples(seen: Iterable[_Seen], source: str) -> Iterator[EndSample]:
 
 
 def _offset(value: str) -> int | None:
-    """Prometheus has floating-point numbers only; NaN, negative and endless ones stand for what is not known."""
+    """Return an offset from Prometheus' floating-point number; None for NaN, a negative or an endless one: it is not known."""
     number = float(value)
     return int(number) if 0 <= number < _TOO_FAR else None

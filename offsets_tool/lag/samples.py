@@ -74,7 +74,7 @@ HIGHEST_PARTITION: Final = (1 << 31) - 1
 
 
 def sample_of(fields: JsonObject, source: str = "", at: int | None = None) -> EndSample:
-    """A row of a table: topic, partition, at (epoch ms or ISO 8601), and any of OFFSETS; empty and negative mean not known.
+    """Return the sample of a row: topic, partition, at (epoch ms or ISO 8601), and any of OFFSETS; empty and negative are unknown.
 
     `at` is for a row that has none. Raises ValueError, with a sentence, for a row that lacks something.
     """

@@ -107,7 +107,7 @@ def _find_file(path: Path) -> Iterator[Segment]:
 
 
 def _followed_beside(segment: Segment, folder: Path, directory: PartitionDirectory) -> Segment:
-    """A file that was given itself, with what its partition's folder says of it."""
+    """Return a file that was given itself, with what its partition's folder says of it."""
     try:
         beside = list(_segments_of(folder, directory, None))
     except SourceError:
@@ -186,7 +186,7 @@ def _is_segment(entry: Entry) -> bool:
 
 
 def _loose(folder: Path) -> Iterator[Segment]:
-    """Segments in a folder that was given itself and is not named by Kafka."""
+    """Yield the segments in a folder that was given itself and is not named by Kafka."""
     if is_other_topic(folder):
         raise SourceError(
             folder.as_posix(),
@@ -235,7 +235,7 @@ def _size(path: Path) -> tuple[int, str]:
 
 
 def _unreadable(entry: Path, reason: str) -> Segment:
-    """A folder or tar in which nothing can be found."""
+    """Return a segment that stands for a folder or tar in which nothing can be found."""
     tar = tar_name(entry.name)
     directory = offsets_directory(tar.stem if tar else entry.name)
     return Segment(

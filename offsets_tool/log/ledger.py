@@ -208,7 +208,7 @@ class Ledger:
         return found
 
     def _place(self, read: BatchRead) -> None:
-        """Offsets of records that are misplaced are none of the file's."""
+        """Note a batch's offsets; those of misplaced records are none of the file's."""
         batch = read.batch
         if read.misplaced is None:
             self._offsets.observe(batch.base_offset)

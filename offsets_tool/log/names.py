@@ -150,7 +150,7 @@ def _is_in_use(segment: Segment) -> bool:
 
 
 def _folder(segment: Segment) -> tuple[str, str]:
-    """The tar, if it is in one, and the folder."""
+    """Return the tar that a segment is in, empty if it is in none, and its folder."""
     path = PurePosixPath(segment.member or segment.path)
     return segment.path if segment.member else "", path.parent.as_posix()
 

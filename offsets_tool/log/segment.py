@@ -47,7 +47,7 @@ def read_segment(
     limits: Limits = LIMITS,
     ledger: Ledger | None = None,
 ) -> Iterator[BatchRead | Unreadable]:
-    """Batches in the order of the file, and Unreadable for the bytes between them.
+    """Yield batches in the order of the file, and Unreadable for the bytes between them.
 
     `start` and `end` cut by batch: let P(x) be the first proven batch at or after byte x; the range is [P(start), P(end)),
     with P(0) = 0 and P(x) the file's end where no batch follows. They count bytes of the decompressed log.

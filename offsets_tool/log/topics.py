@@ -24,7 +24,7 @@ class TopicDirectory(NamedTuple):
 
 
 def find_topics(paths: Iterable[str | Path]) -> list[TopicDirectory]:
-    """The partition directories of every topic under the paths, in order; folders that cannot be listed have none.
+    """Return the partition directories of every topic under the paths, in order; folders that cannot be listed have none.
 
     SourceError for a path that cannot be looked at itself.
     """

@@ -59,7 +59,7 @@ def _values(column: Sequence[object], type_: pa.DataType) -> Sequence[object]:
 
 
 def _moment(value: object) -> object:
-    """A datetime, or epoch milliseconds as microseconds; None for a number that is no time of the calendar."""
+    """Return a datetime as it is, epoch milliseconds as microseconds, and None for a number that is no time of the calendar."""
     if not isinstance(value, int):
         return value
     return value * 1000 if is_time(value) else None

@@ -189,7 +189,7 @@ def _is_name(type_: pa.DataType) -> bool:
 
 
 def _values(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    """Values that the column has, among them its least and its greatest; chunks have one dictionary, if they have any."""
+    """Return values that a column has, among them its least and its greatest; chunks have one dictionary, if they have any."""
     if not pa.types.is_dictionary(column.type):
         return column
     rows = pa.chunked_array([chunk.indices for chunk in column.chunks])

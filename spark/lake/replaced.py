@@ -88,7 +88,7 @@ class ReplacedPlaces:
     """The rows of some partitions of topics of a cluster, however many there are."""
 
     def __init__(self, cluster: str, places: pa.Table) -> None:
-        """`places` has the columns `topic` and `partition`."""
+        """Hold the partitions of a cluster whose rows are replaced; `places` has the columns `topic` and `partition`."""
         self.cluster = cluster
         self._topics = pc.unique(places.column("topic")).sort()
         self._names: list[str] = self._topics.to_pylist()

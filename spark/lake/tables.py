@@ -143,7 +143,7 @@ SOURCES = Table(
 
 
 def _in_lake(row: type, run: Any = ReplayRun) -> type:
-    """A row of one log's history, in a lake of many clusters."""
+    """Return the class of a row of one log's history with the columns that a lake of many clusters adds."""
     columns = [("cluster", Cluster), *get_type_hints(row, include_extras=True).items(), ("run", run)]
     made: type = NamedTuple(row.__name__, columns)  # type: ignore[misc]
     made.__doc__ = row.__doc__

@@ -152,7 +152,7 @@ def _load(session: SparkSession, path: str, version: int | None = None) -> DataF
 
 
 def _version(path: str, run: int) -> int:
-    """The version of a history to which no later run has contributed. These change what is there: no condition on rows helps."""
+    """Return the version of a history before any later run changed its rows, which no condition on the rows could undo."""
     commits = open_delta(path).history(_COMMITS_SEEN)
     later = [commit["version"] for commit in commits if run_of(commit.get("userMetadata")) > run]
     newest: int = commits[0]["version"]

@@ -44,7 +44,7 @@ def gather(
 
 @compiled
 def _copy(data: int, length: int, starts: int, sizes: int, count: int, offsets: int, to: int) -> None:
-    """int64 places and sizes, int32 offsets; all contiguous."""
+    """Copy `count` values one behind another to `to`; `starts` and `sizes` are int64, the `offsets` that it fills are int32."""
     first = to
     for number in range(count):
         store_i32(offsets + 4 * number, to - first)

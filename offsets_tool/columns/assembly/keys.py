@@ -116,7 +116,7 @@ class KeyColumns:
         self._names[name].table.grow(len(self._interned.key(self._known)))
 
     def _decode(self, number: int) -> None:
-        """A key that compiled code does not read."""
+        """Decode a key that compiled code does not read into its line of `table`, which stays empty where that fails."""
         try:
             key = decode_key(self._interned.key(number))
         except DecodeError:

@@ -40,7 +40,7 @@ class Kinds:
         return control
 
     def _printed(self, keys: KeyColumns, json: JsonWriter) -> pa.Array | None:
-        """JSON of the values that programs print, for all rows; None if there is none. Such rows are of another kind then."""
+        """Return JSON of the values that programs print, null in other rows; their kind becomes JSON. None if there is none."""
         records, rows = self._chunk.records, len(self.kind)
         found, types = np.empty((2, rows), np.int64)
         addresses = address(records), rows, address(self.kind)

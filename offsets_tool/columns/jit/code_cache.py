@@ -80,7 +80,7 @@ def _refuse(sentence: str) -> None:
 
 @cache
 def _kept_folder() -> tuple[int, Path]:
-    """The first folder that will do, open for as long as the process lives: NUMBA_CACHE_DIR alone where it is set, else beside this
+    """Return the first folder that will do, open until the process ends: NUMBA_CACHE_DIR alone where it is set, else beside this
     module, or among the user's caches. NotTrustedError says what is wrong with the last one where none will do.
     """
     reason = NotTrustedError("there is no folder of yours to keep it in")

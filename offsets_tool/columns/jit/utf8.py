@@ -84,7 +84,7 @@ def sequence_size(at: int, end: int) -> int:
 
 @step
 def _may_follow(first: int, second: int) -> bool:
-    """Unicode's table 3-7: what some first bytes leave of the range of the second."""
+    """Return whether a second byte may follow the first, by Unicode's table 3-7: some first bytes narrow the second's range."""
     if second & 0xC0 != 0x80:
         return False
     if first == 0xE0:

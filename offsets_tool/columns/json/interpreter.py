@@ -103,7 +103,7 @@ def _argument(code: int, pc: int, number: int) -> int:
 
 @step
 def _fixed(op: int, at: int, end: int, out: int) -> tuple[int, int]:
-    """A number or a uuid."""
+    """Print a number or a uuid; return the address behind its bytes, or DECLINED, and the end of the text."""
     size = _width(op)
     if at + size > end:
         return DECLINED, out
@@ -114,7 +114,7 @@ def _fixed(op: int, at: int, end: int, out: int) -> tuple[int, int]:
 
 @step
 def _sized(code: int, pc: int, at: int, end: int, out: int, limit: int) -> tuple[int, int]:
-    """A text, or bytes."""
+    """Print a text, or bytes; return the address behind them, or DECLINED, and the end of the text."""
     is_text = _argument(code, pc, 0) == _STRING
     size, at = _length(at, end, _argument(code, pc, 1), is_text)
     if at < 0 or size > end - at or (size < 0 and _argument(code, pc, 2) == 0):
@@ -131,7 +131,7 @@ def _sized(code: int, pc: int, at: int, end: int, out: int, limit: int) -> tuple
 
 @step
 def _numbers(code: int, pc: int, at: int, end: int, out: int, limit: int) -> tuple[int, int]:
-    """An array of numbers."""
+    """Print an array of numbers; return the address behind its bytes, or DECLINED, and the end of the text."""
     size, at = _length(at, end, _argument(code, pc, 1), False)
     if at < 0 or size > end - at or (size < 0 and _argument(code, pc, 2) == 0):
         return DECLINED, out
@@ -157,7 +157,7 @@ def _numbers(code: int, pc: int, at: int, end: int, out: int, limit: int) -> tup
 def _array(
     code: int, pc: int, stack: int, top: int, at: int, end: int, out: int
 ) -> tuple[int, int, int, int]:
-    """The begin of an array: its first element's instruction, or what follows it if it has none."""
+    """Print the begin of an array; return first where to go on: at its element's instruction, or behind it if it has none."""
     size, at = _length(at, end, _argument(code, pc, 1), False)
     if at < 0 or size > end - at or (size < 0 and _argument(code, pc, 2) == 0):
         return pc, DECLINED, out, top
@@ -187,7 +187,7 @@ def _next_element(pc: int, top: int, out: int) -> tuple[int, int, int]:
 
 @step
 def _nullable(code: int, pc: int, at: int, end: int, out: int) -> tuple[int, int, int]:
-    """A part that may be null: KIP-893 marks it by a byte, or by a varint in a tag."""
+    """Read whether a part is null, a byte, or in a tag a varint (KIP-893), and print the null; return first where to go on."""
     if _argument(code, pc, 1):
         present, at = _varint(at, end)
     elif at < end:
@@ -201,7 +201,7 @@ def _nullable(code: int, pc: int, at: int, end: int, out: int) -> tuple[int, int
 
 @step
 def _tags(code: int, pc: int, stack: int, top: int, at: int, end: int) -> tuple[int, int, int]:
-    """A frame has how many tags are left, the latest tag, and where its field must end."""
+    """Begin a section of tags; its frame has how many are left, the latest tag, and where the tag's field must end."""
     count, at = _varint(at, end)
     if at < 0 or count == 0:
         return _argument(code, pc, 1), at, top
@@ -228,7 +228,7 @@ def _tag_end(code: int, pc: int, pool: int, top: int, at: int, end: int, out: in
 
 @step
 def _next_tag(code: int, section: int, top: int, at: int, end: int) -> tuple[int, int]:
-    """The first instruction of the next tag's field, and where its bytes begin; tags must be known and ascend."""
+    """Return the first instruction of the next tag's field, and where its bytes begin; tags must be known and ascend."""
     tag, at = _varint(at, end)
     size, at = _varint(at, end)
     if at < 0 or size < 0 or size > end - at or tag <= load_i64(top + 8):
@@ -243,7 +243,7 @@ def _next_tag(code: int, section: int, top: int, at: int, end: int) -> tuple[int
 
 @step
 def _varint(at: int, end: int) -> tuple[int, int]:
-    """An unsigned varint of at most four bytes, and where it ends; DECLINED for anything else."""
+    """Return an unsigned varint of at most four bytes, and where it ends; DECLINED for anything else."""
     value, shift = 0, 0
     while 0 < at < end and shift < 28:
         byte = load_u8(at)
@@ -257,7 +257,7 @@ def _varint(at: int, end: int) -> tuple[int, int]:
 
 @step
 def _length(at: int, end: int, flexible: int, short: bool) -> tuple[int, int]:
-    """The length before a text, bytes or an array, below 0 for null, and where it ends."""
+    """Return the length before a text, bytes or an array, below 0 for null, and where it ends."""
     if flexible:
         value, at = _varint(at, end)
         if short and value > 0x8000:

@@ -43,7 +43,7 @@ _BACKSLASHES: Final = np.uint64(0x5C5C5C5C5C5C5C5C)
 
 @step
 def write_number(out: int, value: int) -> int:
-    """A decimal integer."""
+    """Write a decimal integer; return the address behind it."""
     if value < 0:
         store_u8(out, _MINUS)
         out += 1
@@ -70,7 +70,7 @@ def write_number(out: int, value: int) -> int:
 
 @step
 def write_null(out: int) -> int:
-    """The word null."""
+    """Write the word null; return the address behind it."""
     for place in range(4):
         store_u8(out + place, _NULL[place])
     return out + 4
@@ -78,7 +78,7 @@ def write_null(out: int) -> int:
 
 @step
 def write_copy(out: int, at: int, size: int) -> int:
-    """Bytes as they are; up to seven more are read, and written behind them."""
+    """Copy bytes as they are; up to seven more are read, and written behind them. Return the address behind the copy."""
     end = out + size
     while out < end:
         store_i64(out, np.int64(load_u64(at)))
@@ -89,7 +89,7 @@ def write_copy(out: int, at: int, size: int) -> int:
 
 @step
 def write_text(out: int, at: int, size: int, limit: int) -> int:
-    """A text in quotes, escaped as wire.json.render escapes; 0 if it has a fault or may look like an escaped byte.
+    """Write a text in quotes, escaped as wire.json.render escapes; return 0 if it has a fault or may look like an escaped byte.
 
     Nothing is read from the address `limit` on.
     """
@@ -128,7 +128,7 @@ def write_text(out: int, at: int, size: int, limit: int) -> int:
 
 @step
 def _plain_bytes(at: int, left: int) -> int:
-    """How many of the eight bytes at an address, `left` of which are text, are to be copied as they are; 0 if not all are."""
+    """Return how many of the eight bytes at an address, `left` of which are text, may be copied as they are; 0 if not all may."""
     word = load_u64(at)
     if left < 8:
         text = ~(~_NONE << np.uint64(8 * left))
@@ -156,7 +156,7 @@ def _write_escaped(out: int, byte: int) -> int:
 
 @step
 def write_base64(out: int, at: int, size: int, limit: int) -> int:
-    """Bytes in quotes, standard base64 with padding; nothing is read from the address `limit` on."""
+    """Write bytes in quotes, in standard base64 with padding; nothing is read from the address `limit` on."""
     store_u8(out, _QUOTE)
     out += 1
     end = at + size
@@ -181,7 +181,7 @@ def write_base64(out: int, at: int, size: int, limit: int) -> int:
 
 @step
 def write_uuid(out: int, at: int) -> int:
-    """16 bytes in quotes as Kafka's Uuid prints them: URL-safe base64 without padding."""
+    """Write 16 bytes in quotes as Kafka's Uuid prints them: URL-safe base64 without padding."""
     store_u8(out, _QUOTE)
     _encode_begin_of_uuid(at, out + 1)
     out += 17

@@ -96,7 +96,7 @@ class _Program:
         self._literal += text
 
     def _here(self) -> int:
-        """The number of the next instruction, for others that jump to it: what was to be written before is written for itself."""
+        """Return the number of the next instruction, to which others may jump; emit a literal that was being gathered first."""
         if self._literal:
             self.emit(JsonOp.LITERAL)
         return len(self.code)

@@ -94,7 +94,7 @@ def _write_all(
     used: int,
     room: int,
 ) -> tuple[int, int]:
-    """Rows from `row` on; returns the row where room ran out (or count), and how much of `out` is used."""
+    """Print rows from `row` on; return the row where room ran out (or `count`), and how much of `out` is used."""
     while row < count:
         type_id, size = load_i64(types + 8 * row), load_i64(sizes + 8 * row)
         at = data + load_i64(places + 8 * row)

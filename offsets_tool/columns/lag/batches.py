@@ -21,7 +21,7 @@ LagBatches = Iterator[tuple[str, pa.RecordBatch]]
 
 
 def lag_batches(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> LagBatches:
-    """Rows of LagRow with their cluster, from rows with COLUMNS, in ORDER.
+    """Yield rows of LagRow with their cluster, given rows with COLUMNS, in ORDER.
 
     A commit and a time of the grid in one millisecond are one row, as are several commits: the last counts.
     """

@@ -79,7 +79,7 @@ def _partitions(
 
 
 def _runs(batch: pa.RecordBatch) -> Iterator[tuple[_Place, list[_Row]]]:
-    """Parts of a batch whose rows are of one place, with it."""
+    """Yield the parts of a batch whose rows are of one place, each with that place."""
     if not batch.num_rows:
         return
     changes = pa.array([False] * (batch.num_rows - 1), pa.bool_())

@@ -47,7 +47,7 @@ _TOPIC_IDS_KEPT: Final = 1 << 16
 
 
 class Chunk(NamedTuple):
-    """Batches and their records, by field (layout.B and layout.R), with the bytes that places of values count in."""
+    """Batches and their records, by BatchField and RecordField, with the bytes in which the records' values are."""
 
     batches: Array
     records: Array
@@ -218,7 +218,7 @@ class Lane:
         return np.frombuffer((parts[0] if len(parts) == 1 else b"".join(parts)) or b"\0", np.uint8), number
 
     def _content(self, number: int) -> bytes:
-        """A batch's decompressed records; nothing where the batch is the reference's, which it then is by its count."""
+        """Return a batch's decompressed records. Where only the reference can read them, return none and mark the batch so."""
         start, end = (
             int(self._batches[field, number]) for field in (BatchField.BODY_START, BatchField.BODY_END)
         )
@@ -237,7 +237,7 @@ class Lane:
         return content
 
     def _read_rows(self, data: Array, first: int, last: int) -> Iterator[ChunkOrReference]:
-        """Batches first to last as chunks, and by the reference those that compiled code declines."""
+        """Yield the batches from `first` to `last` as chunks, and as the reference reads them where compiled code declines them."""
         row, start = 0, first
         while first < last:
             number, row, why = read_records(

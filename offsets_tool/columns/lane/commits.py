@@ -57,7 +57,7 @@ _TAGS_SIZE: Final = 3 + _UUID_SIZE
 
 @step
 def read_plain(data: int, start: int, size: int, version: int, records: int, row: int) -> None:
-    """Versions before FLEXIBLE_VERSION, if the value at data + start is exactly one."""
+    """Read a commit of a version before FLEXIBLE_VERSION into its row, if the value at data + start is exactly one."""
     if size < _SHORTEST:
         return
     metadata = start + _METADATA_AT[version]
@@ -80,9 +80,9 @@ def read_plain(data: int, start: int, size: int, version: int, records: int, row
 
 @step
 def read_flexible(data: int, start: int, size: int, tables: int, records: int, row: int) -> bool:
-    """FLEXIBLE_VERSION, if the value is exactly one: compact metadata, and at most tag 0, the topic's id.
+    """Read a commit of FLEXIBLE_VERSION, if the value is exactly one: compact metadata, and at most tag 0, the topic's id.
 
-    False when the table of topic ids is full.
+    Return False when the table of topic ids is full.
     """
     if size < _SHORTEST_FLEXIBLE:
         return True
@@ -126,7 +126,7 @@ def _fill(data: int, start: int, metadata: int, size: int, records: int, row: in
 
 @step
 def _kind(metadata: int, size: int) -> int:
-    """Text with a fault is the reference's, which says where it is, and text that it shows otherwise."""
+    """Return the kind of a commit with this metadata: the reference's where it has a fault or is not shown as it is written."""
     if looks_escaped(metadata, size):
         return _REFERENCE
     if is_ascii(metadata, size):

@@ -76,7 +76,7 @@ def crc32c_by_tables(at: int, end: int) -> int:
 
 @step
 def _shifted(checksum: SupportsIndex) -> np.uint64:
-    """A checksum after as many zeros as a part has bytes."""
+    """Return a checksum continued over as many zeros as a part has bytes."""
     crc = np.uint64(checksum)
     low = _SHIFTS[0, crc & _BYTE] ^ _SHIFTS[1, crc >> np.uint64(8) & _BYTE]
     high = _SHIFTS[2, crc >> np.uint64(16) & _BYTE] ^ _SHIFTS[3, crc >> np.uint64(24) & _BYTE]

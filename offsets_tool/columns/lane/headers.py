@@ -50,9 +50,9 @@ _BODY_END: Final = int(BatchField.BODY_END)
 
 @compiled
 def read_headers(data: int, size: int, position: int, end: int, batches: int) -> int:
-    """Fills `batches` from `position` (of `size` bytes at address `data`); returns how many.
+    """Fill `batches` with headers from `position` on, of `size` bytes at address `data`; return how many.
 
-    Stops at `end`, when they are enough for a chunk, or their records more than a table holds, and before a batch that the
+    It stops at `end`, when they are enough for a chunk, or their records more than a table holds, and before a batch that the
     lane does not read: that is the case when it returns 0.
     """
     number, rows, enough = 0, 0, position + CHUNK_BYTES
@@ -69,7 +69,7 @@ def read_headers(data: int, size: int, position: int, end: int, batches: int) ->
 
 @step
 def _sound_size(at: int, left: int) -> int:
-    """The size of the batch at this address; 0 if the lane does not read it."""
+    """Return the size of the batch at this address; 0 if the lane does not read it."""
     if left < HEADER_SIZE_V2 or load_u8(at + 16) != 2:
         return 0
     size = big_i32(at + 8) + 12

@@ -61,7 +61,7 @@ class InternedKeys:
     """The tables. Keys and topic ids keep their numbers when the tables grow."""
 
     def __init__(self, keys: int = 1 << 14, arena: int = 1 << 20, topic_ids: int = 1 << 8) -> None:
-        """Empty tables for so many keys (a power of two), bytes of keys, and topic ids; the zero uuid is there."""
+        """Make tables for a number of keys (a power of two), of bytes of keys, and of topic ids; they have the zero uuid."""
         self._slots = np.full(4 * keys, _FREE, np.int32)
         self._entries = np.zeros((keys, _WORDS), np.int64)
         self._arena = np.empty(arena, np.uint8)
@@ -147,7 +147,7 @@ def _rehash(tables: int) -> None:
 
 @step
 def _slot(tables: int, found: int) -> int:
-    """The address of the slot where a hash begins to look."""
+    """Return the address of the slot where the search for a hash begins."""
     return load_i64(tables + _SLOTS) + (found & load_i64(tables + _SLOT_MASK)) * 4
 
 

@@ -93,7 +93,7 @@ def read_keys(
 
 @step
 def _read_key(at: int, size: int, entry: int, shapes: int, types: int, names: int) -> int:
-    """CLEAN if the key is read, 0 if it is not, below FULL if there is no room for a name."""
+    """Read a key into its `entry`; return CLEAN, 0 if the key is not read here, FULL - field if there is no room for a name."""
     _forget(entry)
     record_type = big_i16(at) if size >= 2 else _NONE
     if record_type < 0 or record_type >= types:
@@ -179,7 +179,7 @@ def sort_out(records: int, rows: int, table: int, kinds: int) -> int:
 def find_printable(
     records: int, rows: int, kinds: int, table: int, batches: int, found: int, types: int
 ) -> int:
-    """Writes the rows that are the reference's, though their key is clean and they are no control records; returns how many.
+    """Find rows left to the reference decoder though their key is clean and they are no control records; return how many.
 
     `found` and `types` take int64, of each row its number and its record type.
     """
@@ -199,9 +199,9 @@ def find_printable(
 def mark_printed(
     records: int, rows: int, kinds: int, data: int, found: int, sizes: int, count: int, offsets: int
 ) -> None:
-    """Makes those of `count` found rows JSON whose texts have sizes, not below 0; fills the offsets of all rows' texts, int32.
+    """Make the kind of found rows JSON where the size of their text is not below 0; fill the offsets, int32, of all rows' texts.
 
-    Notes the versions of their values too, as the reader of records notes those of commits only.
+    It notes the versions of their values too, as the reader of records notes those of commits only.
     """
     reached, text = 0, 0
     for row in range(rows):
@@ -218,7 +218,7 @@ def mark_printed(
 
 @compiled
 def pick_keys(records: int, rows: int, kinds: int, table: int, columns: int, line: int) -> None:
-    """Writes the fields of each row's key to `columns`, int32, `line` rows from one field to the next.
+    """Write the fields of each row's key to `columns`, int32, `line` rows from one field to the next.
 
     Rows that are the reference's or markers have no fields.
     """

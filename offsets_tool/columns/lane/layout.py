@@ -99,7 +99,7 @@ NO_KEY: Final = -1
 
 
 def new_table(fields: type[IntEnum]) -> Array:
-    """An empty table of batches or records."""
+    """Return a table of batches or records, a line for each of `fields`, whose cells are not set."""
     return np.empty((len(fields), _LINE), np.int64)
 
 

@@ -53,7 +53,7 @@ _CONTROL: Final = int(AttributeBit.CONTROL)
 def read_records(
     data: int, batches: int, first: int, last: int, tables: int, records: int, row: int
 ) -> tuple[int, int, int]:
-    """The records of batches first to last; returns the next batch and row, and why it stopped before `last`."""
+    """Read the records of batches from `first` to `last`; return the next batch and row, and why it stopped before `last`."""
     for number in range(first, last):
         at, end = get(batches, _BODY_START, number), get(batches, _BODY_END, number)
         count = get(batches, _COUNT, number)
@@ -75,7 +75,7 @@ def read_records(
 
 @step
 def _varint(data: int, at: int, end: int) -> tuple[int, int]:
-    """A zig-zag integer of at most five bytes, and where it ends; DECLINED for anything else."""
+    """Return a zig-zag integer of at most five bytes, and where it ends; DECLINED for anything else."""
     if at < 0 or at >= end:
         return 0, DECLINED
     byte = load_u8(data + at)
@@ -95,7 +95,7 @@ def _varint(data: int, at: int, end: int) -> tuple[int, int]:
 
 @step
 def _varlong(data: int, at: int, end: int) -> tuple[int, int]:
-    """A zig-zag integer of at most eight bytes, and where it ends; DECLINED for anything else."""
+    """Return a zig-zag integer of at most eight bytes, and where it ends; DECLINED for anything else."""
     value, shift = 0, 0
     while at < end and shift < 56:
         byte = load_u8(data + at)
@@ -158,7 +158,7 @@ def _read_record(
 
 @step
 def _read_commit(data: int, value: int, size: int, tables: int, records: int, row: int) -> bool:
-    """A value of any version under the key of a commit; False when the table of topic ids is full."""
+    """Read a value of any version under the key of a commit; return False when the table of topic ids is full."""
     version = big_i16(data + value)
     put(records, _VALUE_VERSION, row, version)
     if version == FLEXIBLE_VERSION:
@@ -172,7 +172,7 @@ def _read_commit(data: int, value: int, size: int, tables: int, records: int, ro
 def _place(
     batches: int, number: int, timestamp_delta: int, offset_delta: int, records: int, row: int
 ) -> bool:
-    """Batch, offset and time of a record; False where they do not fit 64 bits.
+    """Put batch, offset and time of a record into its row; return False where they do not fit 64 bits.
 
     Compared before adding: a signed sum that overflows has no meaning for LLVM, which drops tests of it.
     """

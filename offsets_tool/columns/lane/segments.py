@@ -35,7 +35,7 @@ class SegmentReader:
     def read(
         self, reading: SegmentReading, ledger: Ledger, *, verify: bool = True
     ) -> Iterator[ChunkRead | BatchRead | Unreadable]:
-        """The whole segment that `reading` is of; outcomes of records are the caller's to count."""
+        """Read the whole segment of `reading`, by the lane as far as it goes; the caller counts the outcomes of records."""
         segment = reading.segment
         lane = Lane(
             reading.data,

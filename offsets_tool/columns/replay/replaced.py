@@ -58,7 +58,7 @@ def are_replaced(rows: pa.RecordBatch, *, proved: bool) -> Array:
 
 
 def _are_whole_groups(rows: pa.RecordBatch) -> Array:
-    """Readable values of classic groups outside of transactions."""
+    """Return which rows are whole values of classic groups outside of transactions, as truth values."""
     whole: Array = numbers(rows.column("record_type"), -1) == GROUP_METADATA
     for name, wanted in (("value_version", True), ("problem", False)):
         whole &= rows.column(name).is_valid().to_numpy(zero_copy_only=False) == wanted

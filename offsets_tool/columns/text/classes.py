@@ -103,7 +103,7 @@ class Templates:
         return self._escapes is not None and printed(_ASCII) == b"".join(self._escapes)
 
     def escape_table(self) -> Array:
-        """The escapes for compiled code; zeros as long as none are needed."""
+        """Return the escapes for compiled code; zeros as long as none are needed."""
         table = np.zeros((128, 2), np.int64)
         for place, escape in enumerate(self._escapes or ()):
             table[place] = len(escape), int.from_bytes(escape, "little", signed=len(escape) == LONGEST_ESCAPE)

@@ -95,7 +95,7 @@ def columns(chunk: Chunk, key_sizes: Array) -> dict[str, Array]:
 
 
 def classes(chunk: Chunk, found: dict[str, Array], key_classes: Array, has_parts: Array) -> Classes:
-    """The classes of a chunk's batches and records; `key_classes` are those of each record's key.
+    """Return the classes of a chunk's batches and records; `key_classes` are those of each record's key.
 
     `has_parts` is 1 where JSON has a structure in it that is in no array.
     """
@@ -103,7 +103,7 @@ def classes(chunk: Chunk, found: dict[str, Array], key_classes: Array, has_parts
 
 
 def distinct(values: Array) -> tuple[Array, Array, Array]:
-    """Distinct values, where each of them is first, and which of them each value is."""
+    """Return the distinct values, the place where each of them is first, and which of them each value is."""
     if len(values) and (values == values[0]).all():
         return values[:1], np.zeros(1, np.int64), np.zeros(len(values), np.int64)
     return np.unique(values, return_index=True, return_inverse=True)
@@ -125,7 +125,7 @@ def key_class(record_class: int) -> int:
 
 
 def value_of_class(record_class: int) -> tuple[int, bool] | None:
-    """Version and whether it has parts, of values that compiled code prints as JSON; None for others."""
+    """Return version and whether it has parts, of values that compiled code prints as JSON; None for others."""
     if record_class >> _KIND_PLACE & 7 != RecordKind.JSON:
         return None
     return record_class >> _VERSION_PLACE & 7, bool(record_class >> _TEXT_PLACE & 1)

@@ -113,7 +113,7 @@ _POWERS: Final = np.array([10**digits for digits in range(19)], np.uint64)
 
 @compiled
 def write_lines(inputs: int, line: int, last: int, out: int, limit: int) -> tuple[int, int]:
-    """Writes lines from `line` to `last` at address `out`; returns the line it stopped before, and where the text ends.
+    """Write lines from `line` to `last` at address `out`; return the line it stopped before, and where the text ends.
 
     It stops before a line that has no program, and where a line might not end before `limit`.
     """
@@ -138,7 +138,7 @@ def _at(inputs: int, place: int, number: int) -> int:
 
 @step
 def _texts_bound(inputs: int, record: int) -> int:
-    """The most bytes that a record's texts take."""
+    """Return the most bytes that a record's texts take."""
     if record < 0:
         return 0
     key = _at(inputs, _KEYS, record)
@@ -183,7 +183,7 @@ def _text(inputs: int, op: int, record: int, out: int) -> int:
 
 @step
 def _copy(out: int, at: int, size: int) -> int:
-    """Eight bytes at a time: both sides have some to spare."""
+    """Copy bytes, eight at a time as both sides have some to spare; return the address behind them."""
     end = out + size
     while out < end:
         store_i64(out, load_i64(at))
@@ -203,7 +203,7 @@ def _escaped(escapes: int, out: int, at: int, size: int) -> int:
 
 @step
 def write_digits(out: int, value: int) -> int:
-    """A number that is not negative."""
+    """Write a number that is not negative in decimal digits; return the address behind them."""
     left = np.uint64(value)
     digits = 1
     while digits < 19 and left >= _POWERS[digits]:

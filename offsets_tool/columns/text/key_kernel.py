@@ -142,7 +142,7 @@ def _run(program: int, key: int, size: int, group: int, out: int) -> int:
 
 @step
 def _copy(out: int, at: int, size: int) -> int:
-    """Byte by byte: nothing is known of what lies behind a key."""
+    """Copy bytes one by one, as nothing is known of what lies behind a key; return the address behind them."""
     for place in range(size):
         store_u8(out + place, load_u8(at + place))
     return out + size

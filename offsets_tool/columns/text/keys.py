@@ -124,7 +124,7 @@ def probe_keys(type_id: int) -> tuple[bytes, bytes]:
 
 
 def _probe_key(type_id: int, size: int, names: bytes) -> bytes:
-    """A commit's key of `size` bytes: two letters again and again as names, and a partition whose digits are of its own."""
+    """Return a commit's key of `size` bytes: two letters repeated as names, and a partition whose digits are of its own."""
     topic = names[1:] * min(_TOPIC, size - _OVERHEAD - 1)
     group = names[:1] * (size - _OVERHEAD - len(topic))
     partition = 111_111 * (names[0] % 9 + 1)
@@ -138,7 +138,7 @@ def _probe_key(type_id: int, size: int, names: bytes) -> bytes:
 
 
 def _clean_type(key: bytes) -> int | None:
-    """The record type of a key that decodes cleanly."""
+    """Return the record type of a key; None unless it decodes without a problem."""
     try:
         decoded = decode_key(key)
     except DecodeError:
@@ -226,7 +226,7 @@ class KeyTable:
 
 
 def _keyed(key: bytes, *, is_control: bool) -> LogRecord:
-    """A record of which only the key is known, and whether it is a control record."""
+    """Return a record of which only the key is known, and whether it is a control record."""
     return LogRecord(
         source="", log_partition=None, log_offset=-1, timestamp=-1, key=key, value=None, is_control=is_control
     )

@@ -136,7 +136,7 @@ def _batch(example: Batch, numbers: Mapping[str, int]) -> Batch:
 def _value(
     example: LogRecord, setting: Setting, absent: frozenset[str], numbers: dict[str, int]
 ) -> tuple[bytes | None, dict[Text, bytes]]:
-    """The value with the setting's numbers, which are added to `numbers`, and the texts in it."""
+    """Return the example's value with the setting's numbers, which are added to `numbers`, and the texts in it."""
     if example.value is None:
         return None, {}
     if example.is_control:
@@ -165,7 +165,7 @@ _MARKER_SIZE: Final = 6
 
 
 def _marker(value: bytes, setting: Setting, absent: frozenset[str], numbers: dict[str, int]) -> bytes:
-    """An end marker's value: version and coordinator epoch."""
+    """Return an end marker's value, version and coordinator epoch, with the setting's number as that epoch."""
     if "leader_epoch" in absent:
         return value
     numbers["leader_epoch"] = setting.numbers["leader_epoch"]

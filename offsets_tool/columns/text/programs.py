@@ -31,7 +31,7 @@ class Programs:
         self.table: Array = np.zeros((1, 3), np.int64)
 
     def add(self, template: Template | None) -> int:
-        """The number of a new program; REFUSED without a template."""
+        """Add the program of a template, and return its number; REFUSED without a template."""
         if template is None:
             return REFUSED
         code = np.array([self._instruction(piece) for piece in template] or np.empty((0, 3)), np.int64)

@@ -25,7 +25,7 @@ class SegmentTextReader:
     """Prints segments by one printer; what repeats from file to file is kept."""
 
     def __init__(self, printer: Printer, selection: Selection | None = None) -> None:
-        """`selection` leaves out records that are not asked for; what the lane cannot print is left for the caller to select."""
+        """Print by `printer` the records that `selection` has; what the lane cannot print is left for the caller to select."""
         self._writer = TextWriter(printer, selection)
         self._segments = SegmentReader()
 

@@ -38,7 +38,7 @@ class ReferenceRecords:
         self.batch_numbers: Array = chunk.records[RecordField.BATCH]
 
     def batch(self, number: int) -> BatchRead:
-        """A batch of the chunk, by its number there."""
+        """Return a batch of the chunk, by its number there, as the reference reads it."""
         if self._latest is None or self._latest[0] != number:
             position = int(self._chunk.batches[BatchField.POSITION, number])
             place = self._file.segment
@@ -49,6 +49,6 @@ class ReferenceRecords:
         return self._latest[1]
 
     def record(self, row: int) -> LogRecord:
-        """A record of the chunk, by its row."""
+        """Return a record of the chunk, by its row, as the reference reads it."""
         number = int(self._chunk.records[RecordField.BATCH, row])
         return self.batch(number).records[row - int(self._first[number])]

@@ -66,7 +66,7 @@ def sample_keys(type_id: int) -> tuple[bytes, bytes]:
 
 
 def key_json(data: bytes) -> bytes | None:
-    """The JSON of a key that decodes; None where JSON writers may differ about it."""
+    """Return the JSON of a key that decodes; None where JSON writers may differ about it."""
     text = render(to_json(decode_key(data).data, 0))
     return text.encode() if text.isascii() and text.isprintable() and "\\" not in text else None
 

@@ -84,7 +84,7 @@ def _compared(one: PrintedProbe, other: PrintedProbe) -> Template | None:
 
 
 def _pieces(printed: PrintedProbe) -> list[bytes | Text]:
-    """The line cut at its texts and numbers; numbers are still digits."""
+    """Return a line cut at its texts and numbers; numbers are still digits."""
     texts = {text: kind for kind, text in printed.texts.items() if text}
     longest_first = sorted(texts, key=len, reverse=True)
     pattern = b"|".join([*map(re.escape, longest_first), _DIGITS])
@@ -95,7 +95,7 @@ def _pieces(printed: PrintedProbe) -> list[bytes | Text]:
 def _number(
     piece: bytes | Text, counterpart: bytes | Text, one: PrintedProbe, other: PrintedProbe
 ) -> Number | None:
-    """The one number that is `piece` in one probe and `counterpart` in the other."""
+    """Return the one number that is `piece` in one probe and `counterpart` in the other; None unless there is just one."""
     if isinstance(piece, Text) or isinstance(counterpart, Text):
         return None
     names = [

@@ -89,7 +89,7 @@ class FileWriter:
         self._numbers: dict[int, int] = {}
 
     def write(self, chunk: Chunk) -> Iterator[TextOrRecord]:
-        """Text of the chunk's records and batches, and in their places those that the caller prints."""
+        """Yield the text of the chunk's records and batches, and in their places those that the caller prints."""
         arguments = KernelArguments(chunk, self._writer.keys(chunk.interned))
         values = Values(chunk, arguments.key_classes, self._writer.json)
         found = classes(chunk, arguments.columns, arguments.key_classes, values.has_parts)
@@ -154,7 +154,7 @@ class FileWriter:
         return self._of_batches[batch_class]
 
     def _record_programs(self, both: Array, batches: Array, reference: ReferenceRecords) -> Array:
-        """Programs of records by the class of their batch and their own."""
+        """Return, by record, the number of its program, given the class of its batch and its own as one number (`both`)."""
         values, first, which = distinct(both)
         rows = reference.batch_numbers[first].tolist()
         programs = [

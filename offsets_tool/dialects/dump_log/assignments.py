@@ -19,7 +19,7 @@ _NULL_WORKS: Final = (2, 4, 1)  # KAFKA-9293
 
 
 def show_assignments(group: LoadedGroup, release: Release) -> str:
-    """Raises DecodeError with Kafka's words for an assignment that the release cannot print."""
+    """Return the assignments of a group's members as 0.9 to 3.7 print them. DecodeError, in Kafka's words, where it cannot."""
     ordered = map_of(release).ordered((member.member_id, member) for member in group.members)
     shown = [f"{key}={_assignment(member, group.protocol_type, release)}" for key, member in ordered]
     return "{" + ",".join(shown) + "}"

@@ -33,7 +33,7 @@ class DumpDecoder:
         self._decode = newest(_DECODERS, release)
 
     def decode(self, record: LogRecord) -> Printed:
-        """Raises DecodeError with Kafka's words where the tool would die."""
+        """Return what the tool prints of a record's key and value; DecodeError, in Kafka's words, where the tool would die."""
         return self._decode(record, self._release)
 
 

@@ -21,7 +21,7 @@ _BLOBS: Final = {"subscription": ConsumerProtocolSubscription, "assignment": Con
 
 
 def expand_group(data: JsonObject, value: GroupMetadataValue) -> None:
-    """Replaces subscription and assignment in `data`, the JSON of `value`, if the group's protocol type is `consumer`."""
+    """Replace subscription and assignment in `data`, the JSON of `value`, if the group's protocol type is `consumer`."""
     if value.protocol_type != _CONSUMER:
         return
     for shown, member in zip(data["members"], value.members, strict=True):

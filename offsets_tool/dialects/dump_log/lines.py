@@ -39,7 +39,7 @@ _BATCH_WORDS: Final[ByRelease[BatchWords]] = (
 
 
 def batch_line(batch: Batch, release: Release) -> str:
-    """The line of one batch (magic 2) or of one message or wrapper (0 and 1)."""
+    """Return the line of one batch (magic 2) or of one message or wrapper (0 and 1)."""
     words = newest(_BATCH_WORDS, release)
     codec = batch.codec if words.lower_codec else batch.codec.upper()
     validity = f" isvalid: {_bool(batch.crc_valid)}"
@@ -51,7 +51,7 @@ def batch_line(batch: Batch, release: Release) -> str:
 
 
 def batch_head(batch: Batch, release: Release) -> str:
-    """The line as far as it has been printed when a release finds that it does not know the codec."""
+    """Return the line of a batch as far as a release has printed it when it finds that it does not know the codec."""
     if batch.magic < _V2:
         return f"offset: {batch.last_offset}"
     return _batch_facts(batch, newest(_BATCH_WORDS, release))
@@ -91,7 +91,7 @@ def _size(data: bytes | None) -> int:
 
 
 def record_line(record: LogRecord, batch: Batch, release: Release) -> str:
-    """The line of one record as far as key and payload; a control record's marker is part of it.
+    """Return the line of one record up to key and payload; a control record's marker is part of it.
 
     Raises DecodeError for a marker that Kafka cannot read.
     """
@@ -166,7 +166,7 @@ def _line_43(record: LogRecord, batch: Batch) -> str:
 
 
 def _valid(record: LogRecord) -> str:
-    """Magic 2 has no checksum of its own for a record; Kafka calls it valid."""
+    """Return whether a record is valid, in words; one of magic 2, without a checksum of its own, always is, as for Kafka."""
     return _bool(record.crc_valid is not False)
 
 

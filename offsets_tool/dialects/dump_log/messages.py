@@ -32,7 +32,7 @@ _CODEC_NAMES: Final = (0, 10, 2)
 
 
 def message_line(message: MessageLine, batch: Batch, release: Release) -> str:
-    """The line of one message, 0.8.2 to 0.10.2."""
+    """Return the line of one message as 0.8.2 to 0.10.2 print it."""
     time = f" {batch.timestamp_type}: {message.timestamp}" if release >= _TIMESTAMPS else ""
     codec = (
         message.codec.upper() if release >= _CODEC_NAMES else _OLD_CODECS.get(message.codec, message.codec)
@@ -45,7 +45,7 @@ def message_line(message: MessageLine, batch: Batch, release: Release) -> str:
 
 
 def inner_message(record: LogRecord) -> MessageLine:
-    """A message that holds a key and a value."""
+    """Return what is printed of a message that holds a key and a value."""
     return MessageLine(
         record.log_offset,
         record.crc,
@@ -61,7 +61,7 @@ _WRAPPER_OVERHEAD: Final = {0: 26, 1: 34}
 
 
 def wrapper_message(batch: Batch) -> MessageLine:
-    """A compressed wrapper: no key, the compressed messages as value."""
+    """Return what is printed of a compressed wrapper: no key, the compressed messages as value."""
     return MessageLine(
         batch.last_offset,
         batch.crc,

@@ -45,7 +45,7 @@ class DumpLog:
         deep: bool = True,
         decoder: bool = True,
     ) -> None:
-        """Parameters are those of `dump_log`."""
+        """Prepare to print a segment; the parameters are those of `dump_log`."""
         self._name = name
         self._release = parse_release(kafka_version)
         self._base_offset = base_offset
@@ -169,7 +169,7 @@ def _lines(*lines: str) -> Output:
 
 
 def _foreign(batch: Batch, release: Release) -> str | None:
-    """Why a release that is older than the batch cannot read it: its codec (in Kafka's words) or its format (in ours)."""
+    """Return why an older release cannot read a batch: its codec (in Kafka's words) or its format (in ours); None if it can."""
     if batch.magic > newest(_NEWEST_MAGIC, release):
         return f"the batch at offset {batch.base_offset} has magic {batch.magic}, which Kafka {name_of(release)} does not know"
     if batch.codec is Codec.ZSTD and release < _ZSTD:
@@ -186,9 +186,9 @@ _HEADER_SIZE: Final = 17
 
 
 def _unreadable(found: Unreadable, name: str, release: Release) -> Output:
-    """Kafka stops where a batch is cut off, and dies where a header says that a batch has no size.
+    """Return what is printed of bytes that hold no batch: their number at the end of the file, or what the tool dies of.
 
-    What it makes of other damage depends on the bytes it takes for the next header; there the reason is ours.
+    What Kafka makes of damage before the end depends on the bytes that it takes for the next header; there the reason is ours.
     """
     corrupt = newest(_ZEROS_ARE_CORRUPT, release)
     if found.kind is UnreadableKind.ZERO_TAIL and corrupt is not None and found.size > _HEADER_SIZE:

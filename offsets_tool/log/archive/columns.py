@@ -72,7 +72,7 @@ class Columns(NamedTuple):
         return self.by_field.get("value") == (_KCAT_VALUE,)
 
     def get(self, row: Row, field: str) -> object:
-        """The field's value in a row, None where the archive or the row has none."""
+        """Return the field's value in a row; None where the archive or the row has none."""
         path = self.by_field.get(field)
         if path is None:
             return None
@@ -83,7 +83,7 @@ class Columns(NamedTuple):
 
 
 def check_fields(chosen: Mapping[str, str]) -> None:
-    """Raises UsageError where a column is named for a field that we do not know."""
+    """Raise UsageError where a column is named for a field that we do not know."""
     for field in chosen:
         if field not in NAMES:
             raise UsageError(f"no field is called {field!r}; fields are {', '.join(NAMES)}")
@@ -107,7 +107,7 @@ def match_columns(names: Mapping[str, ColumnPath], chosen: Mapping[str, str]) ->
 
 
 def _plain(name: str) -> str:
-    """A column's name without case, underscores and what says only that it comes from Kafka."""
+    """Return a column's name without case, underscores and what says only that it comes from Kafka."""
     return re.sub(r"^metadata\.|^_*kafka(?=_)|_", "", name.lower())
 
 
@@ -162,7 +162,7 @@ def _flag(value: object, field: str) -> bool | None:
 
 
 def _milliseconds(value: object) -> int | None:
-    """Kafka's milliseconds from a number of them or from ISO 8601 (UTC where it names no zone)."""
+    """Return epoch milliseconds, given them or a time in ISO 8601 (UTC where it names no zone); DecodeError for anything else."""
     try:
         return _integer(value, "timestamp")
     except DecodeError:
@@ -211,7 +211,7 @@ def _raw(text: str, field: str) -> bytes:
 
 
 def _check_raw(data: bytes) -> None:
-    """A tool that wants UTF-8 (jq) leaves kcat's lines as such, with replacement characters; a commit's bytes never are."""
+    """Raise DecodeError for bytes that a tool such as jq has turned into UTF-8 with replacement characters."""
     if b"\xef\xbf\xbd" not in data:
         return
     try:
@@ -222,7 +222,7 @@ def _check_raw(data: bytes) -> None:
 
 
 def _headers(value: object, raw_text: bool) -> tuple[Header, ...]:
-    """Headers as structs (Spark, Aiven), an object (Stream Reactor) or flat (kcat). Text is taken as it is: Kafka writes no
+    """Return headers from structs (Spark, Aiven), an object (Stream Reactor) or a flat list (kcat). Text stays: Kafka writes no
     headers into this topic, so there is nothing that would tell base64 from text.
     """
     if not value:

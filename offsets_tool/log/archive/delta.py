@@ -36,7 +36,7 @@ _ONLY_ITS_OWN: Final = {"deletionVectors", "columnMapping"}
 
 
 def open_delta(table: str | Path) -> "DeltaTable":
-    """A Delta table, by its folder or URI, as of its newest version.
+    """Open a Delta table, by its folder or URI, as of its newest version.
 
     SetupError without deltalake; SourceError for what is no Delta table, or has a log that does not read.
     """
@@ -53,7 +53,7 @@ def open_delta(table: str | Path) -> "DeltaTable":
 
 
 def delta_dataset(table: str | Path) -> ds.Dataset:
-    """A Delta table's rows for Arrow, DuckDB, pandas or Polars, which then read the columns and the files that they need.
+    """Return a Delta table's rows for Arrow, DuckDB, pandas or Polars, which then read the columns and the files that they need.
 
     Errors as `open_delta` has them, and SourceError for a table that Arrow cannot read (with deletion vectors, say); what does not
     read later is for who reads it, as in `delta_rows`.
@@ -133,7 +133,7 @@ def _queried(table: Path, opened: "DeltaTable", columns: Sequence[str]) -> Itera
 
 
 def _files_of(table: str | Path) -> fs.FileSystem:
-    """Arrow's file system, with the table's folder as its root."""
+    """Return Arrow's file system with the table's folder as its root."""
     if "://" in str(table):
         system, folder = fs.FileSystem.from_uri(str(table))
     else:
@@ -155,7 +155,7 @@ def reading_delta(table: str | Path) -> Iterator[None]:
 
 
 def _damage(table: Path) -> Damage | None:
-    """The first damaged file of a table, read as a whole where nothing is to be seen from outside."""
+    """Return the first damaged file of a table; read its files as a whole where sizes and footers show nothing."""
     if found := damage_of_files(table):
         return found
     for name, _ in _files(table):
@@ -165,12 +165,12 @@ def _damage(table: Path) -> Damage | None:
 
 
 def damage_of_files(table: Path) -> Damage | None:
-    """The first file of a Delta table's folder that is not as it must be: its log as a whole, of its data sizes and footers."""
+    """Return the first damaged file of a Delta table's folder: of its log all bytes are read, of its data sizes and footers."""
     return damage_of_log(table) or damage_of_data(table, _files(table))
 
 
 def _files(table: Path) -> list[tuple[str, int]]:
-    """The names and sizes of a table's files, by its log; none where this does not read."""
+    """Return the names and sizes of a table's files, as its log has them; none where the log cannot be read."""
     from deltalake import DeltaTable  # noqa: PLC0415
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 

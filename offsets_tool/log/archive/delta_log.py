@@ -32,12 +32,12 @@ class Damage(NamedTuple):
 
 
 def damage_of_log(table: Path) -> Damage | None:
-    """The first thing wrong with a table's log; None where all of it reads."""
+    """Return the first damage in a table's log; None where all of it can be read."""
     return next(_of_log(table / DELTA_LOG), None)
 
 
 def damage_of_data(table: Path, files: Iterable[tuple[str, int]]) -> Damage | None:
-    """The first of the table's files (paths in its folder, and sizes by its log) that is not there, not whole or has no footer."""
+    """Return the first of the table's files (paths in its folder, sizes by its log) that is missing, not whole or has no footer."""
     files = list(files)
     if found := damage_of_sizes(table, files):
         return found
@@ -48,7 +48,7 @@ def damage_of_data(table: Path, files: Iterable[tuple[str, int]]) -> Damage | No
 
 
 def damage_of_sizes(table: Path, files: Iterable[tuple[str, int]]) -> Damage | None:
-    """The first of the table's files that is not there or not as long as its log says. Opens none."""
+    """Return the first of the table's files that is missing or not as long as its log says. It opens none."""
     for name, size in files:
         if reason := _why_not_whole(table / name, size):
             return Damage(table / name, reason)
@@ -61,8 +61,8 @@ def has_commit(table: Path) -> bool:
 
 
 def lost_commit(table: Path) -> Damage | None:
-    """A commit of no bytes, as a power cut leaves them, or one that is gone from before others: what readers do not always see, and
-    then take the table for one that never had its rows. Looks at names and sizes alone.
+    """Return a commit that is empty, as a power cut leaves one, or missing before others: what readers do not always see, and
+    then take the table for one that never had its rows. None if there is none. It looks at names and sizes alone.
     """
     log = table / DELTA_LOG
     try:
@@ -103,14 +103,14 @@ def _of_log(log: Path) -> Iterator[Damage]:
 
 
 def _gaps(log: Path, commits: set[int], checkpoints: set[int]) -> Iterator[Damage]:
-    """Commits that are not there, behind the newest checkpoint and before the newest commit."""
+    """Yield the commits that are missing behind the newest checkpoint and before the newest commit."""
     for version in range(max(checkpoints, default=-1) + 1, max(commits, default=-1)):
         if version not in commits:
             yield Damage(log / f"{version:0{_DIGITS}}.json", "is missing, though later commits are there")
 
 
 def _of_lines(path: Path) -> Iterator[Damage]:
-    """JSON objects, one a line, and at least one."""
+    """Yield a damage where a file is not what it must be: JSON objects, one a line, and at least one."""
     try:
         lines = [line for line in path.read_bytes().splitlines() if line.strip()]
     except OSError as error:

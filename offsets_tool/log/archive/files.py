@@ -84,12 +84,12 @@ def is_delta(folder: Path) -> bool:
 
 
 def _hidden(name: str) -> bool:
-    """Spark's rule for what is not data (_SUCCESS, _temporary, .part-0.crc), but for the topic's own name."""
+    """Return whether a name is no data by Spark's rule (_SUCCESS, _temporary, .part-0.crc); the topic's own name is."""
     return name.startswith(("_", ".")) and not name.startswith(OFFSETS_TOPIC)
 
 
 def _in_folder(entry: Entry, chosen: Mapping[str, str]) -> Iterator[ArchiveFile]:
-    """A file of a folder, if its name is one of an archive's: not every file is opened to see what it is."""
+    """Yield a file of a folder if its name is one of an archive's: not every file is opened to see what it is."""
     path = entry.path
     if _hidden(path.name) or entry.kind is PathKind.OTHER:
         return

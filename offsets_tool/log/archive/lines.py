@@ -58,7 +58,7 @@ class RowSource(NamedTuple):
 
 
 def line_source(path: Path) -> RowSource:
-    """A file of JSON lines. Without any name in it (an empty file) it has no rows. SourceError as `first_rows`."""
+    """Return a file of JSON lines as rows; none without any name in it, as in an empty file. SourceError as `first_rows`."""
     source = path.as_posix()
 
     def read(columns: Columns) -> Iterator[RowRead | Unreadable]:
@@ -91,7 +91,7 @@ def _open(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def first_rows(path: Path) -> list[Row]:
-    """The rows in the first lines; none if this is no JSON lines. Several, because writers leave null fields out (Spark's do).
+    """Return the rows in the first lines; none if it is no JSON lines. Several, because writers leave null fields out (Spark's do).
 
     Raises SourceError for a file that cannot be opened, or not be decompressed up to its first row.
     """
@@ -108,7 +108,7 @@ def first_rows(path: Path) -> list[Row]:
 
 
 def names_of(rows: Iterable[Row]) -> dict[str, ColumnPath]:
-    """The names in rows, in the order of their appearance, structs as `outer.inner` too."""
+    """Return the names in rows, in the order of their appearance, those of structs as `outer.inner` too."""
     names: dict[str, ColumnPath] = {}
     for row in rows:
         names |= _names(row)
@@ -156,7 +156,7 @@ def _read_lines(stream: BufferedIOBase, source: str, encoding: str) -> Iterator[
 
 
 def _line(stream: BufferedIOBase) -> tuple[bytes, int]:
-    """The next line and its size; a line longer than we accept is passed over, and is empty with its size."""
+    """Return the next line and its size; of a line longer than LONGEST_LINE, which is passed over, no bytes and its size."""
     line = stream.readline(LONGEST_LINE)
     if len(line) < LONGEST_LINE or line.endswith(b"\n"):
         return line, len(line)
@@ -189,7 +189,7 @@ def _read_line(
 
 
 def _rows(line: bytes, encoding: str) -> list[Row] | None:
-    """The objects in a line: none in a blank one or in the brackets and commas of an array over many lines."""
+    """Return the objects in a line: none in a blank one or in the brackets and commas of an array over many lines."""
     text = line.strip().rstrip(b",")
     if text in (b"", b"[", b"]"):
         return []

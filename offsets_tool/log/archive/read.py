@@ -122,7 +122,7 @@ def _bad_row(item: RowRead, opened: RowSource, error: DecodeError) -> Unreadable
 
 
 def _topic(value: object) -> object:
-    """Kafka Connect and Spark's own casts keep it as text, others as bytes."""
+    """Return a topic's name as text, as Kafka Connect and Spark's own casts have it, where others have bytes."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
@@ -133,7 +133,7 @@ def read_archive(
     log_partition: int | None = None,
     ledger: Ledger | None = None,
 ) -> ArchiveRead:
-    """The records of a file, a folder of files, or a Delta table; or of one ArchiveFile that was found before.
+    """Return the records of a file, a folder of files, or a Delta table; or of one ArchiveFile that was found before.
 
     `columns` names columns by hand, field to column, as in {"offset": "kafka_offset_no", "partition": "meta.partition"}.
     `log_partition` numbers records whose row and path do not say it, and leaves out (and counts) the others.

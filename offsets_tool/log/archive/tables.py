@@ -22,7 +22,7 @@ _BROKEN: Final = (pa.ArrowException, OSError, ValueError, TypeError, OverflowErr
 
 
 def parquet_source(path: Path) -> RowSource:
-    """A Parquet file. Raises SourceError when its footer cannot be read; a damaged row group is an Unreadable of its rows."""
+    """Return the rows of a Parquet file. SourceError when its footer cannot be read; a damaged row group is an Unreadable."""
     source = path.as_posix()
     try:
         with pq.ParquetFile(path) as file:
@@ -51,7 +51,7 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[RowRead | Unreadable
 
 
 def delta_source(path: Path) -> RowSource:
-    """A Delta table as of its newest version, deletion vectors respected. Raises SetupError without deltalake."""
+    """Return the rows of a Delta table as of its newest version, without deleted ones. SetupError without deltalake."""
     # With Arrow's data sets and deltalake it takes a tenth of a second, which other archives need not spend.
     from offsets_tool.log.archive.delta import delta_batches, open_delta  # noqa: PLC0415
 
@@ -75,7 +75,7 @@ def delta_source(path: Path) -> RowSource:
 
 
 def _names(schema: pa.Schema) -> dict[str, ColumnPath]:
-    """Columns in their order, and the fields of structs as `outer.inner` behind them."""
+    """Return the names of columns in their order, and behind them the fields of structs as `outer.inner`."""
     names: dict[str, ColumnPath] = {name: (name,) for name in schema.names}
     names |= {
         f"{outer.name}.{field.name}": (outer.name, field.name)

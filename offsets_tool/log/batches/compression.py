@@ -88,7 +88,7 @@ def _unsnappy(data: memoryview, limit: int) -> bytes:
 
 
 def _xerial_chunks(data: memoryview) -> Iterator[memoryview]:
-    """org.xerial.snappy.SnappyInputStream: after the header, chunks with their length; a second header may follow."""
+    """Yield the chunks that xerial's SnappyInputStream reads: each after its length; a second header may be between them."""
     at = _XERIAL_HEADER_SIZE
     while at < len(data):
         if len(data) - at < 4:
@@ -129,7 +129,7 @@ _LZ4_STORED: Final = 0x80000000
 
 
 def _unlz4(data: memoryview, limit: int) -> bytes:
-    """Kafka's Lz4BlockInputStream: one frame of independent blocks; what follows the end mark is not read."""
+    """Decompress as Kafka's Lz4BlockInputStream: one frame of independent blocks; what follows the end mark is not read."""
     flags, block_size, at = _lz4_descriptor(data)
     checksum = 4 if flags & _LZ4_BLOCK_CHECKSUM else 0
     # No element of LZ4 yields more than 255 times its size.
@@ -155,7 +155,7 @@ def _unlz4(data: memoryview, limit: int) -> bytes:
 
 
 def _lz4_descriptor(data: memoryview) -> tuple[int, int, int]:
-    """Flags, largest block, and where the first block begins."""
+    """Return an LZ4 frame's flags, its largest block, and where the first block begins."""
     if len(data) < 7 or _INT_LE.unpack_from(data)[0] != _LZ4_MAGIC:
         raise DecodeError("lz4: the frame does not begin with its magic number")
     flags, largest = data[4], data[5] >> 4 & 7
@@ -214,7 +214,7 @@ def zstd_sizes(data: memoryview, fetch: Fetch) -> Iterator[int]:
 
 
 def _block_sizes(data: memoryview, fetch: Fetch, frames: _Frames) -> Iterator[int]:
-    """The bounds of all blocks of frames that follow each other; zstd and LZ4 share the skippable ones."""
+    """Yield the bounds of all blocks of frames that follow each other; zstd and LZ4 share the skippable ones."""
     at = 0
     while at < len(data):
         fetch(at, at + frames.header)

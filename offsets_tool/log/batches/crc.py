@@ -22,7 +22,7 @@ Function = Callable[[memoryview, int], int]
 
 
 def _multiply(a: int, b: int, polynomial: int) -> int:
-    """Two polynomials over GF(2) modulo the CRC's own, bits reflected (bit 31 is x^0)."""
+    """Multiply two polynomials over GF(2) modulo the CRC's own, bits reflected (bit 31 is x^0)."""
     product = 0
     bit = 1 << 31
     while bit and a & (2 * bit - 1):
@@ -35,7 +35,7 @@ def _multiply(a: int, b: int, polynomial: int) -> int:
 
 @lru_cache(maxsize=4)
 def _powers(polynomial: int) -> tuple[int, ...]:
-    """x^8, x^16, x^32 ... modulo the polynomial: one entry a bit of a length in bytes."""
+    """Return x^8, x^16, x^32 ... modulo the polynomial: one entry a bit of a length in bytes."""
     powers = [1 << 23]
     while len(powers) < 48:
         powers.append(_multiply(powers[-1], powers[-1], polynomial))
@@ -95,7 +95,7 @@ class Checksums:
     """CRC-32 and CRC-32C of parts of one buffer."""
 
     def __init__(self, data: memoryview, fetch: Fetch = all_there) -> None:
-        """`fetch` is asked for what is not in memory anyway."""
+        """Prepare for checksums of parts of `data`; `fetch` is called for a range that may not be in memory yet."""
         self._data = data
         self._fetch = fetch
         self._crc32 = RunningChecksum(data, _extend_crc32, CRC32, fetch)

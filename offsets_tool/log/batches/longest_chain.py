@@ -50,7 +50,7 @@ class _Chain:
         self._scores = array("q", bytes(8 * len(firsts)))
 
     def of(self, candidates: Iterable[int]) -> Sequence[int]:
-        """The best chain of the longest."""
+        """Return the best of the longest chains."""
         for at in candidates:
             self._add(at)
         kept = array("q")
@@ -91,7 +91,7 @@ class _Chain:
         return best, score
 
     def _nearest(self, length: int) -> Sequence[int]:
-        """Spans that end a chain of this length, at least one that can come before all that are longer."""
+        """Return spans that end a chain of this length, at least one of which can come before all longer chains."""
         at = self._newest[length]
         if self._same[at] < 0:
             return (at,)
@@ -102,7 +102,7 @@ class _Chain:
         return found
 
     def _room(self, before: int, after: int, first: int | None) -> int:
-        """2 where the offsets between two spans are those that the left out ones take, 1 where they have room."""
+        """Return 2 where the offsets between two spans are just what the left out ones take, 1 where these have room, else 0."""
         if first is None:
             return 0
         free = self._lasts[before] + 1 if before >= 0 else self._begin

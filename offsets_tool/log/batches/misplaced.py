@@ -198,7 +198,7 @@ class _Judge:
         return any(self._begin <= place.first and place.last < self._bounds.end for place in self._places)
 
     def _judge_between(self, before: int, after: int) -> None:
-        """The batches between two that stand where they say."""
+        """Add the verdict on each batch between two that stand where they say: it is misplaced, and by which rule."""
         places, begin = self._places, self._begin
         reached = places[before].last if before >= 0 else -1
         ahead = places[after].first if after < len(places) else self._bounds.next

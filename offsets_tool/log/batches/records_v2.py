@@ -33,7 +33,7 @@ def read_records(
 
 
 def _varint(data: bytes, at: int, most: int = 5) -> tuple[int, int]:
-    """A zig-zag integer of at most `most` bytes (10 for a long), and where it ends."""
+    """Return a zig-zag integer of at most `most` bytes (10 for a long), and where it ends."""
     byte = data[at]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), at + 1

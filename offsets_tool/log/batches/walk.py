@@ -46,7 +46,7 @@ class Walker:
     def __init__(
         self, data: memoryview, source: str, *, verify: bool = True, fetch: Fetch = all_there
     ) -> None:
-        """`fetch` is asked for what is not in memory anyway. A batch with a hole in it proves nothing, whatever its checksum."""
+        """Walk `data`; `fetch` is called for a range before it is read. A batch with a hole in it proves nothing."""
         self._data = data
         self._fetch = fetch
         self._source = source
@@ -72,7 +72,7 @@ class Walker:
                 position = end
 
     def boundary(self, position: int, window: int = SYNC_WINDOW) -> int:
-        """The first batch at or after `position` that a walk of the whole file would find; the file's end if none.
+        """Return the begin of the first batch, from `position` on, that a walk of the whole file finds; the file's end if none.
 
         Walked from some way before, because bytes inside a batch could pass for batches of their own.
         """
@@ -85,7 +85,7 @@ class Walker:
         return len(self._data)
 
     def _header(self, position: int) -> Batch | None:
-        """The header that stands there, if the batch can be read or proves nothing anyway."""
+        """Return the header at a position if the batch can be read or proves nothing anyway; None if not."""
         try:
             batch = self._read_header(position)
         except DecodeError:
@@ -98,7 +98,7 @@ class Walker:
         return read_header(self._data, position, self._checksums)
 
     def _present(self, item: Batch | Unreadable) -> Batch | Unreadable:
-        """An item that was found some while ago: other bytes may have been fetched since."""
+        """Return an item that was found a while ago, or Unreadable if bytes of it are missing now: others may have been fetched."""
         if isinstance(item, Unreadable) or not (
             holes := self._fetch(item.position, item.position + item.size)
         ):
@@ -114,7 +114,7 @@ class Walker:
         return list(found)
 
     def next_proven(self, start: int) -> int:
-        """The first position from `start` on where a batch as brokers write it proves itself; the file's end if none."""
+        """Return the first position from `start` on where a batch as brokers write it proves itself; the file's end if none."""
         last = min(len(self._data), self._trailing_zeros() + _LONGEST_PATTERN)
         while start < last:
             end = start + _AT_ONCE
@@ -155,7 +155,7 @@ class Walker:
             yield self._zero_tail(zeros)
 
     def _chain(self, start: int, end: int) -> Iterator[Batch]:
-        """Headers that follow each other from `start`, none of them past `end`."""
+        """Yield headers that follow each other from `start`, none of them past `end`."""
         while start < end:
             batch = self._header(start)
             if batch is None or start + batch.size > end or self._holes(start, start + batch.size):

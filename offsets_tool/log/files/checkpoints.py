@@ -96,7 +96,7 @@ def parse_meta_properties(text: str, source: str) -> MetaProperties:
 
 
 def _entries(path: str | Path) -> Iterator[tuple[int, str]]:
-    """A checkpoint's lines after its version (0) and their count, which must be right; an empty file has none, as for Kafka."""
+    """Yield a checkpoint's lines after its version (0) and their count, which must be right; an empty file has none."""
     lines = read_text(path).splitlines()
     if not lines:
         return

@@ -65,7 +65,7 @@ def size_of(path: Path) -> int:
 
 
 def listing(folder: Path) -> list[Entry]:
-    """The entries of a folder by name. SourceError if it cannot be listed."""
+    """Return the entries of a folder in the order of their names. SourceError if it cannot be listed."""
     try:
         with os.scandir(folder) as entries:
             return [

@@ -84,7 +84,7 @@ def read_time_index(path: str | Path) -> IndexFile[IndexedTimestamp]:
 
 
 def read_producer_snapshot(path: str | Path) -> IndexFile[ProducerState]:
-    """`<offset>.snapshot`: the producers as they were before that offset. A wrong checksum is a problem, the entries are read."""
+    """Return the producers before an offset, from `<offset>.snapshot`. A wrong checksum is a `problem`; the entries are read."""
     data = read_whole(path)
     base = _base_offset(path)
     if len(data) < _SNAPSHOT.size:

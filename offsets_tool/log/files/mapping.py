@@ -35,7 +35,7 @@ def map_file(path: str, member: str = "", *, block: int = BLOCK) -> BytesOnDeman
 
 
 def raw_pieces(path: str, member: str = "") -> Iterator[bytes]:
-    """The bytes as they lie on disk (of the member, in a tar), piece by piece: what a SHA-256 of the evidence is of.
+    """Return the bytes as they lie on disk (of the member, in a tar), piece by piece: what a SHA-256 of the evidence is of.
 
     Of the file as it is now, whenever they are asked for. SourceError if it cannot be opened, and later where some are lost.
     """

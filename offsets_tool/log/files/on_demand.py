@@ -85,7 +85,7 @@ class BytesOnDemand:
             start += count
 
     def _page_end(self, position: int) -> int:
-        """The end of the file's page before which a position lies."""
+        """Return the last boundary of the file's pages up to a position; the end of the data if that comes first."""
         return min((self._start + position) // PAGE * PAGE - self._start, self._size)
 
     def _lose(self, start: int, end: int, reason: str) -> None:
@@ -109,7 +109,7 @@ def _reserve(path: str, size: int, *, large: bool) -> mmap.mmap:
 
 
 def _runs(blocks: list[int]) -> Iterator[tuple[int, int]]:
-    """Numbers that follow each other, as first and one after the last."""
+    """Yield runs of numbers that follow each other, as first and one after the last."""
     for _, run in groupby(enumerate(blocks), key=lambda item: item[1] - item[0]):
         numbers = [number for _, number in run]
         yield numbers[0], numbers[-1] + 1

@@ -56,7 +56,7 @@ class OpenFile:
             ) from error
 
     def pieces(self, start: int, size: int) -> Iterator[bytes]:
-        """The bytes of a range, piece by piece. SourceError if they cannot be read, or are not all there."""
+        """Yield the bytes of a range, piece by piece. SourceError if they cannot be read, or are not all there."""
         position, end = start, start + size
         while position < end:
             piece = self.read(position, min(PIECE, end - position))
@@ -81,7 +81,7 @@ def open_file(path: str) -> OpenFile:
 
 
 def read_whole(path: str | Path, limit: int = SMALL_FILE) -> bytes:
-    """The content of a file that is small by nature. SourceError if it cannot be read, or is longer than `limit` bytes."""
+    """Return the content of a file that is small by nature. SourceError if it cannot be read, or is longer than `limit` bytes."""
     opened = open_file(str(path))
     content = bytearray()
     while piece := opened.read(len(content), PIECE):
@@ -94,7 +94,7 @@ def read_whole(path: str | Path, limit: int = SMALL_FILE) -> bytes:
 
 
 def read_text(path: str | Path) -> str:
-    """The content of a small text file. SourceError too if it is no text."""
+    """Return the content of a small text file. SourceError if it cannot be read, is longer than SMALL_FILE, or is no text."""
     try:
         return read_whole(path).decode()
     except UnicodeDecodeError as error:
@@ -102,7 +102,7 @@ def read_text(path: str | Path) -> str:
 
 
 def read_given_text(path: str | Path) -> str:
-    """The text of a file that somebody names, perhaps a pipe of their shell; without a byte order mark.
+    """Return the text of a file that the user names, perhaps a pipe of their shell; without a byte order mark.
 
     SourceError if it cannot be read, is no text, or goes on after GIVEN_TEXT characters.
     """

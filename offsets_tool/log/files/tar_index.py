@@ -57,7 +57,7 @@ class TarIndex(NamedTuple):
     """Why the rest of it cannot be listed; None if it was read to its end."""
 
     def find(self, path: str, name: str) -> TarMember:
-        """A member that has bytes. SourceError if there is none, or it has none."""
+        """Return a member that has bytes. SourceError if there is none, or it has none."""
         member = self.members.get(plain_name(name))
         if member is None:
             raise SourceError(path, f"it has no member {name}; list it with tar -tf")
@@ -67,7 +67,7 @@ class TarIndex(NamedTuple):
 
 
 def plain_name(name: str) -> str:
-    """A member's name without what makes no difference where it is unpacked: `./`, doubled slashes."""
+    """Return a member's name without what makes no difference where it is unpacked: `./`, doubled slashes."""
     return PurePosixPath(name).as_posix()
 
 
@@ -144,7 +144,7 @@ def _member(info: tarfile.TarInfo, earlier: dict[str, tarfile.TarInfo]) -> TarMe
 
 
 def _check_end(file: OpenFile, end: int) -> None:
-    """tarfile stops at any header that it cannot read, without a word; only zeros, a block of them at least, are an end."""
+    """Raise ReadError unless the tar ends in a block of zeros: tarfile stops silently at any header that it cannot read."""
     if file.size - end < tarfile.BLOCKSIZE:
         raise tarfile.ReadError(f"its end is missing, it breaks off at byte {end}")
     if any(map(any, file.pieces(end, file.size - end))):

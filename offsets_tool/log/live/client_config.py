@@ -117,7 +117,7 @@ def _option(name: str, value: str) -> Options:
 
 
 def _jaas(value: str) -> Options:
-    """The user of Kafka's PlainLoginModule or ScramLoginModule; other modules have none."""
+    """Return name and password of the user of Kafka's PlainLoginModule or ScramLoginModule; other modules have none."""
     found: dict[str, str] = dict(_JAAS_OPTION.findall(value))
     given = {"username": "sasl_plain_username", "password": "sasl_plain_password"}
     return {option: _unquote(found[name]) for name, option in given.items() if name in found}

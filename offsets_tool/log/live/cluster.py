@@ -58,16 +58,16 @@ class Cluster:
             raise UsageError(f"{bootstrap_server!r} is not HOST:PORT[,HOST:PORT]") from error
 
     def close(self) -> None:
-        """Ends the connections."""
+        """End the connections."""
         self._manager.close()
         self._net.close()
 
     def wait(self, seconds: float) -> None:
-        """Lets time pass; connections stay served."""
+        """Let time pass; connections stay served."""
         self._manager.run(self._net.sleep(seconds))
 
     def connect(self) -> str:
-        """The cluster's id (empty before 0.10.1) from the first bootstrap broker that answers. Raises SourceError if none does."""
+        """Return the cluster's id (empty before 0.10.1) from the first bootstrap broker that answers. SourceError if none does."""
         known = self._manager.cluster
         refusals = []
         for broker in known.bootstrap_brokers():
@@ -85,9 +85,9 @@ class Cluster:
         )
 
     def leaders(self) -> dict[int, int]:
-        """The leader of each partition, NO_LEADER where there is none; empty when there is no such topic.
+        """Return the leader of each partition, NO_LEADER where there is none; nothing when there is no such topic.
 
-        Also learns where the brokers are.
+        It also learns where the brokers are.
         """
         wanted = [MetadataRequest.MetadataRequestTopic(name=OFFSETS_TOPIC)]
         if self._manager.broker_version_data.api_version(MetadataRequest) < _FIRST_WITHOUT_CREATION:
@@ -102,7 +102,7 @@ class Cluster:
         return leaders
 
     def offsets(self, leader: int, partitions: Iterable[int], which: int) -> dict[int, int]:
-        """The EARLIEST or LATEST offsets of partitions that this broker leads."""
+        """Return the EARLIEST or LATEST offsets of partitions that this broker leads."""
         asked = [
             ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
                 partition_index=partition, timestamp=which, current_leader_epoch=-1, max_num_offsets=1
@@ -121,7 +121,7 @@ class Cluster:
         return found
 
     def fetch(self, leader: int, partition: int, offset: int, max_bytes: int) -> Fetched:
-        """The log from the batch that holds `offset` on, as far as the high watermark and `max_bytes` let it."""
+        """Return the log from the batch that holds `offset` on, as far as the high watermark and `max_bytes` let it."""
         asked = FetchRequest.FetchTopic.FetchPartition(
             partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes
         )

@@ -83,7 +83,7 @@ class PartitionReader:
                 yield from self._nothing_came(fetched)
 
     def _find_log(self) -> Iterator[Unreadable]:
-        """The log has moved away from under the reader."""
+        """Find the next offset to read where the log has changed meanwhile, and yield what was lost."""
         now = self._range_now()
         if now.start > self._offset:
             yield self._lost(min(now.start, self._end), "were removed while reading: the log start moved")
@@ -175,7 +175,7 @@ class PartitionReader:
             self._bytes = item.position + item.size + shift
 
     def _ask_for_more(self, rest: Unreadable) -> Iterator[Unreadable]:
-        """Brokers before 0.10.1 cut a batch that is larger than what was asked for."""
+        """Ask for more bytes at once, as brokers before 0.10.1 cut a larger batch; yield `rest` where no more may be asked for."""
         if self._grow():
             return
         yield rest._replace(position=self._bytes)

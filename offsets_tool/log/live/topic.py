@@ -41,7 +41,7 @@ class LiveTopic:
         patience: float = PATIENCE,
         limits: Limits = LIMITS,
     ) -> None:
-        """Raises SourceError when no cluster answers, it has no such topic, or does not let this user read it."""
+        """Connect to a cluster; SourceError when none answers, it has no such topic, or does not let this user read it."""
         self._address = bootstrap_server
         self._patience = patience
         self._limits = limits
@@ -141,7 +141,7 @@ class LiveTopic:
             return None
 
     def _patiently(self, question: Callable[[], Answer]) -> Answer:
-        """Asks again, with what is newly known about leaders, while what stands in the way may pass."""
+        """Return the answer to a question; ask again, with leaders looked up anew, while the refusal is one that may pass."""
         deadline = time.monotonic() + self._patience
         pause = _FIRST_PAUSE
         while True:
