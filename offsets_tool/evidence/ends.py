@@ -4,6 +4,7 @@ Files are read at once, directories only for partitions that are asked for.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.errors import SourceError
@@ -15,6 +16,9 @@ from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.lag.time_lag import Written
 from offsets_tool.replay.changes import TopicPartition
+
+if TYPE_CHECKING:
+    from offsets_tool.columns.lag.log_commits import LogCommits
 
 
 class KnownEnds:
@@ -35,7 +39,7 @@ class KnownEnds:
         `files_at` is when files were made that do not say it, in epoch milliseconds; by default when they were written.
         `is_last_stable` takes ends as consumers with isolation.level=read_committed see them. `note` is told what was found odd.
         """
-        self._is_last_stable = is_last_stable
+        self.is_last_stable = is_last_stable
         self._note = note
         self._sampled: dict[TopicPartition, list[EndSample]] = {}
         for path, is_start in [*((path, False) for path in files), *((path, True) for path in log_starts)]:
@@ -47,7 +51,8 @@ class KnownEnds:
         self._ends: dict[TopicPartition, Ends] = {}
         self.at = 0
         """The moment in epoch milliseconds; after `find`."""
-        self.bounds = Bounds()
+        self.bounds: Bounds | LogCommits = Bounds()
+        """What commits say."""
 
     @property
     def has_any(self) -> bool:
@@ -99,8 +104,16 @@ class KnownEnds:
         return self._ends[place]
 
     def _put_together(self, place: TopicPartition) -> Ends:
-        seen = [*self._sampled.get(place, ()), *self._samples.get(place, ()), *self.bounds.samples(place)]
-        return Ends.of(seen, last_stable=self._is_last_stable)
+        seen = [*self.samples(place), *self.bounds.samples(place)]
+        return Ends.of(seen, last_stable=self.is_last_stable)
+
+    def has_log(self, place: TopicPartition) -> bool:
+        """Return whether the log of a partition may tell when its records were written."""
+        return bool(self._logs.get(place))
+
+    def samples(self, place: TopicPartition) -> list[EndSample]:
+        """Return what files and directories tell of the end of a partition; after `find`."""
+        return [*self._sampled.get(place, ()), *self._samples.get(place, ())]
 
     def written(self, place: TopicPartition, offset: int) -> Written | None:
         """Return when a record was written, by the log of its partition that reaches farthest; None where none tells."""

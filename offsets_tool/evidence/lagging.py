@@ -3,20 +3,28 @@
 Rules of lag are in offsets_tool.lag; which files and directories tell ends is known by `KnownEnds`.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from operator import itemgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot, Watch
 from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.lanes import rows_pay
 from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.rows import LagRow, lag_row
 from offsets_tool.lag.samples import CommitAt
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.rows import Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from offsets_tool.columns.replay.snapshot import WatchRows
 
 _KEPT: Final = (
     "group",
@@ -40,15 +48,49 @@ def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> S
     All commits of the log where nothing else tells of an end, else those that stand at the moment.
     """
 
+    if rows_pay(replay.evidence.sources):
+        return _replay_rows(replay, ends, wanted)
+    bounds = ends.bounds = Bounds()
+
     def watch(log_partition: int | None) -> Watch:
-        return lambda _event, changes: ends.bounds.observe(log_partition, changes)
+        bounds.forget(log_partition)
+        return lambda _event, changes: bounds.observe(log_partition, changes)
 
     moment = replay.run(None if ends.has_any else watch)
-    if ends.has_any and not all(ends.knows(_place(row)) for row in described_offsets(moment, wanted)):
+    if ends.has_any and not _knows_all(moment, ends, wanted):
         for p, events in replay.once_more():
             for _, changes in events:
-                ends.bounds.observe(p.log_partition, changes)
+                bounds.observe(p.log_partition, changes)
     return moment
+
+
+def _replay_rows(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Snapshot:
+    """Run the replay by rows, and learn from them what they tell of ends; from changes where rows do not say enough."""
+    from offsets_tool.columns.lag.log_commits import LogCommits  # noqa: PLC0415 - with Arrow, where it pays
+
+    told, unsaid = LogCommits(), set[int | None]()
+
+    def watch(log_partition: int | None) -> "WatchRows":
+        told.forget(log_partition)
+        unsaid.discard(log_partition)
+
+        def take(rows: "pa.RecordBatch") -> None:
+            if not told.take(log_partition, rows):
+                unsaid.add(log_partition)
+
+        return take
+
+    moment = replay.run(watch_rows_of=watch)
+    is_needed = not (ends.has_any and _knows_all(moment, ends, wanted))
+    for p, events in replay.once_more() if is_needed else ():
+        if p.log_partition in unsaid:
+            told.observe_instead(p.log_partition, (changes for _, changes in events))
+    ends.bounds = told if is_needed else LogCommits()
+    return moment
+
+
+def _knows_all(moment: Snapshot, ends: KnownEnds, wanted: Wanted) -> bool:
+    return all(ends.knows(_place(row)) for row in described_offsets(moment, wanted))
 
 
 def lag_rows(moment: Snapshot, ends: KnownEnds, wanted: Wanted) -> list[Row]:
@@ -58,7 +100,29 @@ def lag_rows(moment: Snapshot, ends: KnownEnds, wanted: Wanted) -> list[Row]:
     """
     rows = described_offsets(moment, wanted)
     find_ends(moment, ends, rows)
-    return [_row(row, ends) for row in rows]
+    return [_row(row, found) for row, found in zip(rows, _lags(rows, ends), strict=True)]
+
+
+def _lags(rows: list[Row], ends: KnownEnds) -> Iterator[Row]:
+    """Yield the lag of each row: by column what can be, one at a time what cannot."""
+    found: list[Row | None] = [None] * len(rows)
+    if not isinstance(ends.bounds, Bounds):
+        from offsets_tool.columns.lag.at_moment import StandingCommit, lags_at  # noqa: PLC0415 - as LogCommits
+
+        asked = [
+            at
+            for at, row in enumerate(rows)
+            if row["committed_offset"] is not None and not ends.has_log(_place(row))
+        ]
+        commits = [
+            StandingCommit(rows[at]["group"], _place(rows[at]), rows[at]["committed_offset"]) for at in asked
+        ]
+        samples = {each.place: ends.samples(each.place) for each in commits}
+        made = lags_at(ends.at, commits, ends.bounds, samples, last_stable=ends.is_last_stable)
+        for at, lag in zip(asked, made, strict=True):
+            found[at] = lag
+    for row, lag in zip(rows, found, strict=True):
+        yield lag_of(row, ends)._asdict() if lag is None else lag
 
 
 def add_lag(moment: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
@@ -90,8 +154,7 @@ def lag_of(row: Row, ends: KnownEnds) -> LagRow:
     return lag_row(of, commit, ends.of(place), ends.at, partial(ends.written, place))
 
 
-def _row(row: Row, ends: KnownEnds) -> Row:
-    found: Row = lag_of(row, ends)._asdict()
+def _row(row: Row, found: Row) -> Row:
     if not row["is_proven"]:
         found |= {name: None for name in found if name not in _KEPT}
     return found | {"is_proven": row["is_proven"]}

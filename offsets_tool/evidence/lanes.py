@@ -1,7 +1,7 @@
 """Which evidence is read through the fast lane: where it can be had and pays. What comes of it is the same, only sooner.
 
 One lane gives text that is ready to be printed, one surveys, one replays rows. Nobody can watch the events of a replay of rows:
-what shows a state takes that lane, and so does what tells removals; what tells a history does not.
+what shows a state or lag takes that lane, and so does what tells removals; what tells a history does not.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,6 +20,7 @@ from offsets_tool.rows import BatchRead
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
+    from offsets_tool.columns.replay.snapshot import WatchRowsOf
     from offsets_tool.columns.survey import Surveyor
     from offsets_tool.columns.text.reading import SegmentTextReader
     from offsets_tool.survey import Survey
@@ -118,29 +119,41 @@ def rows_pay(sources: list[Source]) -> bool:
 class RowLane:
     """One pass by rows over the sources of an evidence, replayed."""
 
-    def __init__(self, evidence: Evidence, *, is_counted: bool = True) -> None:
-        """Prepare to read the evidence; `is_counted` False keeps its records out of the ledgers, which have them already."""
+    def __init__(
+        self, evidence: Evidence, *, is_counted: bool = True, watch_of: "WatchRowsOf | None" = None
+    ) -> None:
+        """Prepare to read the evidence; `is_counted` False keeps its records out of the ledgers, which have them already.
+
+        `watch_of` gives whoever watches a partition's rows that count; asked anew, and the one before forgotten, when it is
+        replayed again.
+        """
         from offsets_tool.columns.reading import RowReader  # noqa: PLC0415 - with Arrow, where it pays
 
         self._evidence = evidence
         self._is_counted = is_counted
+        self._watch_of = watch_of
         self._reader = RowReader()
 
     def again(self) -> "RowLane":
         """Return a lane for the same sources once more."""
-        return RowLane(self._evidence, is_counted=False)
+        return RowLane(self._evidence, is_counted=False, watch_of=self._watch_of)
 
     def rows(self, source: Source) -> "Iterator[RowsRead]":
         """Yield the rows of a segment."""
         return self._evidence.rows(source, self._reader, is_counted=self._is_counted)
 
     def replay(
-        self, moment: Snapshot, log_partition: int | None, begins: int, reads: "Iterator[RowsRead]"
+        self,
+        moment: Snapshot,
+        log_partition: int | None,
+        begins: int,
+        reads: "Iterator[RowsRead]",
     ) -> None:
         """Replay one partition's rows into the moment."""
         from offsets_tool.columns.replay.snapshot import replay_read  # noqa: PLC0415 - with Arrow, where it pays
 
-        replay_read(moment, log_partition, reads, begins=begins)
+        watch = self._watch_of(log_partition) if self._watch_of else None
+        replay_read(moment, log_partition, reads, begins=begins, watch=watch)
 
     @staticmethod
     def ended_by_markers(

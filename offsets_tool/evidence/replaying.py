@@ -28,6 +28,7 @@ from offsets_tool.replay.topic_names import TopicNames
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
+    from offsets_tool.columns.replay.snapshot import WatchRowsOf
 
 WatchOf = Callable[[int | None], Watch]
 """Gives whoever watches a partition's changes; asked anew, and the one before forgotten, when it is replayed again."""
@@ -109,13 +110,18 @@ class EvidenceReplay:
     def __exit__(self, *error: Any) -> None:
         self.evidence.__exit__(*error)
 
-    def run(self, watch_of: WatchOf | None = None) -> Snapshot:
+    def run(
+        self,
+        watch_of: WatchOf | None = None,
+        watch_rows_of: "WatchRowsOf | None" = None,
+    ) -> Snapshot:
         """Replay everything, where needed a second time, note what is to be known about the moment, and return it.
 
-        UsageError when a partition is there twice.
+        Without `watch_of` it is replayed by rows where that pays, and `watch_rows_of` watches them. UsageError when a partition
+        is there twice.
         """
         evidence, moment = self.evidence, self.moment
-        _replay_all(evidence, moment, watch_of)
+        _replay_all(evidence, moment, watch_of, watch_rows_of)
         evidence.all_is_read()
         for damaged in {ledger.log_partition for ledger in evidence.ledgers if ledger.lacks_records}:
             moment.names.candidates.distrust(damaged)
@@ -193,9 +199,15 @@ def _coordinator_again(partition: PartitionSnapshot) -> Coordinator:
     return Coordinator(partition.log_partition, None if found.auto else found.rules)
 
 
-def _replay_all(evidence: Evidence, moment: Snapshot, watch_of: WatchOf | None) -> None:
+def _replay_all(
+    evidence: Evidence,
+    moment: Snapshot,
+    watch_of: WatchOf | None,
+    watch_rows_of: "WatchRowsOf | None",
+) -> None:
     """Give the moment all events of the evidence, each partition's in the order of their offsets."""
-    by_rows = RowLane(evidence) if watch_of is None and rows_pay(evidence.sources) else None
+    is_by_rows = watch_of is None and rows_pay(evidence.sources)
+    by_rows = RowLane(evidence, watch_of=watch_rows_of) if is_by_rows else None
     logs = partition_logs(evidence.sources, _counted(evidence))
     for log in logs.values():
         _replay(moment, log, watch_of, by_rows)

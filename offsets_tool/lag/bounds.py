@@ -37,21 +37,30 @@ class Bounds:
 
     def observe(self, log_partition: int | None, changes: Iterable[Change]) -> None:
         """Add the commits in some changes, also those of open or aborted transactions: the records that they name existed."""
-        for change in changes:
-            if change.kind in VISIBILITY:
-                continue
-            match change.subject, change.after:
-                case (OffsetOf() | PendingOf()) as at, (CommittedOffset() | PendingCommit()) as after:
-                    commit = after.commit if isinstance(after, PendingCommit) else after
-                    self.add(
-                        log_partition, TopicPartition(at.topic, at.partition), _commit_at(change, commit)
-                    )
+        for place, commit in commits_in(changes):
+            self.add(log_partition, place, commit)
+
+    def forget(self, log_partition: int | None) -> None:
+        """Forget what a log partition said, which is going to say it again."""
+        for by_log in self._commits.values():
+            by_log.pop(log_partition, None)
 
     def samples(self, place: TopicPartition) -> Iterator[EndSample]:
         """Return what the commits of a partition say of its end, as samples in the order of time."""
         by_log = self._commits.get(place, {}).values()
         commits = sorted((commit for kept in by_log for commit in kept), key=lambda commit: commit.at)
         yield from committed_ends(*place, commits)
+
+
+def commits_in(changes: Iterable[Change]) -> Iterator[tuple[TopicPartition, CommitAt]]:
+    """Yield the commits in some changes, each with the partition that it is for."""
+    for change in changes:
+        if change.kind in VISIBILITY:
+            continue
+        match change.subject, change.after:
+            case (OffsetOf() | PendingOf()) as at, (CommittedOffset() | PendingCommit()) as after:
+                commit = after.commit if isinstance(after, PendingCommit) else after
+                yield TopicPartition(at.topic, at.partition), _commit_at(change, commit)
 
 
 def _commit_at(change: Change, commit: CommittedOffset) -> CommitAt:

@@ -1,6 +1,7 @@
-"""What shows a state, or tells removals, says the same by rows as event by event: output, notes and exit code, at any moment."""
+"""What shows a state, lag or removals says the same by rows as event by event: output, notes and exit code at any moment."""
 
 import gzip
+import json
 from pathlib import Path
 from random import Random
 
@@ -33,6 +34,10 @@ ASKED = (
     ["transactions"],
     ["transactions", "--group", "*-[a-m]*"],
     ["transactions", "--as-of", "0:40", "--as-of", "1:200"],
+    ["lag"],
+    ["lag", "--format", "table"],
+    ["lag", "--as-of", "0:40", "--as-of", "1:200", "--format", "csv"],
+    ["lag", "--group", "*-[a-m]*", "--topic", "?*"],
     ["expiry"],
     ["expiry", "--as-of", "0:40", "--as-of", "1:200", "--retention", "1m"],
 )
@@ -66,6 +71,33 @@ def test_same_expiry_of_what_brokers_write(tmp_path: Path, mix: str, monkeypatch
         monkeypatch.setattr(lanes, "ROWS_FROM", 0)
         by_rows = run(*asked, str(tmp_path))
         assert plainly.exit_code == 0 and "live" in plainly.stdout
+        assert (by_rows.stdout, by_rows.stderr, by_rows.exit_code) == (plainly.stdout, plainly.stderr, 0)
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_same_lag_of_what_brokers_write(tmp_path: Path, mix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = tmp_path / "ends.csv"
+    for number, clock in enumerate((lambda time: time, lambda time: time - time % 2000 * 3, lambda time: -1)):
+        folder = tmp_path / f"__consumer_offsets-{number}"
+        folder.mkdir()
+        batches = (
+            each._replace(timestamp=clock(each.timestamp)) for each in MIXES[mix](Random(7 + number // 2))
+        )
+        (folder / "00000000000000000000.log").write_bytes(write_batches(batches, 1 << 15))
+    rows = run("offsets", str(tmp_path), "--format", "jsonl").stdout.splitlines()[::3]
+    ends = [(row["topic"], row["partition"], row["committed_offset"]) for row in map(json.loads, rows)]
+    lines = [
+        f"{topic},{partition},{at},{max(0, (offset or 0) + more)}"
+        for topic, partition, offset in ends
+        for at, more in ((1_795_000_000_000, -500), (1_795_000_900_000, 100))
+    ]
+    known.write_text("topic,partition,at,end\n" + "\n".join(lines) + "\n")
+    for asked in ([], ["--ends", str(known)], ["--as-of", "0:150", "--as-of", "1:90", "--as-of", "2:100"]):
+        monkeypatch.setattr(lanes, "ROWS_FROM", 1 << 30)
+        plainly = run("lag", str(tmp_path), *asked)
+        monkeypatch.setattr(lanes, "ROWS_FROM", 0)
+        by_rows = run("lag", str(tmp_path), *asked)
+        assert plainly.exit_code == 0 and "lower bound" in plainly.stdout
         assert (by_rows.stdout, by_rows.stderr, by_rows.exit_code) == (plainly.stdout, plainly.stderr, 0)
 
 

@@ -1,6 +1,5 @@
-"""Rows of whole partitions of topics as arrays: their commits, what is known of their ends, and which partitions go by column."""
+"""Rows of whole partitions of topics as arrays: their commits, and what tells of their ends."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +8,9 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lag.asked import SEEN_BEFORE, LagAsked
-from offsets_tool.columns.lag.lifetimes import Implied, TopicLifetimes, is_usual
+from offsets_tool.columns.lag.lifetimes import TopicLifetimes
 from offsets_tool.columns.lag.places import are_first
-from offsets_tool.columns.lag.rising import PLACES, are_usual
-from offsets_tool.lag.ends import Ends, TopicLifetime
+from offsets_tool.columns.lag.told import Told, are_begun
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.rows import NO_TIMESTAMP
 
@@ -40,19 +38,7 @@ class CommitRows(NamedTuple):
     def lifetimes(self, *, last_stable: bool) -> tuple[TopicLifetimes, Array]:
         """Return what is known of the ends of each partition, and which partitions go by column."""
         count = int(self.places[-1]) + 1
-        by_column = np.full(count, count < PLACES)
-        by_column[self.places[self.is_commit & ~(are_usual(self.at) & are_usual(self.offsets))]] = False
-        told = np.flatnonzero(self.is_commit)
-        topic_ids = are_first(self.rows.select(["topic_id"]).take(pa.array(told)), ["topic_id"])
-        by_column[self.places[told[topic_ids & ~_begin(self.places[told])]]] = False
-        implied = self._implied(by_column, none=last_stable)
-        sampled = {}
-        for place, ends in self._sampled(by_column, implied, last_stable=last_stable):
-            found = self._one_lifetime(place, ends)
-            by_column[place] = found is not None
-            if found is not None:
-                sampled[place] = found
-        return TopicLifetimes.of(sampled, implied.only(by_column[implied.places]), count), by_column
+        return self._told().lifetimes(count, self._samples(), last_stable=last_stable)
 
     def moments(self, by_column: Array, asked: LagAsked) -> Array:
         """Return the rows of commits whose lag is asked for, group by group; of several in one millisecond the last."""
@@ -63,63 +49,36 @@ class CommitRows(NamedTuple):
         names = pc.rank(groups.dictionary).to_numpy() if len(rows) else np.empty(0, np.int64)
         subjects = self.places[rows] * len(names) + names[groups.indices.to_numpy()].astype(np.int64) - 1
         order = np.argsort(subjects, kind="stable")
-        rows, subjects = rows[order], np.cumsum(_begin(subjects[order])) - 1
+        rows, subjects = rows[order], np.cumsum(are_begun(subjects[order])) - 1
         return _last_of_each(rows, subjects, self.at[rows])
 
-    def _implied(self, by_column: Array, *, none: bool) -> Implied:
-        begin = self.rows.column("begin_cause")
-        seen_before = pc.fill_null(pc.is_in(begin, pa.array([str(one) for one in SEEN_BEFORE])), False)
-        new = self.is_commit & ~seen_before.to_numpy(zero_copy_only=False) & by_column[self.places]
-        rows = np.flatnonzero(new & (not none))
-        logs = are_first(self.rows.select(["log_partition"]).take(pa.array(rows)), ["log_partition"])
-        runs = np.cumsum(logs | _begin(self.places[rows])) - 1
-        return Implied.of(self.places[rows], runs, self.at[rows], self.offsets[rows])
+    def _told(self) -> Told:
+        rows = np.flatnonzero(self.is_commit)
+        commits = self.rows.select(["log_partition", "topic_id", "begin_cause"]).take(pa.array(rows))
+        ids = commits.column("topic_id").dictionary_encode(null_encoding="encode")
+        logs = np.cumsum(are_first(commits, ["log_partition"]))
+        repeated = pc.is_in(commits.column("begin_cause"), pa.array([str(one) for one in SEEN_BEFORE]))
+        return Told(
+            self.places[rows],
+            logs,
+            self.at[rows],
+            self.offsets[rows],
+            ids.indices.to_numpy(),
+            ids.dictionary.to_pylist(),
+            ~pc.fill_null(repeated, False).to_numpy(zero_copy_only=False),
+        )
 
-    def _sampled(
-        self, by_column: Array, implied: Implied, *, last_stable: bool
-    ) -> Iterator[tuple[int, Ends]]:
-        """Yield the ends of partitions that have samples, put together from these and the first that commits imply."""
-        rows = np.flatnonzero(~self.is_commit & by_column[self.places])
-        places = self.places[rows]
-        starts = np.flatnonzero(_begin(places))
-        first = np.searchsorted(implied.places, places[starts])
-        samples = self._samples(rows)
-        for place, start, end, at in zip(
-            *(
-                column.tolist()
-                for column in (places[starts], starts, np.append(starts, len(rows))[1:], first)
-            ),
-            strict=True,
-        ):
-            some = samples[start:end]
-            if at < len(implied.places) and implied.places[at] == place:
-                some.append(self._bound(place, int(implied.times[at]), int(implied.offsets[at])))
-            yield place, Ends.of(some, last_stable=last_stable)
-
-    def _samples(self, rows: Array) -> list[EndSample]:
+    def _samples(self) -> dict[int, list[EndSample]]:
+        """Return the samples of each partition that has some."""
+        rows = np.flatnonzero(~self.is_commit)
         taken = self.rows.select(_SAMPLE).take(pa.array(rows))
         columns = {name: taken.column(name).to_pylist() for name in _SAMPLE}
         columns["method"] = list(map(EndMethod, columns["method"]))
-        return list(map(EndSample._make, zip(*columns.values(), strict=True)))
-
-    def _bound(self, place: int, at: int, end: int) -> EndSample:
-        method = EndMethod.COMMITTED
-        return EndSample("", 0, at, end=end, method=method, source="commits", topic_id=self._topic_id(place))
-
-    def _topic_id(self, place: int) -> str | None:
-        """Return the topic id of a partition's commits, which is that of the first."""
-        first = int(np.searchsorted(self.places, place))
-        row = first + int(np.argmax(self.is_commit[first:]))
-        topic_id: str | None = self.rows.column("topic_id")[row].as_py()
-        return topic_id
-
-    def _one_lifetime(self, place: int, ends: Ends) -> TopicLifetime | None:
-        """Return the lifetime of a partition that goes by column; None for one that does not."""
-        if len(ends.lifetimes) > 1:
-            return None
-        lifetime = ends.lifetimes[0] if ends.lifetimes else TopicLifetime()
-        is_another = lifetime.topic_id and (self._topic_id(place) or lifetime.topic_id) != lifetime.topic_id
-        return lifetime if is_usual(lifetime) and not is_another else None
+        found: dict[int, list[EndSample]] = {}
+        samples = map(EndSample._make, zip(*columns.values(), strict=True))
+        for place, sample in zip(self.places[rows].tolist(), samples, strict=True):
+            found.setdefault(place, []).append(sample)
+        return found
 
 
 _SAMPLE = [
@@ -139,18 +98,11 @@ def _numbers(rows: pa.RecordBatch, name: str) -> Array:
     return pc.fill_null(rows.column(name), 0).to_numpy()  # type: ignore[no-any-return]
 
 
-def _begin(numbers: Array) -> Array:
-    """Return, as truth values, which numbers differ from the one before them; the first one counts as different."""
-    begin: Array = np.ones(len(numbers), bool)
-    begin[1:] = numbers[1:] != numbers[:-1]
-    return begin
-
-
 def _last_of_each(rows: Array, subjects: Array, at: Array) -> Array:
     """Return rows in the order of subjects and times; of those with one subject and one time the last."""
-    goes_on = ~_begin(subjects)
+    goes_on = ~are_begun(subjects)
     if (at[1:] > at[:-1])[goes_on[1:]].all():
         return rows
     order = np.lexsort((at, subjects))
-    last: Array = np.append((_begin(subjects[order]) | _begin(at[order]))[1:], True)
+    last: Array = np.append((are_begun(subjects[order]) | are_begun(at[order]))[1:], True)
     return rows[order[last]]

@@ -24,13 +24,22 @@ def lag_columns(
 ) -> pa.RecordBatch:
     """Return the lag of chosen commits, each at its own moment."""
     moments = Moments(commits.places[chosen], commits.offsets[chosen], commits.at[chosen])
-    ends = EndsAt.of(lifetimes, moments.places, moments.at)
-    lag, time = OffsetLag.of(lifetimes, moments, ends), TimeLags.of(lifetimes, moments, ends)
     taken = rows.select(["group", "topic", "partition"]).take(pa.array(chosen))
     columns = {
         **dict(zip(taken.schema.names, taken.columns, strict=True)),
         # Usual times are all within the calendar.
         "moment_at": pa.array(moments.at * 1000),
+        **measured(lifetimes, moments, words),
+    }
+    schema = arrow_schema(LagRow)
+    return pa.record_batch([columns[field.name].cast(field.type) for field in schema], schema=schema)
+
+
+def measured(lifetimes: TopicLifetimes, moments: Moments, words: Words) -> dict[str, pa.Array]:
+    """Return the lag of commits at moments: all columns but whose it is and `moment_at`."""
+    ends = EndsAt.of(lifetimes, moments.places, moments.at)
+    lag, time = OffsetLag.of(lifetimes, moments, ends), TimeLags.of(lifetimes, moments, ends)
+    return {
         "timestamp": pa.array(moments.at),
         "committed_offset": pa.array(moments.offsets),
         "end_offset": _array(ends.estimate),
@@ -44,10 +53,8 @@ def lag_columns(
         "log_start": _array(lag.log_start),
         "data_lost": _array(lag.data_lost),
         "beyond_end": pa.array(lag.beyond_end),
-        "is_topic_recreated": pa.array(np.zeros(len(chosen), bool)),
+        "is_topic_recreated": pa.array(np.zeros(len(moments.at), bool)),
     }
-    schema = arrow_schema(LagRow)
-    return pa.record_batch([columns[field.name].cast(field.type) for field in schema], schema=schema)
 
 
 def _array(numbers: Known) -> pa.Array:

@@ -4,7 +4,7 @@ Where the moment lies inside a batch of rows, they are cut there. Behind it only
 not seen before, timestamps that come late, what is no plain commit. Decides nothing that as_of.snapshot does not.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -26,6 +26,10 @@ from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.text import from_shown
 
+WatchRows = Callable[[pa.RecordBatch], object]
+"""What is called with rows that were replayed."""
+WatchRowsOf = Callable[[int | None], WatchRows]
+"""Gives what is called with the rows of a log partition."""
 _MAGIC: Final = 2
 _NO_SEQUENCE: Final = -1
 _NO_TIME: Final = int(np.iinfo(np.int64).min)
@@ -47,20 +51,35 @@ def ended_by_markers(
 
 
 def replay_read(
-    moment: Snapshot, log_partition: int | None, reads: Iterable[RowsRead], *, begins: int = 0
+    moment: Snapshot,
+    log_partition: int | None,
+    reads: Iterable[RowsRead],
+    *,
+    begins: int = 0,
+    watch: WatchRows | None = None,
 ) -> None:
-    """Replay the rows of one partition, in the order of their offsets, as Snapshot.replay does events; `reads` must have `log`."""
-    replay_rows(moment, log_partition, rows_of(reads), begins=begins)
+    """Replay the rows of one partition, in the order of their offsets, as Snapshot.replay does events; `reads` must have `log`.
+
+    `watch` is called with the rows up to the moment.
+    """
+    replay_rows(moment, log_partition, rows_of(reads), begins=begins, watch=watch)
 
 
 def replay_rows(
-    moment: Snapshot, log_partition: int | None, batches: Iterable[pa.RecordBatch], *, begins: int = 0
+    moment: Snapshot,
+    log_partition: int | None,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    begins: int = 0,
+    watch: WatchRows | None = None,
 ) -> None:
     """Replay all rows (columns.replay.state.COLUMNS) of one partition, by offset, as Snapshot.replay does events."""
     partition = moment.begin(log_partition, begins)
     columns = ColumnMoment(partition, moment.names)
     for rows in batches:
-        columns.replay(rows)
+        held = columns.replay(rows)
+        if watch is not None and held:
+            watch(rows.slice(0, held))
     columns.settle()
 
 
@@ -73,14 +92,15 @@ class ColumnMoment:
         self._coordinator = StateReplay(moment.coordinator)
         self._events = RowEvents()
 
-    def replay(self, rows: pa.RecordBatch) -> None:
-        """Replay rows up to the moment, and observe those behind it."""
+    def replay(self, rows: pa.RecordBatch) -> int:
+        """Replay rows up to the moment, and observe those behind it; return how many count."""
         times = _times(rows)
         held = self._count_held(rows, times)
         if held:
             self._replay_held(rows.slice(0, held), times[:held])
         if held < rows.num_rows:
             self._observe_after(rows.slice(held), times[held:])
+        return held
 
     def settle(self) -> None:
         """Complete the PartitionSnapshot: move all that was replayed into its state."""

@@ -1,0 +1,178 @@
+"""What commits of all groups say about the ends of partitions, in columns: as lag.bounds.Bounds, from rows of logs.
+
+Rows say less than changes where a marker or a tombstone is older than a commit before it. Such a log is left to whoever observes
+its changes.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.lag.told import Told
+from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers
+from offsets_tool.columns.replay.compiled.numbering import Numbers
+from offsets_tool.columns.replay.subjects import Names, TopicIdNumbers
+from offsets_tool.lag.bounds import Bounds, commits_in
+from offsets_tool.lag.samples import CommitAt, EndSample
+from offsets_tool.replay.changes import Change, TopicPartition
+from offsets_tool.rows import NO_PRODUCER_ID, NO_TIMESTAMP
+from offsets_tool.wire.json import parse_uuid, uuid_text
+from offsets_tool.wire.text import shown
+
+_BITS: Final = 32
+_PARTITION: Final = (1 << _BITS) - 1
+_LONG_AGO: Final = int(np.iinfo(np.int64).min)
+
+
+class _Commits(NamedTuple):
+    """Commits of one log in their order: numbers of their partitions of topics and of topic ids, times and offsets."""
+
+    log_partition: int | None
+    places: Array
+    at: Array
+    offsets: Array
+    topic_ids: Array
+
+
+_Commit = tuple[TopicPartition, CommitAt]
+
+
+class LogCommits:
+    """Commits by the partition that they are for, as Bounds; rows and changes of a log come in its order."""
+
+    def __init__(self) -> None:
+        """Start without commits."""
+        self._names = Names()
+        self._places = Numbers()
+        self._topic_ids = TopicIdNumbers()
+        self._logs: dict[int | None, list[_Commits]] = {}
+        """What logs said, in the order in which they were begun."""
+        self._latest = _LONG_AGO
+        """The time of the latest commit of the log whose rows are taken."""
+        self._added: dict[int | None, list[_Commit]] = {}
+        """Commits that came one by one, after all rows."""
+        self._told: Told | None = None
+
+    def forget(self, log_partition: int | None) -> None:
+        """Begin a log, and forget what it said before."""
+        self._logs.pop(log_partition, None)
+        self._logs[log_partition] = []
+        self._latest = _LONG_AGO
+
+    def observe_instead(self, log_partition: int | None, changes: Iterable[Iterable[Change]]) -> None:
+        """Take a log's commits from all its changes, instead of those of its rows."""
+        found = [each for some in changes for each in commits_in(some)]
+        self._logs[log_partition] = [self._part(log_partition, found)] if found else []
+
+    def take(self, log_partition: int | None, rows: pa.RecordBatch) -> bool:
+        """Take rows (replay.row_events.COLUMNS) of the log that was begun last; return False if they do not say enough."""
+        is_commit = are_there(rows.column("committed_offset")) & ~are_there(rows.column("problem"))
+        times = numbers(rows.column("timestamp"), NO_TIMESTAMP)
+        at = np.where(times == NO_TIMESTAMP, numbers(rows.column("commit_timestamp"), NO_TIMESTAMP), times)
+        latest = np.maximum.accumulate(np.append(self._latest, np.where(is_commit, at, _LONG_AGO)))
+        self._latest = int(latest[-1])
+        which = np.flatnonzero(is_commit)
+        if len(which):
+            self._logs[log_partition].append(self._commits(log_partition, rows, which, at))
+        is_older = (times == NO_TIMESTAMP) | (times < latest[:-1])
+        return not (_repeat_commits(rows, is_commit) & is_older).any()
+
+    def _commits(self, log_partition: int | None, rows: pa.RecordBatch, which: Array, at: Array) -> _Commits:
+        topics, partitions = self._names.of(rows.column("topic")), numbers(rows.column("partition"), 0)
+        return _Commits(
+            log_partition,
+            self._numbers(topics[which], partitions[which].astype(np.int64)),
+            at[which],
+            numbers(rows.column("committed_offset"), 0)[which],
+            self._topic_ids.of(rows.column("topic_id"))[which].astype(np.int32),
+        )
+
+    def _numbers(self, topics: Array, partitions: Array) -> Array:
+        return self._places.of(topics << _BITS | partitions & _PARTITION).astype(np.int32)
+
+    def add(self, log_partition: int | None, place: TopicPartition, commit: CommitAt) -> None:
+        """Add a commit, behind all rows."""
+        self._added.setdefault(log_partition, []).append((place, commit))
+        self._told = None
+
+    def samples(self, place: TopicPartition) -> Iterator[EndSample]:
+        """Return what the commits of a partition say of its end, as samples in the order of time."""
+        told, [number] = self.told(), self.places([place]).tolist()
+        first, end = np.searchsorted(told.places, (number, number + 1)).tolist()
+        columns = (
+            column[first:end].tolist() for column in (told.logs, told.at, told.offsets, told.topic_ids)
+        )
+        bounds = Bounds()
+        for log, at, offset, topic_id in zip(*columns, strict=True):
+            bounds.add(log, place, CommitAt(at, offset, told.ids[topic_id]))
+        return bounds.samples(place)
+
+    def places(self, places: Iterable[TopicPartition]) -> Array:
+        """Return the numbers of partitions of topics, which are given to those that have none."""
+        known = list(places)
+        topics = self._names.of(pa.array([shown(each.topic) for each in known], pa.string()))
+        return self._numbers(topics, np.array([each.partition for each in known], np.int64))
+
+    @property
+    def count(self) -> int:
+        """How many partitions of topics have a number."""
+        return self._places.count
+
+    def told(self) -> Told:
+        """Return all commits, in the order of their partitions of topics, and of one in that of logs."""
+        if self._told is None:
+            self._told = self._all()
+        return self._told
+
+    def _all(self) -> Told:
+        added = [self._part(log, some) for log, some in self._added.items()]
+        parts = [*chain.from_iterable(self._logs.values()), *added]
+        numbers_of_logs = {
+            log: number for number, log in enumerate(dict.fromkeys(p.log_partition for p in parts))
+        }
+        logs = _joined([np.full(len(each.at), numbers_of_logs[each.log_partition]) for each in parts])
+        places = _joined([each.places for each in parts])
+        order = _by_place(places, logs, len(numbers_of_logs))
+        return Told(
+            places[order],
+            logs[order],
+            _joined([each.at for each in parts])[order],
+            _joined([each.offsets for each in parts])[order],
+            _joined([each.topic_ids for each in parts])[order],
+            [None if each is None else uuid_text(each) for each in self._topic_ids.ids],
+            np.ones(len(order), bool),
+        )
+
+    def _part(self, log_partition: int | None, some: Sequence[_Commit]) -> _Commits:
+        ids = (parse_uuid(commit.topic_id) if commit.topic_id else None for _, commit in some)
+        return _Commits(
+            log_partition,
+            self.places(place for place, _ in some),
+            np.array([commit.at for _, commit in some], np.int64),
+            np.array([commit.committed_offset for _, commit in some], np.int64),
+            np.array([self._topic_ids.number(each) for each in ids], np.int32),
+        )
+
+
+def _joined(columns: Sequence[Array]) -> Array:
+    joined: Array = np.concatenate([np.empty(0, np.int64), *columns])
+    return joined
+
+
+def _by_place(places: Array, logs: Array, count: int) -> Array:
+    """Return the order of places, of logs in the order in which each place has them, and else as it is."""
+    _, first, each = np.unique(places * count + logs, return_index=True, return_inverse=True)
+    order: Array = np.lexsort((first[each], places))
+    return order
+
+
+def _repeat_commits(rows: pa.RecordBatch, is_commit: Array) -> Array:
+    """Return which rows may say again what an earlier commit said: markers, tombstones, and what anomalies may be about."""
+    has_producer = numbers(rows.column("producer_id"), NO_PRODUCER_ID) != NO_PRODUCER_ID
+    is_sure = is_commit & (has_producer == flags(rows.column("is_transactional")))
+    repeat: Array = ~is_sure & (are_there(rows.column("topic")) | flags(rows.column("is_control")))
+    return repeat
