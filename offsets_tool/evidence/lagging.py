@@ -22,8 +22,6 @@ from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.rows import Row
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from offsets_tool.columns.replay.snapshot import WatchRows
 
 _KEPT: Final = (
@@ -73,12 +71,7 @@ def _replay_rows(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Sna
     def watch(log_partition: int | None) -> "WatchRows":
         told.forget(log_partition)
         unsaid.discard(log_partition)
-
-        def take(rows: "pa.RecordBatch") -> None:
-            if not told.take(log_partition, rows):
-                unsaid.add(log_partition)
-
-        return take
+        return lambda rows: None if told.take(log_partition, rows) else unsaid.add(log_partition)
 
     moment = replay.run(watch_rows_of=watch)
     is_needed = not (ends.has_any and _knows_all(moment, ends, wanted))
