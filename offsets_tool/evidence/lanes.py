@@ -1,7 +1,7 @@
 """Which evidence is read through the fast lane: where it can be had and pays. What comes of it is the same, only sooner.
 
 One lane gives text that is ready to be printed, one surveys, one replays rows. Nobody can watch the events of a replay of rows:
-what shows a state or lag takes that lane, and so does what tells removals; what tells a history does not.
+what shows a state or lag takes that lane, and so does what tells removals; what tells a history replays events made of rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -154,6 +154,15 @@ class RowLane:
 
         watch = self._watch_of(log_partition) if self._watch_of else None
         replay_read(moment, log_partition, reads, begins=begins, watch=watch)
+
+    @staticmethod
+    def events(partition: PartitionSnapshot, reads: "Iterator[RowsRead]") -> Iterator[Event]:
+        """Yield the events of one partition again, from the rows that were replayed: all that a replay looks at."""
+        from offsets_tool.columns.replay.row_events import RowEvents, rows_below  # noqa: PLC0415 - with Arrow, where it pays
+
+        events = RowEvents()
+        for rows in rows_below(reads, partition.end):
+            yield from events.events(rows)
 
     @staticmethod
     def ended_by_markers(

@@ -4,7 +4,7 @@ Reads what Kafka would read: files that it has set aside are left out. partition
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from offsets_tool.as_of.as_of import AsOf
@@ -137,9 +137,19 @@ class EvidenceReplay:
 
     def once_more(self) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
         """After `run`: yield the same events again, partition by partition, with their changes by the rules found to hold."""
+        if rows_pay(self.evidence.sources):
+            for partition, (coordinator, reads) in self.rows_once_more():
+                yield partition, _changes(coordinator, RowLane.events(partition, reads))
+            return
         logs = partition_logs(self.evidence.sources, uncounted)
         for partition in self.moment:
-            yield partition, _changes(partition, logs[partition.log_partition].events())
+            yield (
+                partition,
+                _changes(
+                    _coordinator_again(partition),
+                    _below(partition.end, logs[partition.log_partition].events()),
+                ),
+            )
 
     def markers_once_more(
         self,
@@ -183,14 +193,14 @@ def _topic_names(paths: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _changes(
-    partition: PartitionSnapshot, events: Iterator[Event]
-) -> Iterator[tuple[Event, tuple[Change, ...]]]:
-    coordinator = _coordinator_again(partition)
+def _changes(coordinator: Coordinator, events: Iterable[Event]) -> Iterator[tuple[Event, tuple[Change, ...]]]:
     for event in events:
-        # Not by the cut, which would count once more; and a live log has grown since.
-        if event.record.log_offset < partition.end:
-            yield event, coordinator.replay(event)
+        yield event, coordinator.replay(event)
+
+
+def _below(end: int, events: Iterable[Event]) -> Iterator[Event]:
+    """Yield the events that were replayed: not by the cut, which would count once more; and a live log has grown since."""
+    return (event for event in events if event.record.log_offset < end)
 
 
 def _coordinator_again(partition: PartitionSnapshot) -> Coordinator:
