@@ -5,12 +5,13 @@
 (`DecodeError.kafka`); it knows nothing about records, groups or files.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.wire.cursor import Cursor
+from offsets_tool.wire.kept import Kept
 from offsets_tool.wire.primitives import FIXED_READERS, ReadValue
 from offsets_tool.wire.schema import (
     FieldSpec,
@@ -37,7 +38,7 @@ class Decoded(NamedTuple):
 def decode(cls: type, version: int, data: bytes, position: int = 0) -> Decoded:
     """Read one message of `cls` in `version` from byte `position` of `data`; DecodeError names the field and byte that fail."""
     cursor = Cursor(data, position)
-    value = struct_reader(cls, version, version in schema_of(cls).flexible)(cursor)
+    value = _message_reader(cls, version)(cursor)
     return Decoded(value, cursor.position, tuple(cursor.notes))
 
 
@@ -54,12 +55,68 @@ def encode(message: Message, version: int) -> bytes:
 @cache
 def struct_reader(cls: type, version: int, flexible: bool) -> ReadValue:
     """Return the reader of a declared class in one version; `flexible` tells whether it has compact lengths and tags."""
+    read_fields = _fields_reader(cls, version, flexible, 0)
+    absent = _absent(cls, version)
+    return lambda cursor: cls(**absent, **read_fields(cursor))
+
+
+@cache
+def _message_reader(cls: type, version: int) -> ReadValue:
+    """Return the reader of a whole message: as that of its class, except that what repeats at the ends of messages is read once."""
+    flexible = version in schema_of(cls).flexible
+    head = _head(untagged(schema_of(cls), version))
+    if not head:
+        read_all = struct_reader(cls, version, flexible)
+        return read_all if head is None else _kept_reader(cls, version, read_all)
+    read_head = _fields_reader(cls, version, flexible, 0, head)
+    read_end = _kept_reader(cls, version, _fields_reader(cls, version, flexible, head))
+    absent = _absent(cls, version)
+    return lambda cursor: cls(**absent, **read_head(cursor), **read_end(cursor))
+
+
+_ENDS: Final[Kept[tuple[FieldValue, int]]] = Kept(8 << 20)
+"""What messages have from some field on, with the number of its bytes: nearly all of a group's records, and the same in many."""
+
+
+def _kept_reader(cls: type, version: int, read: ReadValue) -> ReadValue:
+    """Return a reader that reads the same bytes once; they are all that is left of a message."""
+
+    def read_kept(cursor: Cursor) -> FieldValue:
+        start = cursor.position
+        left = cursor.data[start:]
+        found = _ENDS.get((cls, version, left))
+        if found is None:
+            noted = len(cursor.notes)
+            found = read(cursor), cursor.position - start
+            if len(cursor.notes) == noted:
+                _ENDS.put((cls, version, left), found, len(left))
+        cursor.position = start + found[1]
+        return found[0]
+
+    return read_kept
+
+
+def _head(fields: Sequence[FieldSpec]) -> int | None:
+    """Return how many fields come before those that repeat: up to the last one before the first array that is no text.
+
+    That is an epoch or a time, mostly. None without an array.
+    """
+    first = next((place for place, spec in enumerate(fields) if spec.shape.element is not None), None)
+    if first is None:
+        return None
+    numbers = [place for place in range(first) if fields[place].shape.primitive is not Primitive.STRING]
+    return numbers[-1] + 1 if numbers else 0
+
+
+def _fields_reader(cls: type, version: int, flexible: bool, first: int, end: int | None = None) -> ReadValue:
+    """Return the reader of a class's fields from one place to another, as a dictionary; without an `end`, of its tags too."""
     schema = schema_of(cls)
-    plain = [(f, field_reader(f, version, flexible)) for f in untagged(schema, version)]
-    known = {f.tag: (f, _tag_reader(f, version)) for f in tagged(schema, version)} if flexible else {}
+    plain = [(f, field_reader(f, version, flexible)) for f in untagged(schema, version)[first:end]]
+    has_tags = flexible and end is None
+    known = {f.tag: (f, _tag_reader(f, version)) for f in tagged(schema, version)} if has_tags else {}
     lenient = schema.lenient_end
 
-    def read(cursor: Cursor) -> Message:
+    def read(cursor: Cursor) -> dict[str, FieldValue]:
         values: dict[str, FieldValue] = {}
         for spec, read_field in plain:
             if lenient and not cursor.remaining():
@@ -69,9 +126,9 @@ def struct_reader(cls: type, version: int, flexible: bool) -> ReadValue:
                 values[spec.name] = read_field(cursor)
             except DecodeError as error:
                 raise error.within(spec.name) from None
-        if flexible:
+        if has_tags:
             _read_tags(cursor, known, values)
-        return cls(**{**_absent(cls, version), **values})
+        return values
 
     return read
 

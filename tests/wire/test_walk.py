@@ -75,6 +75,14 @@ def test_older_versions_leave_out_what_they_lack_and_read_its_default(version: i
     assert read.inner == Inner(name="a", size=-1 if version else 7)
 
 
+def test_what_repeats_is_read_once_and_what_is_odd_is_noted_each_time() -> None:
+    data = encode(FULL, 1)
+    assert decode(Sample, 1, data).message.inners is decode(Sample, 1, data).message.inners
+    odd = b"\0\0" + data.replace(b"b", b"\xff")
+    noted = decode(Sample, 1, odd, 2)
+    assert noted.notes and decode(Sample, 1, odd, 2) == noted
+
+
 def test_errors_name_field_and_byte() -> None:
     data = encode(FULL, 1)
     with pytest.raises(DecodeError) as refused:
