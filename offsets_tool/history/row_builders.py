@@ -4,6 +4,7 @@ Knows no past: how rows follow each other is known by History.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from offsets_tool.history.owners import NameOf, Owner
 from offsets_tool.history.rows import (
@@ -24,9 +25,17 @@ from offsets_tool.replay.changes import (
     OffsetOf,
     PendingOf,
 )
-from offsets_tool.replay.member_records import Owned, client_of, owned, subscribed_regex, subscription, target
+from offsets_tool.replay.member_records import (
+    OwnedOfTopic,
+    client_of,
+    owned_by_topic,
+    subscribed_regex,
+    subscription,
+    target_by_topic,
+)
 from offsets_tool.replay.member_state import member_epoch, member_state
 from offsets_tool.wire.json import uuid_text
+from offsets_tool.wire.kept import Kept
 
 
 def offset_row(
@@ -112,8 +121,8 @@ def member_row(
         member_state=member_state(member) if has_epoch else None,
         subscription=subscription(member, protocol_type),
         subscribed_regex=subscribed_regex(member),
-        assignment=_parts(owned(member, protocol_type), name_of, is_task),
-        target_assignment=_parts(target(member), name_of, is_task),
+        assignment=_parts(owned_by_topic(member, protocol_type), name_of, is_task),
+        target_assignment=_parts(target_by_topic(member), name_of, is_task),
         log_partition=change.log_partition,
         from_log_offset=change.log_offset,
         from_timestamp=change.timestamp,
@@ -123,10 +132,27 @@ def member_row(
     )
 
 
-def _parts(parts: Iterable[Owned], name_of: NameOf, is_task: bool) -> tuple[str, ...]:
+_TEXTS: Final[Kept[tuple[str, ...]]] = Kept(4 << 20)
+"""Partitions of one topic as texts, which members pass on to each other."""
+
+
+def _parts(by_topic: Iterable[OwnedOfTopic], name_of: NameOf, is_task: bool) -> tuple[str, ...]:
     """Return partitions as `topic-partition`; tasks of streams groups as `subtopology_partition`."""
     between = "_" if is_task else "-"
-    return tuple(f"{of if isinstance(of, str) else name_of(of)}{between}{number}" for of, number in parts)
+    texts: list[str] = []
+    for of, numbers in by_topic:
+        texts += _of_topic(of if isinstance(of, str) else name_of(of), between, numbers)
+    return tuple(texts)
+
+
+def _of_topic(name: str, between: str, numbers: tuple[int, ...]) -> tuple[str, ...]:
+    key = name, between, numbers
+    texts = _TEXTS.get(key)
+    if texts is None:
+        begin = name + between
+        texts = tuple([f"{begin}{number}" for number in numbers])
+        _TEXTS.put(key, texts, sum(map(len, texts)))
+    return texts
 
 
 def anomaly_row(change: Change) -> AnomalyRow:

@@ -4,8 +4,7 @@ Topics stand by name or by id, as the record has them; naming ids is left to who
 nothing. Source: ConsumerGroupMember, ShareGroupMember, StreamsGroupMember; ConsumerProtocol for classic members.
 """
 
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -13,11 +12,14 @@ from offsets_tool.blobs import consumer_assignment, consumer_subscription
 from offsets_tool.events import Value
 from offsets_tool.records.classic import MemberMetadata
 from offsets_tool.replay.changes import Member
+from offsets_tool.wire.kept import Kept
 
 CONSUMER_PROTOCOL = "consumer"
 
 Owned = tuple[str | UUID, int]
 """A partition: of a topic by name or by id, or of a subtopology (a task)."""
+OwnedOfTopic = tuple[str | UUID, tuple[int, ...]]
+"""Partitions of one topic, or tasks of one subtopology."""
 
 
 class Client(NamedTuple):
@@ -60,23 +62,33 @@ def subscribed_regex(member: Member) -> str | None:
 
 def owned(member: Member, protocol_type: str | None) -> Iterator[Owned]:
     """Yield what a member holds, including what it has still to give up: it reads and commits that until then."""
-    yield from assigned(member, protocol_type)
-    yield from to_give_up(member)
+    return _one_by_one(owned_by_topic(member, protocol_type))
+
+
+def owned_by_topic(member: Member, protocol_type: str | None) -> Iterator[OwnedOfTopic]:
+    """Yield what `owned` yields, the partitions of a topic together."""
+    yield from _assigned_by_topic(member, protocol_type)
+    yield from _to_give_up_by_topic(member)
 
 
 def assigned(member: Member, protocol_type: str | None) -> Iterator[Owned]:
     """Yield the partitions, or the active tasks, that a member has been given, as the coordinator answers them."""
+    return _one_by_one(_assigned_by_topic(member, protocol_type))
+
+
+def _assigned_by_topic(member: Member, protocol_type: str | None) -> Iterable[OwnedOfTopic]:
     if isinstance(member.metadata, MemberMetadata):
-        if protocol_type == CONSUMER_PROTOCOL:
-            yield from _assigned(member.metadata.assignment)
-    elif member.current is not None:
-        yield from _partitions(member.current.data, *_ASSIGNED)
+        return _assigned(member.metadata.assignment) if protocol_type == CONSUMER_PROTOCOL else ()
+    return () if member.current is None else _partitions(member.current.data, *_ASSIGNED)
 
 
 def to_give_up(member: Member) -> Iterator[Owned]:
     """Yield what a member still holds and has been asked to give up."""
-    if member.current is not None:
-        yield from _partitions(member.current.data, *_PENDING_REVOCATION)
+    return _one_by_one(_to_give_up_by_topic(member))
+
+
+def _to_give_up_by_topic(member: Member) -> Iterable[OwnedOfTopic]:
+    return () if member.current is None else _partitions(member.current.data, *_PENDING_REVOCATION)
 
 
 def tasks(value: Value | None, kind: str) -> Iterator[Owned]:
@@ -84,39 +96,55 @@ def tasks(value: Value | None, kind: str) -> Iterator[Owned]:
 
     `kind` is `active_tasks`, `standby_tasks` or `warmup_tasks`.
     """
-    if value is not None:
-        yield from _partitions(value.data, kind)
+    return _one_by_one(() if value is None else _partitions(value.data, kind))
 
 
 def target(member: Member) -> Iterator[Owned]:
     """Yield the partitions, or the active tasks, that the assignor wants a member to hold."""
-    if member.target is not None:
-        yield from _partitions(member.target.data, "topic_partitions", "active_tasks")
+    return _one_by_one(target_by_topic(member))
+
+
+def target_by_topic(member: Member) -> Iterable[OwnedOfTopic]:
+    """Yield what `target` yields, the partitions of a topic together."""
+    return () if member.target is None else _partitions(member.target.data, *_TARGET)
 
 
 _ASSIGNED: Final = ("assigned_partitions", "topic_partitions", "active_tasks")
+_TARGET: Final = ("topic_partitions", "active_tasks")
 _PENDING_REVOCATION: Final = ("partitions_pending_revocation", "active_tasks_pending_revocation")
 
 
-def _partitions(data: Any, *names: str) -> Iterator[Owned]:
+def _partitions(data: Any, *names: str) -> Iterator[OwnedOfTopic]:
     for name in names:
         for entry in getattr(data, name, ()):
             of = entry.topic_id if hasattr(entry, "topic_id") else entry.subtopology_id
-            yield from ((of, partition) for partition in entry.partitions)
+            yield of, entry.partitions
 
 
-@lru_cache(4096)
-def _assigned(blob: bytes) -> tuple[Owned, ...]:
-    """Return the partitions in a classic member's assignment; cached, since generations repeat their members' blobs."""
-    message = consumer_assignment(blob)
-    return (
-        tuple((each.topic, p) for each in message.assigned_partitions for p in each.partitions)
-        if message
-        else ()
-    )
+def _one_by_one(by_topic: Iterable[OwnedOfTopic]) -> Iterator[Owned]:
+    return ((of, partition) for of, partitions in by_topic for partition in partitions)
 
 
-@lru_cache(4096)
+_ASSIGNMENTS: Final[Kept[tuple[OwnedOfTopic, ...]]] = Kept(4 << 20)
+"""Partitions in classic members' assignments by their blobs, which generations repeat."""
+_SUBSCRIPTIONS: Final[Kept[tuple[str, ...]]] = Kept(4 << 20)
+"""Topics in classic members' subscriptions, likewise."""
+
+
+def _assigned(blob: bytes) -> tuple[OwnedOfTopic, ...]:
+    found = _ASSIGNMENTS.get(blob)
+    if found is None:
+        message = consumer_assignment(blob)
+        of_topics = message.assigned_partitions if message else ()
+        found = tuple((each.topic, each.partitions) for each in of_topics)
+        _ASSIGNMENTS.put(blob, found, len(blob))
+    return found
+
+
 def _subscribed(blob: bytes) -> tuple[str, ...]:
-    message = consumer_subscription(blob)
-    return message.topics if message else ()
+    found = _SUBSCRIPTIONS.get(blob)
+    if found is None:
+        message = consumer_subscription(blob)
+        found = message.topics if message else ()
+        _SUBSCRIPTIONS.put(blob, found, len(blob))
+    return found
