@@ -28,8 +28,8 @@ from offsets_tool.history.rows import (
 )
 from offsets_tool.replay.changes import Change
 from offsets_tool.table_rows import EventRow
-from offsets_tool.wire.arrow import arrow_schema, record_batch
-from offsets_tool.wire.text import shown, shown_row
+from offsets_tool.wire.arrow import arrow_schema, shown_batch
+from offsets_tool.wire.text import shown
 
 _HISTORIES: Final[dict[str, type]] = {
     "offset_history": OffsetHistoryRow,
@@ -89,8 +89,8 @@ def read_histories(*paths: str | os.PathLike[str], **options: Any) -> dict[str, 
         name_of = replay.run().names.name
         for _, replayed in replay.once_more():
             for row in _history(replayed, name_of):
-                rows[type(row)].append(shown_row(row))
-    return {name: pa.Table.from_batches([record_batch(row, rows[row])]) for name, row in _HISTORIES.items()}
+                rows[type(row)].append(row)
+    return {name: pa.Table.from_batches([shown_batch(row, rows[row])]) for name, row in _HISTORIES.items()}
 
 
 def _history(replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: NameOf) -> Iterator[HistoryRow]:

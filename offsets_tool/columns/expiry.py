@@ -26,8 +26,8 @@ from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.expiry.topic_removals import LogEnd, TopicRemoval, age, split_by_topic
 from offsets_tool.rows import Row
-from offsets_tool.wire.arrow import record_batch
-from offsets_tool.wire.text import shown, shown_row
+from offsets_tool.wire.arrow import shown_batch
+from offsets_tool.wire.text import shown
 
 ROWS: Final = 16_384
 
@@ -146,4 +146,4 @@ def _topic_fact(topic: str, found: TopicRemoval | DroppedCommit | LongestLifetim
 def _batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
     each = iter(rows)
     while some := list(islice(each, ROWS)):
-        yield record_batch(ExpiryRow, [shown_row(expiry_row(row)) for row in some])
+        yield shown_batch(ExpiryRow, [expiry_row(row) for row in some])

@@ -6,7 +6,7 @@ What is inside a list may be null by its type (Delta has no NOT NULL there). Eac
 metadata `comment`. Knows nothing of what the columns mean.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -15,6 +15,7 @@ from typing import Annotated, Union, get_args, get_origin, get_type_hints
 import pyarrow as pa
 
 from offsets_tool.wire.schema import Primitive, Shape, schema_of
+from offsets_tool.wire.text import ESCAPE, shown_row
 from offsets_tool.wire.times import OwnTime, is_time
 
 _PRIMITIVES = {
@@ -52,6 +53,30 @@ def record_batch(row: type, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatc
     columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
     arrays = [pa.array(_values(column, f.type), f.type) for column, f in zip(columns, schema, strict=True)]
     return pa.record_batch(arrays, schema=schema)
+
+
+def shown_batch(row: type, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
+    """Return rows as `record_batch` does, with their texts as `shown` writes them."""
+    try:
+        batch = record_batch(row, rows)
+    except UnicodeEncodeError:
+        return record_batch(row, list(map(shown_row, rows)))
+    # Nearly all texts are shown as they are: that is seen in all of them at once.
+    texts = (text for column in batch.columns for text in _texts(column))
+    if any(ESCAPE in buffer.to_pybytes() for text in texts for buffer in text.buffers()[2:] if buffer):
+        return record_batch(row, list(map(shown_row, rows)))
+    return batch
+
+
+def _texts(column: pa.Array) -> Iterator[pa.StringArray]:
+    """Yield the texts of a column, and those in its lists and structures."""
+    if pa.types.is_string(column.type):
+        yield column
+    elif pa.types.is_list(column.type):
+        yield from _texts(column.flatten())
+    elif pa.types.is_struct(column.type):
+        for part in column.flatten():
+            yield from _texts(part)
 
 
 def _values(column: Sequence[object], type_: pa.DataType) -> Sequence[object]:

@@ -35,6 +35,8 @@ def is_clean(text: str) -> bool:
 
 
 _ESCAPE: Final = "\\x"
+ESCAPE: Final = _ESCAPE.encode()
+"""What the bytes of a text have in them if `shown` may show it otherwise than it is; else only what is not UTF-8 is shown so."""
 _TO_ESCAPE: Final = re.compile(r"[\ud800-\udfff]|\\(?=x[0-9a-f]{2})")
 _ESCAPED: Final = re.compile(rb"\\x([0-9a-f]{2})")
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from offsets_tool.table_rows import EventRow, LogRow, SourceRow
-from offsets_tool.wire.arrow import arrow_schema, message_type, record_batch
+from offsets_tool.wire.arrow import arrow_schema, message_type, record_batch, shown_batch
 from offsets_tool.wire.json import camel
 from offsets_tool.wire.schema import (
     Bytes,
@@ -20,6 +20,7 @@ from offsets_tool.wire.schema import (
     message,
     part,
 )
+from offsets_tool.wire.text import shown_row
 
 
 class Inner(NamedTuple):
@@ -78,6 +79,19 @@ def test_rows_become_columns() -> None:
         for row in rows
     ]
     assert record_batch(Outer, []).num_rows == 0
+
+
+@pytest.mark.parametrize("odd", ["plain", "\udcff", "\\xff"])
+def test_texts_are_shown_wherever_they_stand(odd: str) -> None:
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    rows = [Outer(True, -1, None, 1, "", b"\\x", at, (), ())]
+    for row in (
+        rows[0]._replace(text=odd),
+        rows[0]._replace(inner=(Inner(odd, 1),)),
+        rows[0]._replace(names=("", odd)),
+    ):
+        rows = [rows[0], row]
+        assert shown_batch(Outer, rows).equals(record_batch(Outer, list(map(shown_row, rows))))
 
 
 def test_a_number_that_does_not_fit_is_refused() -> None:

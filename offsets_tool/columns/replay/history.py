@@ -5,7 +5,7 @@ history.history and replay.coordinator do not.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -28,9 +28,9 @@ from offsets_tool.history.rows import (
 )
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
-from offsets_tool.wire.arrow import record_batch
+from offsets_tool.wire.arrow import shown_batch
 from offsets_tool.wire.json import uuid_text
-from offsets_tool.wire.text import from_shown, shown_row
+from offsets_tool.wire.text import from_shown
 
 ROWS: Final[tuple[type, ...]] = (
     OffsetHistoryRow,
@@ -148,25 +148,27 @@ class _Names:
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = {topic_id: from_shown(name) for topic_id, name in names.items()}
+        self._by_id: dict[UUID, str] = {}
         self.missing: set[str] = set()
 
     def name(self, topic_id: UUID) -> str:
-        text = uuid_text(topic_id)
-        if text not in self._names:
-            self.missing.add(text)
-        return self._names.get(text, text)
+        name = self._by_id.get(topic_id)
+        if name is None:
+            text = uuid_text(topic_id)
+            if text not in self._names:
+                self.missing.add(text)
+            name = self._by_id[topic_id] = self._names.get(text, text)
+        return name
 
 
 def _columns(rows: Sequence[HistoryRow | RemovalRow], offsets: Sequence[pa.RecordBatch]) -> HistoryRows:
-    one_by_one, *others = (_batch(kind, [row for row in rows if type(row) is kind]) for kind in ROWS)
+    by_kind: dict[type, list[HistoryRow | RemovalRow]] = {kind: [] for kind in ROWS}
+    for row in rows:
+        by_kind[type(row)].append(row)
+    one_by_one, *others = (shown_batch(kind, of_kind) for kind, of_kind in by_kind.items())
     return HistoryRows(_joined([*offsets, one_by_one]), *others)
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     rows = pa.Table.from_batches(batches).combine_chunks().to_batches()
     return rows[0] if rows else batches[0]
-
-
-def _batch(kind: type, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    """Rows with their texts as `events` has them."""
-    return record_batch(kind, list(map(shown_row, rows)))
