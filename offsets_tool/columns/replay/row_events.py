@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.columns_of_rows import plain, uuid_of
+from offsets_tool.columns.replay.columns_of_rows import are_there, plain, uuid_of
 from offsets_tool.events import Event, Key, Value, decode, decode_key
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitValue
@@ -89,21 +89,34 @@ class RowEvents:
 
     def events(self, rows: pa.RecordBatch) -> Iterator[Event]:
         """Yield the event in each row."""
+        are_commits = are_there(rows.column("topic")) & ~are_there(rows.column("problem"))
+        if not are_commits.any():
+            yield from self._others(rows)
+            return
+        commits = self._commits(rows.filter(pa.array(are_commits)))
+        others = self._others(rows.filter(pa.array(~are_commits)))
+        for is_commit in are_commits.tolist():
+            yield next(commits if is_commit else others)
+
+    def _others(self, rows: pa.RecordBatch) -> Iterator[Event]:
+        """Yield events that are decoded from raw bytes."""
+        columns = (rows.column(name).to_pylist() for name in (*PLACE, *RAW))
+        for facts in zip(*columns, strict=True):
+            yield decode(log_record(facts), self._decoded)
+
+    def _commits(self, rows: pa.RecordBatch) -> Iterator[Event]:
+        """Yield events that are made from columns."""
         columns = (plain(rows.column(name)).to_pylist() for name in COLUMNS)
         for facts in zip(*columns, strict=True):
-            row = dict(zip(COLUMNS, facts, strict=True))
-            if row["topic"] is None or row["problem"] is not None:
-                yield decode(log_record(**{name: row[name] for name in (*PLACE, *RAW)}), self._decoded)
-            else:
-                yield self._commit(row)
+            yield self._commit(dict(zip(COLUMNS, facts, strict=True)))
 
     def _commit(self, row: Mapping[str, Any]) -> Event:
         is_tombstone = row["committed_offset"] is None
-        place = {name: row[name] for name in PLACE}
+        place = (row[name] for name in PLACE)
         magic = _MAGIC if row["magic"] is None else row["magic"]
         key, value = row["key"] or b"", None if is_tombstone else row["value"] or b""
         return Event(
-            record=log_record(**place, magic=magic, key=key, value=value),
+            record=log_record((*place, magic, key, value)),
             type_id=row["record_type"],
             key=self._commit_key(row["record_type"], row["group"], row["topic"], row["partition"]),
             value_version=row["value_version"],
@@ -128,14 +141,27 @@ def _commit_value(row: Mapping[str, Any]) -> Value:
     return Value(row["value_version"], "", data)
 
 
-def log_record(base_offset: int | None, magic: int | None, sequence: int | None, **facts: Any) -> LogRecord:
-    """Return a record as far as a row says it, which is all that decoding and replay look at."""
+def log_record(facts: Iterable[Any]) -> LogRecord:
+    """Return a record as far as a row says it (PLACE, then RAW), which is all that decoding and replay look at."""
+    log_partition, log_offset, timestamp, base_offset, producer_id, producer_epoch, sequence, *others = facts
+    is_transactional, is_control, magic, key, value = others
     batch = None
     if base_offset is not None and magic is not None:
-        batch = _batch(
-            base_offset, magic, -1 if sequence is None else sequence, bool(facts["is_transactional"])
-        )
-    return LogRecord(source="", sequence=sequence, batch=batch, **facts)
+        batch = _batch(base_offset, magic, -1 if sequence is None else sequence, bool(is_transactional))
+    return LogRecord(
+        source="",
+        log_partition=log_partition,
+        log_offset=log_offset,
+        timestamp=timestamp,
+        key=key,
+        value=value,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        sequence=sequence,
+        is_transactional=is_transactional,
+        is_control=is_control,
+        batch=batch,
+    )
 
 
 @lru_cache(1)
