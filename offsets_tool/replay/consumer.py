@@ -13,14 +13,22 @@ from offsets_tool.replay.member_state import is_reconciled
 def state_of(group: Group, members: Members) -> GroupState:
     """Return the state of a consumer group, as ConsumerGroup.maybeUpdateGroupState computes it from epochs and members."""
     if not group.members:
-        return GroupState.EMPTY
+        return _EMPTY
     assignment_epoch = group.assignment_epoch or 0
     if (group.epoch or 0) > assignment_epoch:
-        return GroupState.ASSIGNING
-    behind = any(
-        member.is_member and not is_reconciled(member, assignment_epoch) for member in members.values()
-    )
-    return GroupState.RECONCILING if behind else GroupState.STABLE
+        return _ASSIGNING
+    # Members mostly follow in the order in which they came: who is behind is found sooner from the end.
+    for member in reversed(members.values()):
+        if not is_reconciled(member, assignment_epoch) and member.is_member:
+            return _RECONCILING
+    return _STABLE
+
+
+# Python 3.11 looks members of an enumeration up slowly; this is asked for each record.
+_EMPTY: Final = GroupState.EMPTY
+_ASSIGNING: Final = GroupState.ASSIGNING
+_RECONCILING: Final = GroupState.RECONCILING
+_STABLE: Final = GroupState.STABLE
 
 
 REPLAYS: Final = Replays(FamilyRules(GroupKind.CONSUMER, state_of, replaces_simple=True)).by_role

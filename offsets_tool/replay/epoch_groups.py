@@ -83,10 +83,13 @@ def existing_group(step: Step, family: FamilyRules, group: str) -> Group | None:
 def update_group(step: Step, family: FamilyRules, group: Group) -> None:
     """Compute a group's state and number of members, and set it if anything but its log offset has changed."""
     members = step.state.members.get(group.group, _NO_MEMBERS)
-    count = sum(member.is_member for member in members.values())
-    after = group._replace(members=count)
-    after = after._replace(state=family.state_of(after, members))
+    count = sum([member.is_member for member in members.values()])
+    counted = group if count == group.members else group._replace(members=count)
+    state = family.state_of(counted, members)
+    after = counted if state == counted.state else counted._replace(state=state)
     before = step.state.groups.get(group.group)
+    if after is before:
+        return
     if before is None or after._replace(log_offset=before.log_offset) != before:
         step.set(GroupOf(group.group), after._replace(log_offset=step.record.log_offset))
 
@@ -208,8 +211,9 @@ class Replays:
         group = open_group(step, self._family, key.group_id)
         before = _member(step, key) or Member()
         after = before._replace(**parts)
-        if after != before:
-            step.set(MemberOf(key.group_id, key.member_id), after)
+        if after == before:
+            return
+        step.set(MemberOf(key.group_id, key.member_id), after)
         update_group(step, self._family, group)
 
     def expression(self, step: Step, key: Any, event: Event) -> None:

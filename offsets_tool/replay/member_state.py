@@ -51,19 +51,23 @@ def _early_state(data: Any) -> str:
 
 def is_reconciled(member: Member, assignment_epoch: int) -> bool:
     """Return whether the member owns what the target assignment of this epoch wants (ConsumerGroupMember.isReconciledTo)."""
-    if _is_uninitialized(member):
-        return False
-    data = member.current.data if member.current else None
+    if member.current is None:
+        return (
+            not _is_uninitialized(member)
+            and member_epoch(member) == assignment_epoch
+            and member_state(member) == STABLE
+        )
+    data = member.current.data
     early = isinstance(data, ConsumerGroupCurrentMemberAssignmentValueV36)
-    epoch = data.target_member_epoch if early and data else member_epoch(member)
-    return epoch == assignment_epoch and member_state(member) == STABLE
+    epoch = data.target_member_epoch if early else data.member_epoch
+    return bool(epoch == assignment_epoch) and member_state(member) == STABLE
 
 
 def _is_uninitialized(member: Member) -> bool:
-    """Return whether it is a streams member without an assignment yet.
+    """Return whether a member, of which there is no current assignment, is a streams member without an assignment yet.
 
     Such a member has no epoch (StreamsGroup.getOrCreateUninitializedMember).
     """
-    if member.current is not None or member.left or not isinstance(member.metadata, Value):
+    if member.left or not isinstance(member.metadata, Value):
         return False
     return isinstance(member.metadata.data, StreamsGroupMemberMetadataValue)
