@@ -10,7 +10,7 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.coverage import Coverage
 from offsets_tool.events import Event
 from offsets_tool.records.kinds import COMMITS
-from offsets_tool.replay.changes import Change, ChangeKind
+from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules, proves_classic, proves_new, to_replay_again
 from offsets_tool.replay.state import State
@@ -68,7 +68,7 @@ class PartitionSnapshot:
     def observe_changes(self, changes: Iterable[Change]) -> None:
         """Keep the first anomaly among the changes."""
         if self.first_anomaly is None:
-            self.first_anomaly = next((c for c in changes if c.kind is ChangeKind.ANOMALY), None)
+            self.first_anomaly = next((c for c in changes if c.is_anomaly), None)
 
 
 def _is_ambiguous_commit(event: Event) -> bool:

@@ -111,7 +111,7 @@ class RemovalTracker:
         if change.kind in VISIBILITY:
             return []
         done: list[Removal | DroppedCommit] = self.close() if self._open and not self._belongs(change) else []
-        if change.kind is ChangeKind.ANOMALY:
+        if change.is_anomaly:
             # About what the same record is going to put there.
             if isinstance(change.subject, OffsetOf):
                 self._doubted = (change.subject, change.log_offset)

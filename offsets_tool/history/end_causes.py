@@ -57,7 +57,7 @@ class BatchOutcome:
         """The static members among them: member id by group and instance id."""
         # Most batches are commits: nothing above concerns them.
         for change in batch:
-            if change.kind is not ChangeKind.ANOMALY:
+            if not change.is_anomaly:
                 self._observe(change)
 
     def _observe(self, change: Change) -> None:

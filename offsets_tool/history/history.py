@@ -176,7 +176,7 @@ class History:
 
     def _row_change(self, change: Change, outcome: BatchOutcome) -> RowChange | None:
         """Return what a change ended and began; None where an offset stays as effective as it was."""
-        if change.kind is ChangeKind.ANOMALY:
+        if change.is_anomaly:
             return RowChange(change, anomaly=anomaly_row(change))
         self._owners.follow(change)
         known = self._open.get(change.subject)

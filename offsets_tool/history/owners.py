@@ -11,7 +11,6 @@ from uuid import UUID
 
 from offsets_tool.replay.changes import (
     Change,
-    ChangeKind,
     Group,
     GroupKind,
     GroupOf,
@@ -60,7 +59,7 @@ class Owners:
     def follow(self, change: Change) -> None:
         """Take in what a Change did to a group or a member."""
         subject = change.subject
-        if isinstance(subject, GroupOf | MemberOf) and change.kind is not ChangeKind.ANOMALY:
+        if isinstance(subject, GroupOf | MemberOf) and not change.is_anomaly:
             self.state.put(subject, change.after)
             self._holders.pop(subject.group, None)
 

@@ -209,6 +209,8 @@ class ChangeKind(StrEnum):
     """Something that Kafka's code rules out; `note` says what. This Change itself changes nothing."""
 
 
+# Python 3.11 looks members of an enumeration up slowly, and this one is asked for with each change.
+_ANOMALY: Final = ChangeKind.ANOMALY
 VISIBILITY: Final = (ChangeKind.HIDDEN, ChangeKind.REVEALED)
 """Kinds of changes that leave the value as it is, and alter only whether the coordinator answers with it."""
 
@@ -229,6 +231,11 @@ class Change(NamedTuple):
     before: Subjected | None = None
     after: Subjected | None = None
     note: str | None = None
+
+    @property
+    def is_anomaly(self) -> bool:
+        """Whether it tells of something that Kafka's code rules out, and changes nothing."""
+        return self.kind is _ANOMALY
 
 
 def classic_value(group: Group) -> GroupMetadataValue | None:

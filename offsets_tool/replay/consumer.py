@@ -18,7 +18,7 @@ def state_of(group: Group, members: Members) -> GroupState:
     if (group.epoch or 0) > assignment_epoch:
         return _ASSIGNING
     # Members mostly follow in the order in which they came: who is behind is found sooner from the end.
-    for member in reversed(members.values()):
+    for member in reversed(tuple(members.values())):
         if not is_reconciled(member, assignment_epoch) and member.is_member:
             return _RECONCILING
     return _STABLE
