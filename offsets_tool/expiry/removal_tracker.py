@@ -6,7 +6,7 @@ Folds the Changes of one log partition in the order of the log; memory grows wit
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_type_hints
 
 from offsets_tool.events import Event
 from offsets_tool.expiry.lifetimes import Lifetime, Lifetimes, left_topics
@@ -39,6 +39,10 @@ from offsets_tool.replay.state import State
 _NONE: Final = -1
 RUN_MS: Final = 1_000
 """How far tombstones of a run may stand apart where every record is a batch of its own."""
+_NO_VALUES: Final[dict[str, Any]] = {
+    name: Group._field_defaults[name] for name, kind in get_type_hints(Group).items() if "Value" in str(kind)
+}
+"""The fields of a group that keep values of records, all empty."""
 
 
 @dataclass(slots=True)
@@ -283,9 +287,7 @@ class RemovalTracker:
 
 
 def _without_values(group: Group) -> Group:
-    return group._replace(
-        metadata=None, target_metadata=None, topics=None, share_partitions=None, topology=None, expressions=()
-    )
+    return group._replace(**_NO_VALUES)
 
 
 def _time(timestamp: int) -> int | None:

@@ -7,7 +7,7 @@ kinds together. What null means in a column, its sentence says.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from offsets_tool.expiry.removal_codec import pack_removal_facts
 from offsets_tool.expiry.removals import DroppedCommit, Removal
@@ -88,9 +88,18 @@ class ExpiryRow(NamedTuple):
     check_interval_ms: Annotated[Int64, "offsets.retention.check.interval.ms that this counts with."]
 
 
+_OF_LIVE: Final = frozenset({"expires_at", "expires_in_ms", "base_timestamp"})
+"""The fields that only live offsets have."""
+_OF_REMOVED: Final = frozenset(
+    {"removed_at", "cause", "confidence", "alternatives", "expected_at", "producer_id", "evidence"}
+)
+"""The fields that only removed offsets have."""
+
+
 def expiry_row(row: Mapping[str, Any]) -> ExpiryRow:
-    """Return the row for the fields that `forecast` gives; fields that it does not give are None."""
-    fields: dict[str, Any] = {name: row.get(name) for name in ExpiryRow._fields}
+    """Return the row for the fields that `forecast` gives, without those of the other status; KeyError where one is lacking."""
+    absent = _OF_REMOVED if row["status"] == "live" else _OF_LIVE
+    fields: dict[str, Any] = {name: None if name in absent else row[name] for name in ExpiryRow._fields}
     return ExpiryRow(**fields | {name: tuple(fields[name] or ()) for name in ("alternatives", "evidence")})
 
 

@@ -1,4 +1,4 @@
-"""KIP-1071 streams groups: record types 17-23 (released in 4.1; type 18 existed in development only). Declarations only."""
+"""KIP-1071 streams groups: record types 17 and later (released in 4.1; 18 existed in development only). Declarations only."""
 
 from offsets_tool.wire.schema import (
     Int8,

@@ -98,7 +98,7 @@ class Group(NamedTuple):
     topology: Value | None = None
     """Value of record type 23."""
     expressions: tuple[tuple[str, Value], ...] = ()
-    """Resolved regular expressions (record type 16), in the order of their texts."""
+    """Resolved regular expressions (record type 16), in the order of their texts; the last field, for a checkpoint."""
 
 
 class Member(NamedTuple):

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
+from offsets_tool.lag.rows import LagRow
 from tests.corpora import LAG, every_corpus
 from tests.lag.story import CREATED, STABLE
 from tests.replay.story import commit
@@ -19,31 +20,7 @@ from tests.replay.story_segments import in_order, write_log
 SAID = json.loads((LAG / "said.json").read_text())
 PRINTED = "oracle/consumer-groups-offsets.txt"
 CORPORA = [corpus for corpus in every_corpus() if (corpus / PRINTED).is_file()]
-FIELDS = (
-    "group",
-    "topic",
-    "partition",
-    "moment_at",
-    "timestamp",
-    "committed_offset",
-    "end_offset",
-    "lag",
-    "lag_min",
-    "lag_max",
-    "time_lag_ms",
-    "time_lag_min_ms",
-    "time_lag_max_ms",
-    "method",
-    "confidence",
-    "time_method",
-    "time_confidence",
-    "counted_from",
-    "log_start",
-    "data_lost",
-    "beyond_end",
-    "is_topic_recreated",
-    "is_proven",
-)
+FIELDS = (*LagRow._fields, "is_proven")
 
 
 def invoke(*args: object, command: str = "lag") -> Result:

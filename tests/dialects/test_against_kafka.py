@@ -16,6 +16,7 @@ from offsets_tool.dialects.dump_log.segment import dump_log
 from offsets_tool.dialects.versions import parse_release
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.segment import read_segment
+from offsets_tool.records import RECORD_TYPES
 from oracle.answers import Consumed, Thrown
 from oracle.client import Oracle
 from tests.depth import DEEP
@@ -104,7 +105,7 @@ def test_dump_log_says_what_kafka_dump_log_says(
 ) -> None:
     asked, flags = VIEWS[view]
     random = Random(SEED)
-    types = tuple(range(24)) if parse_release(version) >= (3, 8) else (0, 1, 2, 2)
+    types = tuple(RECORD_TYPES) if parse_release(version) >= (3, 8) else (0, 1, 2, 2)
     harmless, deadly = dies_of(version, Hostile(SEED, types).records(RECORDS))
     alone = batches(deadly[: RECORDS // 10], 1) if view == "decoded" else ()
     for some in (*batches(harmless, 20), *alone):

@@ -3,10 +3,12 @@
 import pytest
 
 from offsets_tool.dialects import Output, formatter
+from offsets_tool.dialects.versions import NEWEST, name_of
 from offsets_tool.errors import UsageError
 from offsets_tool.rows import LogRecord
 from tests.dialects.samples import COMMIT_KEY, FUTURE_KEY, LEGACY_KEY, commit, printed, record
 
+LAST = name_of(NEWEST)
 SCALA_OFFSETS = "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter"
 JAVA_OFFSETS = "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"
 
@@ -27,14 +29,14 @@ def formatted_record() -> LogRecord:
 @pytest.mark.parametrize(
     ("name", "version", "remedy"),
     [
-        ("share-group", "3.6", "--kafka-version 4.1 to 4.4"),
-        ("group-metadata", "0.8.2", "0.9 to 0.10.2, 0.11 to 3.9, 3.9 to 4.4"),
+        ("share-group", "3.6", f"--kafka-version 4.1 to {LAST}"),
+        ("group-metadata", "0.8.2", f"0.9 to 0.10.2, 0.11 to 3.9, 3.9 to {LAST}"),
         (SCALA_OFFSETS, "4.0", f"--formatter {JAVA_OFFSETS}"),
         (JAVA_OFFSETS, "3.8.1", f"--formatter {SCALA_OFFSETS}"),
         ("json", None, "offsets, group-metadata, share-group"),
-        ("offsets", "5.0", "0.8.2 to 4.4"),
-        ("offsets", "0.7", "0.8.2 to 4.4"),
-        ("offsets", "3.9.2.1", "0.8.2 to 4.4"),
+        ("offsets", "99.0", f"0.8.2 to {LAST}"),
+        ("offsets", "0.7", f"0.8.2 to {LAST}"),
+        ("offsets", "3.9.2.1", f"0.8.2 to {LAST}"),
         ("offsets", "latest", "X.Y or X.Y.Z"),
         ("offsets", "4", "X.Y or X.Y.Z"),
         ("offsets", "3.²", "X.Y or X.Y.Z"),

@@ -6,9 +6,9 @@ Where each declaration goes, which CONTRIBUTING repeats:
   `_TABLE` of `offsets_tool/records/kinds.py`, with number, name, family, role, and the release that each layout came with. A role
   says what a record does: a type of a known role is decoded, printed, replayed, shown and kept as the others are. A new role is
   one more name in `Role` of that module and one more line in `Replays.by_role` of `offsets_tool/replay/epoch_groups.py`: without
-  the line the coordinator does not import. A type that no release has any more gets `until`.
-- A release: one line at the end of `RELEASES` in `offsets_tool/records/kinds.py`; what a release prints otherwise is one more line
-  in the tables of `offsets_tool/dialects`.
+  the line the coordinator does not import. A type that no release has any more gets `until`. Its bytes are a case for the tests.
+- A release: the last range, or a line at the end, of `RELEASES` in `offsets_tool/records/kinds.py`; what a release prints otherwise
+  is one more line in the tables of `offsets_tool/dialects`.
 - A table: one `Table` in `spark/lake/tables.py`, with the class of its rows, its key, the columns that compaction sorts by, and the
   command that makes it (`made_by`). It is made with that command's tables, checked, compacted, shown to SQL, and named with the
   command that makes it where it is lacking.

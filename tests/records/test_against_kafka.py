@@ -13,7 +13,8 @@ from offsets_tool.events import Event
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire import walk
-from offsets_tool.wire.json import render, to_json
+from offsets_tool.wire.json import release_of, render, to_json
+from oracle.jars import KAFKA
 from tests.cases import CASES
 from tests.depth import DEEP
 from tests.dialects.hostile import Hostile
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.java
 
-NEWEST = "4.4.0"
+NEWEST = max(KAFKA, key=release_of)
 RECORDS = 200_000 if DEEP else 20_000
 AT_ONCE = 20_000
 

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from offsets_tool.records import RECORD_TYPES, embedded
+from offsets_tool.records.kinds import NEWEST
 from offsets_tool.wire.json import camel, release_of
 from offsets_tool.wire.schema import OPEN_END, ZERO_UUID, FieldSpec, Shape, Versions, schema_of
 from oracle.declarations import declarations
+from oracle.jars import DECLARED
 
-RELEASES = ("3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0")
+RELEASES = sorted((release for release in DECLARED if release_of(release) >= (3, 5)), key=release_of)
 
 pytestmark = pytest.mark.java
 
@@ -31,6 +33,10 @@ def declared_for(release: str) -> Iterator[tuple[str, type]]:
             f"{record_type.name}Value",
             next(layout.value for layout in record_type.layouts if release_of(layout.since) <= asked),
         )
+
+
+def test_the_newest_release_is_compared() -> None:
+    assert release_of(RELEASES[-1])[: len(NEWEST)] == NEWEST
 
 
 def test_no_declaration_of_kafka_is_missing_here() -> None:

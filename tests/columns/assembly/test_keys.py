@@ -22,6 +22,8 @@ from tests.columns.lanes import assert_same
 from tests.depth import DEEP
 from tests.dialects.hostile import Hostile
 
+LAST_TYPE = max(RECORD_TYPES)
+
 
 def key(type_id: int, *names: bytes, partition: bytes = b"\0\0\0\7") -> bytes:
     texts = b"".join(struct.pack(">h", len(name)) + name for name in names)
@@ -56,7 +58,10 @@ KEYS = list(
                 for size in (-1, -32768, 32767, 0, 2)
             ),
             *(struct.pack(">hh1shi", 1, 1, b"g", size, 5) for size in (-1, -2, 1, 4, 32767)),
-            *(struct.pack(">h", type_id) + WHOLE[1][2:] for type_id in (-1, 3, 23, 24, 256, 32767, -32768)),
+            *(
+                struct.pack(">h", type_id) + WHOLE[1][2:]
+                for type_id in (-1, 3, LAST_TYPE, LAST_TYPE + 1, 256, 32767, -32768)
+            ),
         ]
     )
 )

@@ -1,7 +1,9 @@
 """Classic groups: Kafka's GroupMetadataManagerTest (Scala to 4.0, Java after), GroupCoordinatorShardTest, and our own."""
 
+import struct
 from dataclasses import replace
 
+from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.classic import GroupMetadataKey
 from offsets_tool.replay.changes import GroupOf, LogOf
 from offsets_tool.replay.rules import Rules
@@ -23,6 +25,7 @@ from tests.replay.story import (
     txn_commit,
 )
 
+UNKNOWN_TYPE = max(RECORD_TYPES) + 1
 FOO0, FOO1, BAR0 = ("foo", "foo", 0), ("foo", "foo", 1), ("foo", "bar", 0)
 SIMPLE = {"foo": "simple Empty"}
 WITH_MEMBER = group_metadata("foo", 935, member("98098230493"))
@@ -139,7 +142,12 @@ SCALA = (
     Story(
         name="GroupMetadataManagerTest.testLoadGroupsAndOffsetsWillIgnoreUnknownMessage",
         events=(
-            (commit(*FOO0, 23), Told(b"\x7f\xff\x00", b"\x7f\xff"), Told(b"\x00\x18\x00", b""), WITH_MEMBER),
+            (
+                commit(*FOO0, 23),
+                Told(b"\x7f\xff\x00", b"\x7f\xff"),
+                Told(struct.pack(">hx", UNKNOWN_TYPE), b""),
+                WITH_MEMBER,
+            ),
         ),
         new=believed(
             offsets={FOO0: At(23, 0)},
@@ -147,7 +155,7 @@ SCALA = (
             members=MEMBER,
             anomalies=(
                 Anomaly(1, LogOf(LOG_PARTITION), "unknown record type 32767"),
-                Anomaly(2, LogOf(LOG_PARTITION), "unknown record type 24"),
+                Anomaly(2, LogOf(LOG_PARTITION), f"unknown record type {UNKNOWN_TYPE}"),
             ),
         ),
     ),
