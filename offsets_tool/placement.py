@@ -58,7 +58,7 @@ class Homes(NamedTuple):
 
 
 def find_homes(group: str, fitting: tuple[int, ...], groups: int) -> Homes:
-    """Return a group's log partition by each likely number of partitions, given those that fit so many other `groups`."""
+    """Return a group's log partition by each likely number of partitions, given the numbers that fit `groups` other groups."""
     counts, shown_by = _told(fitting, groups)
     return Homes({count: partition_for(group, count) for count in counts}, shown_by)
 

@@ -173,7 +173,7 @@ class ProgressBar:
         self._progress = _bar(total, name, is_bytes=is_bytes) if shown and sys.stderr.isatty() else None
 
     def advance(self, size: int) -> None:
-        """Move the bar on by so many bytes or pieces."""
+        """Move the bar on by `size` bytes or pieces."""
         if self._progress is not None:
             self._progress.advance(self._progress.task_ids[0], size)
 

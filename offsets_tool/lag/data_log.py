@@ -182,7 +182,7 @@ class DataLog:
 
 
 def data_logs(paths: Iterable[str]) -> dict[TopicPartition, list[DataLog]]:
-    """Copies of partitions in folders, of all topics but the offsets themselves; left out is what Kafka has renamed (-delete,
+    """Return the copies of partitions in folders, of all topics but the offsets topic, without what Kafka has renamed (-delete,
     -future, -stray), and folders that cannot be listed."""
     logs: dict[TopicPartition, list[DataLog]] = {}
     for path in paths:

@@ -44,12 +44,12 @@ SET_ASIDE: Final = ".deleted, .cleaned, .swap, -delete ..."
 
 
 def is_set_aside(kind: SegmentKind, fate: str = "") -> bool:
-    """Whether a file is no part of its log, since Kafka has renamed it or its directory; `fate` is what it renamed that for."""
+    """Return whether Kafka has renamed a file or its directory, so that it is no part of its log; `fate` is the directory's."""
     return kind is not SegmentKind.LOG or bool(fate)
 
 
 def not_replayed(files: int) -> str:
-    """Return the sentence that so many set-aside files are not replayed."""
+    """Return the sentence that a number of set-aside files are not replayed."""
     return f"{files} file(s) that Kafka has set aside ({SET_ASIDE}) are not replayed, as Kafka would not read them"
 
 

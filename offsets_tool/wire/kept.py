@@ -19,7 +19,7 @@ class Kept(Generic[Made]):
     """
 
     def __init__(self, bound: int) -> None:
-        """Keep what was made of at most so many bytes."""
+        """Keep what was made of at most `bound` bytes."""
         self._half = bound // 2
         self._young: dict[Hashable, tuple[Made, int]] = {}
         self._old: dict[Hashable, tuple[Made, int]] = {}

@@ -46,7 +46,7 @@ class ExpiryInput(NamedTuple):
     removals: Sequence[Path]
     """The files of `removals`."""
     units: Callable[[int], Rows]
-    """Makes a row for each of so many units."""
+    """Makes a row for each unit of work, given how many there are."""
 
 
 class ExpiryJob(NamedTuple):

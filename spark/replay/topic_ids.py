@@ -29,7 +29,7 @@ SUBSCRIPTIONS: Final = "subscriptions"
 
 _RECORD: Final = ["log_partition", "log_offset", "key", "value"]
 Units = Callable[[int], Rows]
-"""Makes a row for each of so many units."""
+"""Makes a row for each unit of work, given how many there are."""
 Named = Mapping[str, tuple[str, str]]
 """By topic id as text, the topic's name and how it was learned."""
 

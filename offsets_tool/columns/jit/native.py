@@ -144,7 +144,7 @@ def target_machine() -> llvm.TargetMachine:
 
 
 _engines: Final[list[llvm.ExecutionEngine]] = []
-"""They own the memory that the code is in."""
+"""The engines that own the memory of compiled code, kept for as long as the process lives."""
 
 
 def _loaded(code: Code, arguments: int) -> Native:

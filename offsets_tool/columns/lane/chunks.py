@@ -40,10 +40,10 @@ _KEYS_KEPT: Final = (1 << 20) - CAPACITY
 """Distinct keys after which the tables begin anew: what keeps memory flat when every key is new."""
 
 _KEY_BYTES_KEPT: Final = 64 << 20
-"""And their bytes, where keys are long."""
+"""The bytes of distinct keys after which the tables begin anew, where keys are long."""
 
 _TOPIC_IDS_KEPT: Final = 1 << 16
-"""And topic ids: they are looked for one by one."""
+"""Distinct topic ids after which the tables begin anew, as topic ids are looked for one by one."""
 
 
 class Chunk(NamedTuple):

@@ -43,7 +43,7 @@ class KeyFlag(IntEnum):
     CLEAN = 1
     """The key decodes without a problem."""
     PARTITION = 2
-    """It has a partition."""
+    """The key has a partition."""
 
 
 ENTRY: Final = 4 * len(KeyField)

@@ -230,7 +230,7 @@ def _block_sizes(data: memoryview, fetch: Fetch, frames: _Frames) -> Iterator[in
 
 
 def _zstd_frame(data: memoryview, at: int, fetch: Fetch) -> Generator[int, None, int]:
-    """The bounds of its blocks; returns where the frame ends."""
+    """Yield the bounds of the blocks of a zstd frame; return where the frame ends."""
     at += 4
     descriptor = data[at]
     single_segment = descriptor >> 5 & 1
@@ -254,7 +254,7 @@ def lz4_sizes(data: memoryview, fetch: Fetch) -> Iterator[int]:
 
 
 def _lz4_frame(data: memoryview, at: int, fetch: Fetch) -> Generator[int, None, int]:
-    """The bounds of its blocks; returns where the frame ends."""
+    """Yield the bounds of the blocks of an LZ4 frame; return where the frame ends."""
     flags, largest = data[at + 4], 1 << (8 + 2 * (data[at + 5] >> 4 & 7))
     checksum = 4 if flags & _LZ4_BLOCK_CHECKSUM else 0
     at += 7 + (8 if flags & _LZ4_CONTENT_SIZE else 0) + (4 if flags & _LZ4_DICTIONARY else 0)

@@ -27,7 +27,7 @@ class BytesOnDemand:
     def __init__(
         self, file: OpenFile, start: int = 0, size: int | None = None, *, block: int = BLOCK
     ) -> None:
-        """Fill blocks of so many bytes: PAGE suits who looks at single headers, far apart. SourceError without addresses."""
+        """Fill `block` bytes at a time: PAGE suits a reader of single headers, far apart. SourceError without addresses."""
         self._file = file
         self._start = start
         self._size = file.size - start if size is None else size

@@ -40,7 +40,7 @@ class Tables:
         self.make_room(0, 0, 0, 0)
 
     def make_room(self, offsets: int, groups: int, producers: int, rows: int) -> None:
-        """Make room for so many offsets, groups and producers in all, and for pending commits and asks of `rows` more rows."""
+        """Make room for numbers of offsets, groups and producers in all, and for pending commits and asks of `rows` more rows."""
         self.offsets = _grown(self.offsets, offsets, _EMPTY_OFFSET)
         self.groups = _grown(self.groups, groups, _EMPTY_GROUP)
         self.producers = _grown(self.producers, producers, _EMPTY_PRODUCER)

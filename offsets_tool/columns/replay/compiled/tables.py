@@ -154,7 +154,7 @@ class ProducerCell(IntEnum):
     LAST_TIMESTAMP = 5
     COMMITS = 6
     HEAD = 7
-    """Its first and its last pending commit, and how many there are."""
+    """The producer's first and last pending commit, and how many there are."""
     TAIL = 8
     COUNT = 9
 
