@@ -25,29 +25,36 @@ class Terminal(io.StringIO):
         return True
 
 
-def slowly(numbers: Batches) -> Batches:
-    """A task that lasts longer than Spark is left alone."""
-    for number in numbers_of(numbers):
-        time.sleep(0.8)
-        yield pa.record_batch({"number": [number]})
+def collected(start: rows.StartSpark, told: Told, seen: Path, *, is_here: bool) -> list[int]:
+    """Do four units, of which all but one wait until it was told that some are done: a minute at most."""
 
+    def task(numbers: Batches) -> Batches:
+        for number in numbers_of(numbers):
+            until = time.monotonic() + 60
+            while number and not is_here and not seen.exists() and time.monotonic() < until:
+                time.sleep(0.05)
+            yield pa.record_batch({"number": [number]})
 
-def collected(start: rows.StartSpark, told: Told, *, is_here: bool) -> list[int]:
-    units = of_units(start, 4, is_here=is_here, progress=lambda *far: told.append(far))
+    def progress(done: int, total: int) -> None:
+        told.append((done, total))
+        if done:
+            seen.touch()
+
+    units = of_units(start, 4, is_here=is_here, progress=progress)
     schema = pa.schema([("number", pa.int64())])
-    return sorted(number for (number,) in units.through(slowly, schema).collect())
+    return sorted(number for (number,) in units.through(task, schema).collect())
 
 
-def test_units_are_told_as_they_are_done_here() -> None:
+def test_units_are_told_as_they_are_done_here(tmp_path: Path) -> None:
     told: Told = []
-    assert collected(no_session, told, is_here=True) == [0, 1, 2, 3]
+    assert collected(no_session, told, tmp_path / "seen", is_here=True) == [0, 1, 2, 3]
     assert told == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 @pytest.mark.spark
-def test_units_are_told_as_spark_does_them(session: SparkSession) -> None:
+def test_units_are_told_as_spark_does_them(session: SparkSession, tmp_path: Path) -> None:
     told: Told = []
-    assert collected(lambda: session, told, is_here=False) == [0, 1, 2, 3]
+    assert collected(lambda: session, told, tmp_path / "seen", is_here=False) == [0, 1, 2, 3]
     assert told == sorted(told)
     assert {total for _, total in told} == {4}
     assert any(0 < done < 4 for done, _ in told)
