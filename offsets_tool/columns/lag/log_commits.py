@@ -70,7 +70,7 @@ class LogCommits:
 
     def take(self, log_partition: int | None, rows: pa.RecordBatch) -> bool:
         """Take rows (replay.row_events.COLUMNS) of the log that was begun last; return False if they do not say enough."""
-        is_commit = are_there(rows.column("committed_offset")) & ~are_there(rows.column("problem"))
+        is_commit = are_there(rows.column("committed_offset"))
         times = numbers(rows.column("timestamp"), NO_TIMESTAMP)
         at = np.where(times == NO_TIMESTAMP, numbers(rows.column("commit_timestamp"), NO_TIMESTAMP), times)
         latest = np.maximum.accumulate(np.append(self._latest, np.where(is_commit, at, _LONG_AGO)))
