@@ -205,6 +205,7 @@ _TELLERS = {
             "subscription",
             "subscribed_regex",
             "assignment",
+            "pending_revocation",
             "target_assignment",
         ),
         _CLIENT,

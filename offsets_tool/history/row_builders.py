@@ -27,11 +27,12 @@ from offsets_tool.replay.changes import (
 )
 from offsets_tool.replay.member_records import (
     OwnedOfTopic,
+    assigned_by_topic,
     client_of,
-    owned_by_topic,
     subscribed_regex,
     subscription,
     target_by_topic,
+    to_give_up_by_topic,
 )
 from offsets_tool.replay.member_state import member_epoch, member_state
 from offsets_tool.wire.json import uuid_text
@@ -121,7 +122,8 @@ def member_row(
         member_state=member_state(member) if has_epoch else None,
         subscription=subscription(member, protocol_type),
         subscribed_regex=subscribed_regex(member),
-        assignment=_parts(owned_by_topic(member, protocol_type), name_of, is_task),
+        assignment=_parts(assigned_by_topic(member, protocol_type), name_of, is_task),
+        pending_revocation=_parts(to_give_up_by_topic(member), name_of, is_task),
         target_assignment=_parts(target_by_topic(member), name_of, is_task),
         log_partition=change.log_partition,
         from_log_offset=change.log_offset,

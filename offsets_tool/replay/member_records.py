@@ -5,6 +5,7 @@ nothing. Source: ConsumerGroupMember, ShareGroupMember, StreamsGroupMember; Cons
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -62,21 +63,16 @@ def subscribed_regex(member: Member) -> str | None:
 
 def owned(member: Member, protocol_type: str | None) -> Iterator[Owned]:
     """Yield what a member holds, including what it has still to give up: it reads and commits that until then."""
-    return _one_by_one(owned_by_topic(member, protocol_type))
-
-
-def owned_by_topic(member: Member, protocol_type: str | None) -> Iterator[OwnedOfTopic]:
-    """Yield what `owned` yields, the partitions of a topic together."""
-    yield from _assigned_by_topic(member, protocol_type)
-    yield from _to_give_up_by_topic(member)
+    return _one_by_one(chain(assigned_by_topic(member, protocol_type), to_give_up_by_topic(member)))
 
 
 def assigned(member: Member, protocol_type: str | None) -> Iterator[Owned]:
     """Yield the partitions, or the active tasks, that a member has been given, as the coordinator answers them."""
-    return _one_by_one(_assigned_by_topic(member, protocol_type))
+    return _one_by_one(assigned_by_topic(member, protocol_type))
 
 
-def _assigned_by_topic(member: Member, protocol_type: str | None) -> Iterable[OwnedOfTopic]:
+def assigned_by_topic(member: Member, protocol_type: str | None) -> Iterable[OwnedOfTopic]:
+    """Return what `assigned` yields, the partitions of a topic together."""
     if isinstance(member.metadata, MemberMetadata):
         return _assigned(member.metadata.assignment) if protocol_type == CONSUMER_PROTOCOL else ()
     return () if member.current is None else _partitions(member.current.data, *_ASSIGNED)
@@ -84,10 +80,11 @@ def _assigned_by_topic(member: Member, protocol_type: str | None) -> Iterable[Ow
 
 def to_give_up(member: Member) -> Iterator[Owned]:
     """Yield what a member still holds and has been asked to give up."""
-    return _one_by_one(_to_give_up_by_topic(member))
+    return _one_by_one(to_give_up_by_topic(member))
 
 
-def _to_give_up_by_topic(member: Member) -> Iterable[OwnedOfTopic]:
+def to_give_up_by_topic(member: Member) -> Iterable[OwnedOfTopic]:
+    """Return what `to_give_up` yields, the partitions of a topic together."""
     return () if member.current is None else _partitions(member.current.data, *_PENDING_REVOCATION)
 
 

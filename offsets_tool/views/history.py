@@ -36,8 +36,8 @@ _CURRENT_MEMBERS: Final = View(
     "A member that a group has at the end of the log, with what it asks for and what it holds.",
     f"""
     SELECT cluster, `group`, member_id, instance_id, client_id, client_host, group_kind, generation, member_epoch,
-           member_state, subscription, subscribed_regex, assignment, target_assignment, log_partition, from_log_offset,
-           {at("from_timestamp")} AS since_at
+           member_state, subscription, subscribed_regex, assignment, pending_revocation, target_assignment,
+           log_partition, from_log_offset, {at("from_timestamp")} AS since_at
     FROM member_history WHERE to_log_offset IS NULL
     """,
     {"since_at": "When the record was written with which this state began, UTC; null if it has no time."},
@@ -58,8 +58,8 @@ _OWNERSHIP: Final = View(
 
 _WITHOUT_COMMIT: Final = View(
     "owned_without_commit",
-    "A partition that a member owns at the end of the log, and of which its group has no committed offset: what it has read "
-    "nobody knows, and who comes next begins where auto.offset.reset says. Share and streams groups keep no such account.",
+    "A partition that a member has been given at the end of the log, and of which its group has no committed offset: what it has "
+    "read nobody knows, and who comes next begins where auto.offset.reset says. Share and streams groups keep no such account.",
     """
     SELECT cluster, `group`, substring_index(owned, '-', size(split(owned, '-')) - 1) AS topic,
            CAST(substring_index(owned, '-', -1) AS INT) AS partition, group_kind, member_id, instance_id, client_id,

@@ -19,7 +19,15 @@ from offsets_tool.history.rows import (
 )
 from offsets_tool.replay.changes import Change, CommittedOffset, Group, GroupKind, Member, PendingCommit
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.member_records import Owned, client_of, owned, subscribed_regex, subscription, target
+from offsets_tool.replay.member_records import (
+    Owned,
+    assigned,
+    client_of,
+    subscribed_regex,
+    subscription,
+    target,
+    to_give_up,
+)
 from offsets_tool.replay.member_state import member_epoch, member_state
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
@@ -118,7 +126,10 @@ def _member(member: Member, group: Group) -> tuple[Any, ...]:
         *((member_epoch(member), member_state(member)) if has_epoch else (None, None)),
         subscription(member, group.protocol_type),
         subscribed_regex(member),
-        *(_texts(parts, group.kind) for parts in (owned(member, group.protocol_type), target(member))),
+        *(
+            _texts(parts, group.kind)
+            for parts in (assigned(member, group.protocol_type), to_give_up(member), target(member))
+        ),
     )
 
 
@@ -178,5 +189,11 @@ def _fact(
         case MemberHistoryRow():
             return ("member", row.group, row.member_id), (
                 *(row.instance_id, row.client_id, row.client_host, row.member_epoch, row.member_state),
-                *(row.subscription, row.subscribed_regex, row.assignment, row.target_assignment),
+                *(
+                    row.subscription,
+                    row.subscribed_regex,
+                    row.assignment,
+                    row.pending_revocation,
+                    row.target_assignment,
+                ),
             )

@@ -116,12 +116,7 @@ def test_an_offset_whose_group_is_gone_is_no_current_offset(asked: SparkSession)
 
 def test_pending_commits(asked: SparkSession) -> None:
     columns = ("producer_id", "group", "topic", "partition", "committed_offset", "metadata", "topic_id")
-    open_ = [
-        (cluster, commit_)
-        for cluster, row in told("transactions")
-        for commit_ in row["pending"]
-        if row["outcome"] == "open"
-    ]
+    open_ = [(cluster, row | commit_) for cluster, row in told("offsets") for commit_ in row["pending"]]
     pending = "NOT is_effective AND begin_cause = 'transaction' AND to_log_offset IS NULL"
     assert answer(asked.table("offset_history").where(pending), columns) == expected(open_, columns)
 
