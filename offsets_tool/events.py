@@ -6,14 +6,14 @@ what could be read and the untouched LogRecord. This is the one place where a De
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from offsets_tool.errors import DecodeError, UnknownFormat
 from offsets_tool.log.batches.control import ControlMarker, decode_control
 from offsets_tool.log.ledger import Outcome
 from offsets_tool.records import RECORD_TYPES, Layout, RecordType
-from offsets_tool.rows import LogRecord
+from offsets_tool.rows import Absence, LogRecord
 from offsets_tool.wire import walk
 from offsets_tool.wire.schema import Message, schema_of
 
@@ -56,6 +56,8 @@ class Event:
     problem: str | None = None
     kept_raw: str | None = None
     """Why key or value stay undecoded, in few words that repeat (the ledger counts them); None when both were decoded."""
+    absence: Absence | None = None
+    """What proves that the key was deleted, where no tombstone is left; None for an event that a record makes."""
 
     @property
     def tombstone(self) -> bool:
@@ -104,6 +106,19 @@ def decode(record: LogRecord, key_reader: KeyReader | None = None) -> Event:
         problem="; ".join(found.problems) or None,
         kept_raw=found.kept_raw,
     )
+
+
+def decode_absence(absence: Absence) -> Event:
+    """Return the event that an absence stands for: the deletion of its key, right before the place by which the key was gone."""
+    record = LogRecord(
+        source=absence.copy,
+        log_partition=absence.log_partition,
+        log_offset=absence.gone_by - 1,
+        timestamp=absence.newest_timestamp,
+        key=absence.key,
+        value=None,
+    )
+    return replace(decode(record), absence=absence)
 
 
 class _Found:

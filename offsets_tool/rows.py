@@ -106,6 +106,27 @@ class LogRecord:
     """Why it cannot stand at `log_offset`; None where nothing speaks against it. Where it belongs is not known then."""
 
 
+class Absence(NamedTuple):
+    """A key that a copy no longer has, though it covers the place where another copy still has a value of it.
+
+    The cleaner takes a value away only for a newer record of its key. So the key was deleted, or written anew and then deleted,
+    after `last_offset` and before `gone_by`; what did it is in no copy any more.
+    """
+
+    log_partition: int | None
+    key: bytes
+    last_offset: int
+    """Log offset of the key's last record that any copy has."""
+    last_source: str
+    """The file that has it."""
+    gone_by: int
+    """The log offset by which the copy had been compacted, or ended."""
+    newest_timestamp: int
+    """The newest time of the records before `gone_by`, in epoch milliseconds; -1 without one."""
+    copy: str
+    """The copy that proves it."""
+
+
 class Misplacement(NamedTuple):
     """Why a batch, or a record of it, cannot stand where it says."""
 

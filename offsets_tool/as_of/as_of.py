@@ -21,6 +21,8 @@ class AsOf(NamedTuple):
 
     time: int | None = None
     ends: Mapping[int, int] | None = None
+    epochs: Mapping[int, int] | None = None
+    """Leader epochs by log partition: records of later ones do not count."""
 
     @property
     def is_end(self) -> bool:

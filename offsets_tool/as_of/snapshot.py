@@ -6,7 +6,7 @@ assumed and then proved: `to_replay_again` names the partitions whose events it 
 
 from collections.abc import Callable, Iterable, Iterator
 
-from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.as_of import AsOf, Cut
 from offsets_tool.as_of.coverage import Coverage
 from offsets_tool.events import Event
 from offsets_tool.records.kinds import COMMITS
@@ -23,12 +23,15 @@ Watch = Callable[[Event, tuple[Change, ...]], None]
 class PartitionSnapshot:
     """One partition of the log up to a moment."""
 
-    def __init__(self, log_partition: int | None, as_of: AsOf, rules: Rules | None, begins: int) -> None:
+    def __init__(
+        self, log_partition: int | None, as_of: AsOf, rules: Rules | None, begins: int, end: int | None = None
+    ) -> None:
+        """`end` is the end offset that the moment means here, where the records themselves cannot tell."""
         self.log_partition = log_partition
         self.begins = begins
         """Base offset of the first segment in the evidence; earlier records are not."""
         self.coordinator = Coordinator(log_partition, rules)
-        self.cut = as_of.cut(log_partition)
+        self.cut = as_of.cut(log_partition) if end is None else Cut(None, end)
         self.coverage = Coverage(self.cut.end, keys=not as_of.is_end)
         self.proved_classic = False
         """Whether the classic coordinator wrote a record up to the moment."""
@@ -60,7 +63,8 @@ class PartitionSnapshot:
             return None
         self.proved_classic = self.proved_classic or proves_classic(event)
         self.ambiguous_commits += _is_ambiguous_commit(event)
-        self.coverage.observe(event)
+        if event.absence is None:
+            self.coverage.observe(event)
         changes = self.coordinator.replay(event)
         self.observe_changes(changes)
         return changes
@@ -111,13 +115,15 @@ class Snapshot:
         events: Iterable[Event],
         *,
         begins: int = 0,
+        end: int | None = None,
         watch: Watch | None = None,
     ) -> None:
         """Replay one partition from all its events, in the order of their offsets; a second call replaces the first.
 
-        `begins` is the base offset of the first segment; `watch` is called with every event that counts.
+        `begins` is the base offset of the first segment, `end` the end offset that the moment means here, where the records
+        themselves cannot tell; `watch` is called with every event that counts.
         """
-        moment = self.begin(log_partition, begins)
+        moment = self.begin(log_partition, begins, end)
         learn = self.names.learn
         for event in events:
             learn(event)
@@ -125,10 +131,12 @@ class Snapshot:
             if watch is not None and changes is not None:
                 watch(event, changes)
 
-    def begin(self, log_partition: int | None, begins: int = 0) -> PartitionSnapshot:
+    def begin(self, log_partition: int | None, begins: int = 0, end: int | None = None) -> PartitionSnapshot:
         """Return a partition before its first event; a second call replaces the first, by the rules of the new coordinator."""
         rules = Rules.NEW if log_partition in self._partitions else self.rules
-        moment = self._partitions[log_partition] = PartitionSnapshot(log_partition, self.as_of, rules, begins)
+        moment = self._partitions[log_partition] = PartitionSnapshot(
+            log_partition, self.as_of, rules, begins, end
+        )
         return moment
 
     def to_replay_again(self) -> list[int | None]:

@@ -42,6 +42,11 @@ _COMMANDS = {
         _EVIDENCE,
         "Every record, as JSON or byte for byte as Kafka's tools print it.",
     ),
+    "copies": CommandPlace(
+        "offsets_tool.cli.copies",
+        _EVIDENCE,
+        "Several copies compared: what only one has, and what contradicts.",
+    ),
     "groups": CommandPlace(
         "offsets_tool.cli.groups",
         _MOMENT,

@@ -13,7 +13,7 @@ from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_describe import GroupDeletion, appears_later, find_deletions
 from offsets_tool.cli.nothing_shown import nothing_then
 from offsets_tool.cli.texts import quoted
-from offsets_tool.evidence.moment_notes import number_text, place
+from offsets_tool.evidence.moments.moment_notes import number_text, place
 from offsets_tool.evidence.names_here import NamesHere
 from offsets_tool.evidence.nearest import nearest
 from offsets_tool.evidence.replaying import EvidenceReplay

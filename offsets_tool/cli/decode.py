@@ -20,9 +20,11 @@ from offsets_tool.dialects.output import Output
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.distinct_records import DistinctRecord, shown_records
 from offsets_tool.evidence.event_json import event_json, event_summary
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.lanes import TextLane
+from offsets_tool.rows import Row
 
 TABLE = PrintedTable.of(
     Column.number("partition", 1),
@@ -33,6 +35,12 @@ TABLE = PrintedTable.of(
     Column.name("about", 7),
     Column.text("value", 6),
     Column.text("problem", 5),
+)
+
+UNION_TABLE = PrintedTable.of(
+    *TABLE.columns,
+    Column.word("branch", 9),
+    Column.name("copies", 10, lambda row: " ".join(row["copies"])),
 )
 
 _EPILOG = """
@@ -63,6 +71,11 @@ Write = Callable[[BinaryIO, Evidence], None]
     help="The release whose output --formatter gives; default: the newest.",
 )
 @click.option("--no-records", is_flag=True, help="With --formatter dump-log: batch lines only.")
+@click.option(
+    "--union",
+    is_flag=True,
+    help="Show each distinct record of several copies once, with `copies` that have it, and its `branch`: current or abandoned.",
+)
 @click.option("--raw", is_flag=True, help="Add key and value bytes (base64) to every JSON object.")
 @output_options
 def decode_command(*, output_path: str | None, strict: bool, **options: Any) -> None:
@@ -98,6 +111,8 @@ def _writer(options: dict[str, Any], default: str, *, strict: bool) -> Write:
     if formatter is not None:
         return formatter_writer(formatter, kafka_version, strict=strict)
     format_ = options["format_"] or default
+    if options["union"]:
+        return _union_writer(format_, UNION_TABLE.chosen(format_, options), raw=options["raw"])
     table = TABLE.chosen(format_, options)
     return _json_writer(options["raw"]) if format_ == "jsonl" else _table_writer(format_, table)
 
@@ -106,7 +121,7 @@ def _refuse_what_excludes_another(options: dict[str, Any]) -> None:
     formatter = options["formatter"]
     ours = [
         f"--{name}"
-        for name in ("format", "raw", "show", "wide")
+        for name in ("format", "raw", "show", "wide", "union")
         if options.get(name) or options.get(f"{name}_")
     ]
     if formatter is not None and ours:
@@ -125,6 +140,17 @@ def _table_writer(format_: str, table: PrintedTable) -> Write:
     def write(out: BinaryIO, evidence: Evidence) -> None:
         rows = (event_summary(event) for event in evidence.events())
         write_rows(out, rows, format_, table)
+
+    return write
+
+
+def _union_writer(format_: str, table: PrintedTable, *, raw: bool) -> Write:
+    def row(found: DistinctRecord) -> Row:
+        told = event_json(found.event, raw=raw) if format_ == "jsonl" else event_summary(found.event)
+        return told | {"copies": list(found.copies), "branch": found.branch.value}
+
+    def write(out: BinaryIO, evidence: Evidence) -> None:
+        write_rows(out, map(row, shown_records(evidence)), format_, table)
 
     return write
 

@@ -1,6 +1,6 @@
 """Options that choose what is shown (groups, topics, partitions, record types, ranges) and how times are read.
 
-What their texts mean is decided in evidence.filters and evidence.moment_texts.
+What their texts mean is decided in evidence.filters and evidence.moments.moment_texts.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import click
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.cli.options import F
 from offsets_tool.evidence.filters import Filters, parse_type, wanted_of
-from offsets_tool.evidence.moment_texts import Clock, parse_bound
+from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 
 A_TIME = "2026-11-21T14:05Z, 'yesterday 14:05', -2h, now, epoch milliseconds; UTC unless it says otherwise"
 """What an option for a time takes, in the words of its help."""

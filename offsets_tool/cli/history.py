@@ -9,7 +9,7 @@ import click
 from offsets_tool.as_of.selection import NameFilter, Wanted
 from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
-from offsets_tool.cli.moment_options import coordinator_option
+from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import F, output_options
@@ -20,8 +20,8 @@ from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.clock_places import tell_range
 from offsets_tool.evidence.filters import Filters
-from offsets_tool.evidence.moment_notes import gaps, place
-from offsets_tool.evidence.moment_texts import Clock, parse_bound
+from offsets_tool.evidence.moments.moment_notes import gaps, place
+from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.times import shown_time, time_text
 from offsets_tool.history.change_log import Happening, HappeningKind, tell
@@ -124,6 +124,7 @@ def _history_options(command: F) -> F:
 
 @click.command("history", epilog=_EPILOG)
 @source_options
+@copies_options
 @coordinator_option
 @_history_options
 @output_options

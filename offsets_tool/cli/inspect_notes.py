@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from offsets_tool.evidence.evidence import UNREADABLE_NAMED
-from offsets_tool.evidence.moment_notes import place
+from offsets_tool.evidence.moments.moment_notes import place
 from offsets_tool.evidence.sources import Source
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import Row

@@ -14,7 +14,7 @@ from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.lagging import lag_rows, replay_for_lag
-from offsets_tool.evidence.moment_notes import orphans
+from offsets_tool.evidence.moments.moment_notes import orphans
 from offsets_tool.evidence.times import time_text
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.time_lag import TimeMethod

@@ -8,6 +8,8 @@ import click
 from offsets_tool.cli.filter_options import WHEN, tz_option
 from offsets_tool.cli.options import F
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.joined_log import CopiesAsked
+from offsets_tool.log.copies.views import CopiesView
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.json import parse_uuid
 
@@ -33,15 +35,36 @@ def coordinator_option(command: F) -> F:
     return coordinator(topic_id(command))
 
 
+def copies_options(command: F) -> F:
+    """Add the options --view --leader to a command."""
+    view = click.option(
+        "--view",
+        "copies_view",
+        type=click.Choice([each.value for each in CopiesView]),
+        default=CopiesView.COORDINATOR.value,
+        show_default=True,
+        help="Of several copies: what the coordinator would have answered, or what all the evidence knows to have happened.",
+    )
+    leader = click.option(
+        "--leader",
+        "leaders",
+        multiple=True,
+        metavar="LOG_PARTITION=COPY",
+        help="The copy whose broker led the partition at the moment; it decides where copies differ (repeatable).",
+    )
+    return view(leader(command))
+
+
 def moment_options(command: F) -> F:
-    """Add the options --as-of --tz --coordinator --topic-id to a command."""
+    """Add the options --as-of --tz --view --leader --coordinator --topic-id to a command."""
     as_of = click.option(
         "--as-of",
         multiple=True,
         metavar="WHEN",
-        help=f"The moment: {WHEN} where that partition ended (repeatable; others count as empty). Default: the end of the log.",
+        help=f"The moment: {WHEN} where that partition ended (repeatable; others count as empty); of several copies with "
+        "@LEADER_EPOCH, the newest epoch that counts. Default: the end of the log.",
     )
-    return as_of(tz_option(coordinator_option(command)))
+    return as_of(tz_option(copies_options(coordinator_option(command))))
 
 
 def ends_options(command: F) -> F:
@@ -82,6 +105,21 @@ def ends_options(command: F) -> F:
 def parse_rules(options: Mapping[str, Any]) -> Rules | None:
     """Return the rules that --coordinator names; None for auto: those that the log proves."""
     return _RULES.get(options["coordinator"])
+
+
+def parse_copies(options: Mapping[str, Any]) -> CopiesAsked:
+    """Return what --view and --leader ask of several copies; UsageError for a --leader that is not LOG_PARTITION=COPY."""
+    leaders: dict[int, str] = {}
+    for text in options.get("leaders", ()):
+        number, equals, copy = text.partition("=")
+        if not (number.isdecimal() and equals and copy):
+            raise UsageError(f"--leader: {text!r} is not LOG_PARTITION=COPY; write 12=brokers/1")
+        if leaders.setdefault(int(number), copy) != copy:
+            raise UsageError(f"--leader names two copies for partition {number}; give it one")
+    view = CopiesView(options.get("copies_view") or CopiesView.COORDINATOR)
+    if leaders and view is CopiesView.EVIDENCE:
+        raise UsageError("--view evidence asks all copies alike: drop --leader, or take --view coordinator")
+    return CopiesAsked(view, leaders)
 
 
 def parse_topic_ids(texts: tuple[str, ...]) -> dict[str, str]:

@@ -8,14 +8,14 @@ from typing import Any, BinaryIO, Final
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.cli.filter_options import clock_of
-from offsets_tool.cli.moment_options import parse_rules, parse_topic_ids
+from offsets_tool.cli.moment_options import parse_copies, parse_rules, parse_topic_ids
 from offsets_tool.cli.render import ProgressBar, default_format, note, write_caption
 from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.evidence.clock_places import tell_moment
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.filters import EVERYTHING, Filters
-from offsets_tool.evidence.moment_texts import parse_bound, parse_optional_time
+from offsets_tool.evidence.moments.moment_texts import parse_bound, parse_optional_time
 from offsets_tool.evidence.replaying import EvidenceReplay, as_of_bound
 
 STRICT_EXIT: Final = 3
@@ -98,7 +98,13 @@ class OpenReplay(EvidenceReplay):
     def __init__(self, evidence: Evidence, as_of: AsOf, options: Mapping[str, Any], *, strict: bool) -> None:
         """Replay evidence by the `options` of `coordinator_option`; UsageError for a --topic-id that is none."""
         topic_ids = parse_topic_ids(options["topic_ids"])
-        super().__init__(evidence, as_of, rules=parse_rules(options), topic_ids=topic_ids)
+        super().__init__(
+            evidence,
+            as_of,
+            rules=parse_rules(options),
+            topic_ids=topic_ids,
+            copies=parse_copies(options),
+        )
         self.caption: str | None = None
         """How --as-of was understood, where it could be read in more than one way; otherwise None."""
         self._is_strict = strict
@@ -120,7 +126,7 @@ def open_replay(options: Mapping[str, Any], *, strict: bool, output_path: str | 
     UsageError for options that do not read; SourceError for a source that cannot be opened.
     """
     clock = clock_of(options)
-    bound = parse_bound(options.get("as_of", ()), "--as-of", clock)
+    bound = parse_bound(options.get("as_of", ()), "--as-of", clock, takes_epochs=True)
     as_of = as_of_bound(bound)
     evidence = evidence_of(options, has_bar=default_format(output_path) != "table")
     replay = OpenReplay(evidence, as_of, options, strict=strict)

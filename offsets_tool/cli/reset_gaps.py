@@ -9,7 +9,7 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.evidence import Evidence
-from offsets_tool.evidence.moment_notes import number_text
+from offsets_tool.evidence.moments.moment_notes import number_text
 from offsets_tool.placement import infer_partitions, likely_counts
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import Row

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.filters import Filters
-from offsets_tool.evidence.moment_texts import Bound, Clock, Position, with_day
+from offsets_tool.evidence.moments.moment_texts import Bound, Clock, Position, with_day
 from offsets_tool.evidence.partition_logs import uncounted
 from offsets_tool.evidence.sources import Source
 

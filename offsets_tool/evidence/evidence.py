@@ -14,7 +14,7 @@ from offsets_tool.evidence.listener import Listener, Silent
 from offsets_tool.evidence.sources import Item, Source, open_sources, records_of
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger, LedgerEntry
-from offsets_tool.rows import BatchRead, Unreadable
+from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 from offsets_tool.wire.text import shown
 
 if TYPE_CHECKING:
@@ -151,6 +151,15 @@ class Evidence:
             yield item
         self._close(self._ledger)
 
+    def counted(self, source: Source) -> Iterator[Event]:
+        """Yield the events of a source, counted; sources may be read side by side."""
+        ledger = self._ledger_of(source)
+        for item in source.read(ledger, True):
+            self._count(item)
+            for record in records_of(item):
+                yield self._event(record, ledger)
+        self._close(ledger)
+
     def through(self, source: Source, read: "Callable[..., Iterator[Read]]") -> Iterator[memoryview | Item]:
         """Yield what a segment holds by the fast lane, counted: text, and items, as `items` has them, in place of the rest."""
         assert source.segment is not None
@@ -189,10 +198,13 @@ class Evidence:
     def decoded(self, item: Item) -> Iterator[Event]:
         """Yield the events of an item, counted."""
         for record in records_of(item):
-            event = decode(record)
-            self._ledger.count(event.outcome, event.kept_raw or "")
-            self.problems += event.problem is not None
-            yield event
+            yield self._event(record, self._ledger)
+
+    def _event(self, record: LogRecord, ledger: Ledger) -> Event:
+        event = decode(record)
+        ledger.count(event.outcome, event.kept_raw or "")
+        self.problems += event.problem is not None
+        return event
 
     def shown(self, item: Item) -> Iterator[Event]:
         """Yield those events of an item that the filters let through; all are counted."""

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
-from offsets_tool.evidence.lanes import rows_pay
-from offsets_tool.evidence.moment_notes import gaps
+from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.times import duration_text
 from offsets_tool.expiry.forecast import (
@@ -60,7 +59,7 @@ def expiry_rows(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> l
 
 def _removals(replay: EvidenceReplay, told: ClusterFacts) -> list[PartitionRemovals]:
     """Return the removals of every partition, which is replayed once more: by rows where that pays."""
-    if not rows_pay(replay.evidence.sources):
+    if not replay.rows_pay:
         return all_removals(replay.once_more(), told)
     from offsets_tool.columns.replay.removals_replay import removals_by_rows  # noqa: PLC0415 - with Arrow, where it pays
 

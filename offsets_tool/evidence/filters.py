@@ -12,7 +12,7 @@ from offsets_tool.as_of.selection import ANY, NameFilter, Wanted
 from offsets_tool.columns.text.request import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
-from offsets_tool.evidence.moment_texts import NO_BOUND, Bound
+from offsets_tool.evidence.moments.moment_texts import NO_BOUND, Bound
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.records import RECORD_TYPES
 

@@ -12,7 +12,6 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot, Watch
 from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.evidence.ends import KnownEnds
-from offsets_tool.evidence.lanes import rows_pay
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.lag import LagMethod
@@ -46,7 +45,7 @@ def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> S
     All commits of the log where nothing else tells of an end, else those that stand at the moment.
     """
 
-    if rows_pay(replay.evidence.sources):
+    if replay.rows_pay:
         return _replay_rows(replay, ends, wanted)
     bounds = ends.bounds = Bounds()
 

@@ -1,8 +1,7 @@
-"""One log of each partition, made of the sources of the evidence: segments by base offset, and archives, whose rows may lie anyhow.
+"""One log of each partition and copy, made of the sources of the evidence: segments by base offset, archives whose rows lie anyhow.
 
-Several segments of a partition follow each other; two copies of one partition are refused, since nothing here decides between them:
-also where their offsets do not meet, for what was deleted between two copies would come back. Records that cannot stand where they
-say are left out, and so are those of a segment that go back behind what the others of its folder have.
+Several segments of a copy follow each other. Records that cannot stand where they say are left out, and so are those of a segment
+that go back behind what the others of its copy have. What several copies make together is known to joined_log.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.sources import Source, records_of
-from offsets_tool.log.names import offsets_directory
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 EventsOf = Callable[[Source], Iterator[Event]]
 
 _WHICH: Final = "give one of them, or each with its __consumer_offsets-N directory"
-_ONE: Final = "name one copy; if they are parts of one log, put their segments into one folder"
 
 
 def uncounted(source: Source) -> Iterator[Event]:
@@ -33,49 +30,37 @@ def uncounted(source: Source) -> Iterator[Event]:
         yield from map(decode, records_of(item))
 
 
-def partition_logs(sources: list[Source], events_of: EventsOf) -> "dict[int | None, PartitionLog]":
-    """Return each partition's log. Archives are read at once, as their rows may be in any order; the rest when asked for.
+def partition_logs(sources: list[Source], events_of: EventsOf) -> "dict[int | None, list[PartitionLog]]":
+    """Return each partition's logs, one of each copy. Archives are read at once, as their rows may be in any order.
 
-    UsageError when a partition is there twice.
+    UsageError where several copies do not say of which partition they are.
     """
-    _refuse_copies(sources)
-    runs: dict[int | None, list[_Run]] = {}
+    runs: dict[int | None, dict[str | None, list[_Run]]] = {}
     for source in (source for source in sources if not source.is_archive):
-        runs.setdefault(source.log_partition, []).append(_segment_run(source, events_of))
-    for number, rows in _archived([source for source in sources if source.is_archive], events_of).items():
-        runs.setdefault(number, []).append(
-            _Run(rows[0].record.source, rows[0].record.log_offset, partial(iter, rows))
-        )
+        of_partition = runs.setdefault(source.log_partition, {})
+        of_partition.setdefault(source.copy, []).append(_segment_run(source, events_of))
+    archives = [source for source in sources if source.is_archive]
+    for number, rows in _archived(archives, events_of).items():
+        run = _Run(rows[0].record.source, rows[0].record.log_offset, partial(iter, rows))
+        runs.setdefault(number, {})[run.name] = [run]
     order = sorted(runs, key=lambda number: -1 if number is None else number)
-    return {
-        number: PartitionLog(number, sorted(runs[number], key=attrgetter("begins")), BackwardRecords())
-        for number in order
-    }
+    return {number: _logs(number, runs[number]) for number in order}
 
 
-def _refuse_copies(sources: list[Source]) -> None:
-    copies: dict[int | None, str] = {}
-    for source in sources:
-        copy = _copy_of(source)
-        if copy is not None and copies.setdefault(source.log_partition, copy) != copy:
-            told = f"{copies[source.log_partition]} and {copy}"
-            if source.log_partition is None:
-                raise UsageError(f"{told} both have a log, and nothing says of which partition: {_WHICH}")
-            raise UsageError(f"partition {source.log_partition} is here twice, in {told}: {_ONE}")
-
-
-def _copy_of(source: Source) -> str | None:
-    """Return the folder or tar that a segment is of; None where files were named one by one and are taken for one log."""
-    segment = source.segment
-    if segment is None or segment.unreadable:
-        return None
-    in_partition = offsets_directory(PurePosixPath(segment.source).parent.name) is not None
-    return segment.directory if in_partition or not source.must_open else None
+def _logs(log_partition: int | None, copies: "dict[str | None, list[_Run]]") -> "list[PartitionLog]":
+    logs = [
+        PartitionLog(log_partition, name, sorted(runs, key=attrgetter("begins")), BackwardRecords())
+        for name, runs in copies.items()
+    ]
+    if log_partition is None and len(logs) > 1:
+        told = " and ".join(log.name for log in logs[:2])
+        raise UsageError(f"{told} both have a log, and nothing says of which partition: {_WHICH}")
+    return logs
 
 
 @dataclass(slots=True)
 class BackwardRecords:
-    """Records that are not replayed because they go back behind others of their folder."""
+    """Records that are not replayed because they go back behind others of their copy."""
 
     records: int = 0
     first: str = ""
@@ -110,11 +95,18 @@ def _segment_run(source: Source, events_of: EventsOf) -> _Run:
 
 
 class PartitionLog(NamedTuple):
-    """The log of one partition, joined from runs that do not reach into each other."""
+    """One copy of the log of a partition, joined from runs that do not reach into each other."""
 
     log_partition: int | None
+    copy: str | None
+    """The copy's name (Source.copy); None for files that were named one by one."""
     runs: list[_Run]
     left_out: BackwardRecords
+
+    @property
+    def name(self) -> str:
+        """The copy's name; where it has none, the folder of its first file."""
+        return _folder_of(self.runs[0].name) if self.copy is None else self.copy
 
     @property
     def begins(self) -> int:
@@ -123,7 +115,7 @@ class PartitionLog(NamedTuple):
         return self.runs[0].begins if source is not None and source.segment is not None else 0
 
     def events(self) -> Iterator[Event]:
-        """Yield the log's events by offset, each once; UsageError where runs of different folders have the same offset."""
+        """Yield the log's events by offset, each once; UsageError where loose files of two folders have the same offset."""
         reached = _Reached(self)
         for run in self.runs:
             for event in run.events():
@@ -151,7 +143,7 @@ class _Reached:
     def is_new(self, run: _Run, log_offset: int) -> bool:
         """Return whether a record is above all before it; False where it is to be left out.
 
-        UsageError if it is of another copy of the same log.
+        UsageError if it is of another log.
         """
         if log_offset > self._end:
             self._end, self._run = log_offset, run
@@ -182,7 +174,7 @@ class _Reached:
         else:
             raise UsageError(
                 f"partition {self._log_partition} is here twice: offset {log_offset} is in {before} and in {run.name}; "
-                "name one copy"
+                "give the folders of the copies, not their files, or name one copy"
             )
 
 

@@ -13,12 +13,12 @@ from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.clock_places import tell_moment
 from offsets_tool.evidence.evidence import Evidence, open_evidence
+from offsets_tool.evidence.joined_log import COPIES_ASKED, CopiesAsked, JoinedLog
 from offsets_tool.evidence.lanes import RowLane, rows_pay
 from offsets_tool.evidence.listener import Listener
-from offsets_tool.evidence.moment_notes import moment_notes, number_text, topic_id_notes
-from offsets_tool.evidence.moment_texts import Bound, Clock, parse_bound
+from offsets_tool.evidence.moments.moment_notes import moment_notes, number_text, topic_id_notes
+from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_bound
 from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
-from offsets_tool.evidence.sources import Source
 from offsets_tool.log.names import not_replayed
 from offsets_tool.log.topics import find_topics
 from offsets_tool.replay.changes import Change
@@ -60,7 +60,7 @@ def snapshot_of(
     evidence = open_evidence(*paths, bootstrap_server=bootstrap_server, listener=listener)
     if isinstance(as_of, str):
         clock = Clock.in_zone(zone)
-        bound = parse_bound((as_of,), "as_of", clock)
+        bound = parse_bound((as_of,), "as_of", clock, takes_epochs=True)
         tell_moment(evidence, bound, "as_of", clock)
         as_of = as_of_bound(bound)
     with EvidenceReplay(evidence, as_of, rules=rules, topic_ids=topic_ids) as replay:
@@ -72,7 +72,7 @@ def as_of_bound(bound: Bound) -> AsOf:
     ends = dict(bound.places)
     if len(ends) < len(bound.places):
         raise UsageError("--as-of names a log partition twice: give each one END_OFFSET")
-    return AsOf(bound.time, ends or None)
+    return AsOf(bound.time, ends or None, dict(bound.epochs) or None)
 
 
 class RowsAgain(NamedTuple):
@@ -92,12 +92,16 @@ class EvidenceReplay:
         *,
         rules: Rules | None = None,
         topic_ids: Mapping[str, str] | None = None,
+        copies: CopiesAsked = COPIES_ASKED,
     ) -> None:
         """`rules` None: those that the log proves. `topic_ids` are names by id that no record says.
+
+        `copies` is what several copies of a partition are asked.
 
         UsageError where Kafka has set aside everything that is here.
         """
         self.evidence = evidence
+        self._copies = copies
         self.moment = Snapshot(
             as_of, TopicNames(lambda: _topic_names(evidence.paths), dict(topic_ids or {})), rules
         )
@@ -117,11 +121,11 @@ class EvidenceReplay:
     ) -> Snapshot:
         """Replay everything, where needed a second time, note what is to be known about the moment, and return it.
 
-        Without `watch_of` it is replayed by rows where that pays, and `watch_rows_of` watches them. UsageError when a partition
-        is there twice.
+        Without `watch_of` it is replayed by rows where that pays, and `watch_rows_of` watches them. UsageError where copies are of
+        two clusters, or do not say of which partition they are.
         """
         evidence, moment = self.evidence, self.moment
-        _replay_all(evidence, moment, watch_of, watch_rows_of)
+        self._replay_all(watch_of, watch_rows_of)
         evidence.all_is_read()
         for damaged in {ledger.log_partition for ledger in evidence.ledgers if ledger.lacks_records}:
             moment.names.candidates.distrust(damaged)
@@ -131,17 +135,50 @@ class EvidenceReplay:
             evidence.note(text)
         return moment
 
+    def _replay_all(self, watch_of: WatchOf | None, watch_rows_of: "WatchRowsOf | None") -> None:
+        """Give the moment all events of the evidence, each partition's in the order of their offsets."""
+        evidence, moment = self.evidence, self.moment
+        is_by_rows = watch_of is None and self.rows_pay
+        by_rows = RowLane(evidence, watch_of=watch_rows_of) if is_by_rows else None
+        for log in self.logs(evidence.counted).values():
+            _replay(moment, log, watch_of, by_rows)
+            _note_left_out(evidence, moment, log)
+        if again := moment.to_replay_again():
+            by_rows = by_rows and by_rows.again()
+            logs = self.logs(uncounted)
+            for number in again:
+                _replay(moment, logs[number], watch_of, by_rows)
+
+    def logs(self, events_of: EventsOf) -> dict[int | None, PartitionLog | JoinedLog]:
+        """Return each partition's log: its one copy, or all its copies joined."""
+        logs = partition_logs(self.evidence.sources, events_of)
+        return {number: self._joined(copies) for number, copies in logs.items()}
+
+    def _joined(self, copies: list[PartitionLog]) -> PartitionLog | JoinedLog:
+        as_of = self.moment.as_of
+        if len(copies) == 1 and copies[0].log_partition not in (as_of.epochs or {}):
+            return copies[0]
+        return JoinedLog(copies, as_of, self._copies)
+
+    @property
+    def rows_pay(self) -> bool:
+        """Whether replay by rows is possible and pays: copies are joined one event at a time."""
+        sources = self.evidence.sources
+        copies = {(source.log_partition, source.copy) for source in sources}
+        is_joined = len(copies) > len({source.log_partition for source in sources})
+        return not is_joined and not self.moment.as_of.epochs and rows_pay(sources)
+
     def closing_notes(self) -> Iterator[str]:
         """Yield which names were derived and which are missing: known only when all rows are made."""
         return topic_id_notes(self.moment.names)
 
     def once_more(self) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
         """After `run`: yield the same events again, partition by partition, with their changes by the rules found to hold."""
-        if rows_pay(self.evidence.sources):
+        if self.rows_pay:
             for partition, (coordinator, reads) in self.rows_once_more():
                 yield partition, _changes(coordinator, RowLane.events(partition, reads))
             return
-        logs = partition_logs(self.evidence.sources, uncounted)
+        logs = self.logs(uncounted)
         for partition in self.moment:
             yield (
                 partition,
@@ -155,7 +192,7 @@ class EvidenceReplay:
         self,
     ) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
         """After `run`: yield the markers again, partition by partition, with their changes: what ended each transaction."""
-        if not rows_pay(self.evidence.sources):
+        if not self.rows_pay:
             yield from self.once_more()
             return
         for partition, (coordinator, reads) in self.rows_once_more():
@@ -164,9 +201,11 @@ class EvidenceReplay:
     def rows_once_more(self) -> Iterator[tuple[PartitionSnapshot, RowsAgain]]:
         """Yield each partition that is replayed once more by rows, and what replays them; only where `rows_pay`."""
         lane = RowLane(self.evidence, is_counted=False)
-        logs = partition_logs(self.evidence.sources, uncounted)
+        logs = self.logs(uncounted)
         for partition in self.moment:
-            reads = logs[partition.log_partition].rows(lane.rows)
+            log = logs[partition.log_partition]
+            assert isinstance(log, PartitionLog)
+            reads = log.rows(lane.rows)
             yield partition, RowsAgain(_coordinator_again(partition), reads)
 
 
@@ -209,49 +248,27 @@ def _coordinator_again(partition: PartitionSnapshot) -> Coordinator:
     return Coordinator(partition.log_partition, None if found.auto else found.rules)
 
 
-def _replay_all(
-    evidence: Evidence,
-    moment: Snapshot,
-    watch_of: WatchOf | None,
-    watch_rows_of: "WatchRowsOf | None",
+def _note_left_out(evidence: Evidence, moment: Snapshot, log: PartitionLog | JoinedLog) -> None:
+    """Note records of segments that reach into each other, and of copies that differ: no file's own ledger can tell."""
+    for copy in log.copies if isinstance(log, JoinedLog) else [log]:
+        if copy.left_out.records:
+            evidence.overlaps += len(copy.left_out.sources)
+            moment.names.candidates.distrust(log.log_partition)
+            evidence.note(
+                f"partition {number_text(log.log_partition)}: {copy.left_out.records} record(s) of segments that reach into each "
+                f"other are left out, the first as {copy.left_out.first}"
+            )
+    for text in log.notes() if isinstance(log, JoinedLog) else ():
+        evidence.note(text)
+
+
+def _replay(
+    moment: Snapshot, log: PartitionLog | JoinedLog, watch_of: WatchOf | None, by_rows: RowLane | None
 ) -> None:
-    """Give the moment all events of the evidence, each partition's in the order of their offsets."""
-    is_by_rows = watch_of is None and rows_pay(evidence.sources)
-    by_rows = RowLane(evidence, watch_of=watch_rows_of) if is_by_rows else None
-    logs = partition_logs(evidence.sources, _counted(evidence))
-    for log in logs.values():
-        _replay(moment, log, watch_of, by_rows)
-        _note_left_out(evidence, moment, log)
-    if again := moment.to_replay_again():
-        by_rows = by_rows and by_rows.again()
-        logs = partition_logs(evidence.sources, uncounted)
-        for number in again:
-            _replay(moment, logs[number], watch_of, by_rows)
-
-
-def _note_left_out(evidence: Evidence, moment: Snapshot, log: PartitionLog) -> None:
-    """Note records of segments that reach into each other: no file's own ledger can tell."""
-    if log.left_out.records:
-        evidence.overlaps += len(log.left_out.sources)
-        moment.names.candidates.distrust(log.log_partition)
-        evidence.note(
-            f"partition {number_text(log.log_partition)}: {log.left_out.records} record(s) of segments that reach into each other "
-            f"are left out, the first as {log.left_out.first}"
-        )
-
-
-def _replay(moment: Snapshot, log: PartitionLog, watch_of: WatchOf | None, by_rows: RowLane | None) -> None:
     """Replay one log: the one place where events, or rows where nobody watches, meet the coordinator."""
-    if by_rows is not None:
+    if by_rows is not None and isinstance(log, PartitionLog):
         by_rows.replay(moment, log.log_partition, log.begins, log.rows(by_rows.rows))
         return
     watch = watch_of(log.log_partition) if watch_of else None
-    moment.replay(log.log_partition, log.events(), begins=log.begins, watch=watch)
-
-
-def _counted(evidence: Evidence) -> EventsOf:
-    def events(source: Source) -> Iterator[Event]:
-        for item in evidence.items(source):
-            yield from evidence.decoded(item)
-
-    return events
+    end = log.end if isinstance(log, JoinedLog) else None
+    moment.replay(log.log_partition, log.events(), begins=log.begins, end=end, watch=watch)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from offsets_tool.errors import SourceError, UsageError
@@ -17,7 +17,7 @@ from offsets_tool.log.discover import find_segments
 from offsets_tool.log.files.folders import PathKind, look_at, size_of
 from offsets_tool.log.files.mapping import sha256
 from offsets_tool.log.ledger import Ledger
-from offsets_tool.log.names import OFFSETS_TOPIC, Segment, is_set_aside
+from offsets_tool.log.names import OFFSETS_TOPIC, Segment, is_set_aside, offsets_directory
 from offsets_tool.log.segment import or_lost, read_segment
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
@@ -48,6 +48,17 @@ class Source:
     """What one of its batches may hold."""
     must_open: bool = True
     """Whether this file itself was named: then it is an error that it cannot be opened."""
+
+    @property
+    def copy(self) -> str | None:
+        """The copy of the log that it is of: the folder around its partition's, or a tar.
+
+        For archives and live topics their name; None for files that were named one by one, which are taken for one log.
+        """
+        if self.segment is None:
+            return self.name
+        in_partition = offsets_directory(PurePosixPath(self.segment.source).parent.name) is not None
+        return self.segment.directory if in_partition or not self.must_open else None
 
     @property
     def path(self) -> str | None:

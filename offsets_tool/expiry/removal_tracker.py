@@ -184,6 +184,9 @@ class RemovalTracker:
             lifetime = self.lifetimes.end(offset)
             times = (lifetime.began_at, lifetime.committed_at) if lifetime else (None, None)
             self._removed(change, offset, before, times, None)
+        elif change.kind is ChangeKind.ABSENT:
+            # When, and by which write, is not in the log: no removal can be told.
+            self.lifetimes.end(offset)
 
     def _removed(
         self,

@@ -59,6 +59,7 @@ _VISIBILITY: dict[str, str] = {
 _OFFSET_ENDS: dict[str, str | None] = {
     OffsetEndCause.DELETED: "tombstone",
     OffsetEndCause.GROUP_DELETED: "deleted with the group",
+    OffsetEndCause.ABSENT: "gone from a later copy",
     OffsetEndCause.ABORTED: "transaction aborted",
     OffsetEndCause.SUPERSEDED: "transaction superseded",
     # The commit that counts from here on tells it.
@@ -114,6 +115,7 @@ _MEMBER_WORDS: dict[str, Callable[[Any], str]] = {
     "subscription": lambda _: "subscription",
     "subscribed_regex": lambda _: "subscription",
     "assignment": lambda _: "assignment",
+    "pending_revocation": lambda _: "pending revocation",
     "target_assignment": lambda _: "target assignment",
 }
 

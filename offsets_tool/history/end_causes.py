@@ -132,7 +132,7 @@ def _offset_end(change: Change, group_deleted: Change | None) -> OffsetEndCause:
             # To the classic coordinator a simple group goes with its last offset: that is no deletion of the group.
             by_record = group_deleted is not None and group_deleted.log_offset != change.log_offset
             return OffsetEndCause.GROUP_DELETED if by_record else OffsetEndCause.DELETED
-        case (ChangeKind.ABORTED | ChangeKind.HIDDEN | ChangeKind.REVEALED) as kind, _, _:
+        case (ChangeKind.ABORTED | ChangeKind.HIDDEN | ChangeKind.REVEALED | ChangeKind.ABSENT) as kind, _, _:
             return OffsetEndCause(kind.value)
         case ChangeKind.COMMITTED, PendingCommit(), _:
             return OffsetEndCause.COMMITTED
@@ -145,6 +145,8 @@ def _offset_end(change: Change, group_deleted: Change | None) -> OffsetEndCause:
 def _group_end(change: Change, outcome: BatchOutcome) -> GroupEndCause:
     before, after = change.before, change.after
     assert isinstance(before, Group)
+    if change.kind is ChangeKind.ABSENT:
+        return GroupEndCause.ABSENT
     if not isinstance(after, Group):
         after = outcome.group_after(before.group)
     if after is None or (after.kind is GroupKind.SIMPLE and before.kind is not GroupKind.SIMPLE):
@@ -157,6 +159,8 @@ def _member_end(change: Change, subject: MemberOf, outcome: BatchOutcome) -> Mem
     if change.after is not None or outcome.has_member(subject):
         return MemberEndCause.CHANGED
     assert isinstance(before, Member)
+    if change.kind is ChangeKind.ABSENT:
+        return MemberEndCause.ABSENT
     if outcome.replaces(subject, client_of(before).instance_id):
         return MemberEndCause.REPLACED
     return MemberEndCause.GROUP_DELETED if outcome.lost_record(subject.group) else MemberEndCause.LEFT

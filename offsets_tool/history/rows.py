@@ -53,6 +53,8 @@ class OffsetEndCause(StrEnum):
     """It was hidden and its group exists again; another row follows."""
     NOOP_TOMBSTONE = "no-op tombstone"
     """It is pending, and a tombstone came that only a running classic coordinator acts on; another row follows."""
+    ABSENT = "absent"
+    """Another copy of the log, compacted later, no longer has its key: it was removed before."""
 
 
 class OffsetHistoryRow(NamedTuple):
@@ -92,7 +94,7 @@ class OffsetHistoryRow(NamedTuple):
     ]
     end_cause: Annotated[
         String | None,
-        "superseded, deleted, group deleted, committed, aborted, hidden, revealed or no-op tombstone; null while it holds.",
+        "superseded, deleted, group deleted, committed, aborted, hidden, revealed, no-op tombstone or absent; null while it holds.",
     ]
     producer_id: Annotated[Int64 | None, "Producer id of the transaction; null for a plain commit."]
     noop_tombstone_log_offset: Annotated[
@@ -130,6 +132,8 @@ class GroupEndCause(StrEnum):
     """The group continues as another kind: at once, or deleted and written again in one batch."""
     DELETED = "deleted"
     """The group's record was deleted. Where offsets stay, a classic coordinator continues with a simple group."""
+    ABSENT = "absent"
+    """Another copy of the log, compacted later, has nothing of the group: it was deleted before."""
 
 
 class GroupHistoryRow(NamedTuple):
@@ -164,7 +168,7 @@ class GroupHistoryRow(NamedTuple):
     previous_kind: Annotated[
         String | None, "Kind that the group had before, where this row began by a conversion; else null."
     ]
-    end_cause: Annotated[String | None, "changed, converted or deleted; null while it holds."]
+    end_cause: Annotated[String | None, "changed, converted, deleted or absent; null while it holds."]
 
 
 class MemberEndCause(StrEnum):
@@ -176,6 +180,8 @@ class MemberEndCause(StrEnum):
     REPLACED = "replaced"
     """A member with the same instance id and another member id replaced it at once."""
     GROUP_DELETED = "group deleted"
+    ABSENT = "absent"
+    """Another copy of the log, compacted later, no longer has the member: it left before."""
 
 
 class MemberHistoryRow(NamedTuple):
@@ -201,7 +207,11 @@ class MemberHistoryRow(NamedTuple):
     ]
     assignment: Annotated[
         tuple[String, ...],
-        "What it holds, as topic-partition (id-partition if no name is known, subtopology_partition).",
+        "What it has been given, as topic-partition (id-partition if no name is known, subtopology_partition).",
+    ]
+    pending_revocation: Annotated[
+        tuple[String, ...],
+        "What it holds beside that and has still to give up, written as assignment is; empty in classic groups.",
     ]
     target_assignment: Annotated[
         tuple[String, ...],
@@ -212,7 +222,9 @@ class MemberHistoryRow(NamedTuple):
     from_timestamp: FromTimestamp
     to_log_offset: ToOffset
     to_timestamp: ToTimestamp
-    end_cause: Annotated[String | None, "changed, left, replaced or group deleted; null while it holds."]
+    end_cause: Annotated[
+        String | None, "changed, left, replaced, group deleted or absent; null while it holds."
+    ]
 
 
 class AnomalyRow(NamedTuple):

@@ -189,6 +189,8 @@ class ChangeKind(StrEnum):
     """The subject's own record gave it a new value (`after`)."""
     DELETED = "deleted"
     """A tombstone removed the value."""
+    ABSENT = "absent"
+    """The value is gone: a copy of the log that had been compacted by this place no longer has its key."""
     COMMITTED = "committed"
     """A COMMIT marker made the pending commit effective, or ended the transaction."""
     ABORTED = "aborted"

@@ -77,7 +77,7 @@ class Coordinator:
         """Replay an event and return its changes; give the events of one partition in the order of their offsets."""
         if self.auto and self.proved_at is None and proves_new(event):
             self.rules, self.proved_at = Rules.NEW, event.record.log_offset
-        step = Step(self.state, self.rules, self.log_partition, event.record)
+        step = Step(self.state, self.rules, self.log_partition, event)
         if event.control is not None:
             offsets.replay_marker(step, event.control)
         elif event.key is not None and event.kept_raw is None:
@@ -86,6 +86,8 @@ class Coordinator:
                 REPLAYS[event.key.type.id].replay(step, event.key.data, event)
             else:
                 step.anomaly(GroupOf(event.key.data.group_id), _PASSED_OVER)
+            if event.absence is not None:
+                offsets.remove_unused_group(step, event.group or "")
         elif not event.record.is_control:
             step.lost(event)
         if step.differs and self.differed_at is None and self.proved_at is None:

@@ -173,6 +173,13 @@ def _remove_unused_simple_group(step: Step, group: str) -> None:
         step.delete(GroupOf(group))
 
 
+def remove_unused_group(step: Step, group: str) -> None:
+    """Delete a simple group of which an absence took the last offset: its own tombstone, if there was one, is gone too."""
+    known = step.state.groups.get(group)
+    if known is not None and known.kind is GroupKind.SIMPLE and not holds_offsets(step, group):
+        step.delete(GroupOf(group))
+
+
 def holds_offsets(step: Step, group: str) -> bool:
     """Return whether a group has offsets, committed or pending."""
     return group in step.state.offsets or any(True for _ in step.state.pending_for(group))

@@ -12,7 +12,6 @@ from offsets_tool.replay.changes import (
 )
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
-from offsets_tool.rows import LogRecord
 
 
 class Step:
@@ -21,10 +20,11 @@ class Step:
     `differs` tells that the rules of the other coordinator would have done something else.
     """
 
-    def __init__(self, state: State, rules: Rules, log_partition: int | None, record: LogRecord) -> None:
+    def __init__(self, state: State, rules: Rules, log_partition: int | None, event: Event) -> None:
         self.state = state
         self.rules = rules
-        self.record = record
+        self.record = event.record
+        self._deleted = ChangeKind.DELETED if event.absence is None else ChangeKind.ABSENT
         self.changes: list[Change] = []
         self.differs = False
         self._log_partition = log_partition
@@ -59,8 +59,8 @@ class Step:
             self._add(ChangeKind.HIDDEN, subject, after, after, None)
 
     def delete(self, subject: Subject) -> None:
-        """Remove the subject's value, by a tombstone."""
-        self.set(subject, None, ChangeKind.DELETED)
+        """Remove the subject's value: a tombstone says so, or an absence proves it."""
+        self.set(subject, None, self._deleted)
 
     def anomaly(self, subject: Subject, note: str) -> None:
         """Collect an anomaly of the subject: `note` says what Kafka's code rules out."""

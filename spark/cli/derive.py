@@ -8,7 +8,7 @@ from offsets_tool.cli.filter_options import A_TIME, clock_of, tz_option
 from offsets_tool.cli.moment_options import ends_options
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.evidence.moment_texts import parse_optional_time
+from offsets_tool.evidence.moments.moment_texts import parse_optional_time
 from spark.cli import Bar
 from spark.cli.job import LakeCommand
 from spark.cli.run import show, take_shown

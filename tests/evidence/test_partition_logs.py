@@ -31,28 +31,13 @@ def test_segments_follow_each_other_however_they_are_given(tmp_path: Path) -> No
     assert committed(tmp_path, "--as-of", "3:3") == {0: 3}
 
 
-def test_two_copies_are_refused_by_name(tmp_path: Path) -> None:
-    write_log(tmp_path / "broker-1", commits(1, 2, 3))
-    write_log(tmp_path / "broker-2", commits(1, 2))
-    result = invoke(tmp_path)
-    assert result.exit_code == 2 and result.stdout == ""
-    assert "partition 3 is here twice" in result.stderr and "name one copy" in result.stderr
-    assert "broker-1" in result.stderr and "broker-2" in result.stderr
-    assert committed(tmp_path / "broker-2") == {0: 2}
-
-
-def test_copies_whose_offsets_do_not_meet_are_copies_even_so(tmp_path: Path) -> None:
-    """Compaction left the later one nothing of the first's offsets: a group deleted in between would come back."""
-    early = write_log(tmp_path / "night-1", commits(1, 2))
-    late = write_log(tmp_path / "night-2", [Placed(9, 9_000, commit("h", "t", 0, 9))])
-    (segment_1,), (segment_2,) = early.glob("*.log"), late.glob("*.log")
-    for given in ((tmp_path,), (early, late), (segment_1, segment_2), (segment_1, late)):
-        result = invoke(*given)
-        assert result.exit_code == 2 and "put their segments into one folder" in result.stderr, given
-    with tarfile.open(tmp_path / "night-1.tar", "w") as tar:
-        tar.add(early, early.name)
-    assert invoke(tmp_path / "night-1.tar", late).exit_code == 2
-    assert committed(segment_1, early) == {0: 2}
+def test_files_of_two_folders_that_were_named_one_by_one_are_one_log(tmp_path: Path) -> None:
+    for name, placed in (("a", commits(1, 2)), ("b", commits(1))):
+        write_log(tmp_path, placed).rename(tmp_path / name)
+    files = [next((tmp_path / name).glob("*.log")) for name in ("a", "b")]
+    result = invoke(*files, "--log-partition", 3)
+    assert result.exit_code == 2 and "partition 3 is here twice" in result.stderr
+    assert "give the folders of the copies" in result.stderr
 
 
 def test_loose_folders_of_nobody_knows_which_partition_are_not_one_log(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def v2(
     base_timestamp: int = 1000,
     max_timestamp: int = 2000,
     producer: tuple[int, int, int] = (-1, -1, -1),
+    leader_epoch: int = 0,
 ) -> bytes:
     """A batch; `content` replaces what the records would compress to."""
     records = [record()] if records is None else records
@@ -66,7 +67,7 @@ def v2(
     delta = max(count - 1, 0) if last_offset_delta is None else last_offset_delta
     times = (base_timestamp, max_timestamp)
     tail = struct.pack(">hiqqqhii", attributes | codec, delta, *times, *producer, count) + content
-    return struct.pack(">qiibI", base_offset, len(tail) + 9, 0, 2, crc32c.crc32c(tail)) + tail
+    return struct.pack(">qiibI", base_offset, len(tail) + 9, leader_epoch, 2, crc32c.crc32c(tail)) + tail
 
 
 def message(

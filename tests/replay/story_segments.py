@@ -16,6 +16,7 @@ class Placed(NamedTuple):
     timestamp: int
     told: Told
     sequence: int = -1
+    leader_epoch: int = 0
 
 
 def in_order(*tellings: Told, start: int = 0, timestamp: int = 1_000) -> list[Placed]:
@@ -33,6 +34,7 @@ def segment(placed: list[Placed]) -> bytes:
             base_timestamp=at.timestamp,
             max_timestamp=at.timestamp,
             producer=(at.told.producer_id, 0, 0) if at.told.producer_id != -1 else (-1, -1, at.sequence),
+            leader_epoch=at.leader_epoch,
         )
         for at in placed
     )

@@ -34,6 +34,8 @@ class Bound:
 
     time: int | None = None
     places: tuple[Position, ...] = ()
+    epochs: tuple[tuple[int, int], ...] = ()
+    """Log partitions, each with the newest leader epoch whose records count; only of places that say one."""
     told: str | None = None
     """The time in UTC where the text does not say it by itself."""
     clock_text: str | None = None
@@ -61,7 +63,7 @@ class Clock:
         return cls(datetime.now(UTC), UTC if text is None else parse_zone(text))
 
 
-_PLACE: Final = re.compile(r"(\d+):(\d+)", re.ASCII)
+_PLACE: Final = re.compile(r"(\d+):(\d+)(?:@(\d+))?", re.ASCII)
 _CLOCK: Final = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d", re.ASCII)
 _TIME_OF_DAY: Final = re.compile(
     r"t?(\d{1,2})(:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:z|utc|gmt|[+-][\d:]+)?)", re.ASCII
@@ -76,12 +78,19 @@ _FARTHEST: Final = 14 * 60
 """Minutes that a zone is from UTC at most."""
 
 
-def parse_bound(texts: tuple[str, ...], option: str, clock: Clock) -> Bound:
-    """Return the moment that texts mean: one time, or any number of LOG_PARTITION:LOG_OFFSET; UsageError for anything else."""
-    places = [_place(found, option) for text in texts if (found := _PLACE.fullmatch(text.strip()))]
-    if len(places) == len(texts):
+def parse_bound(texts: tuple[str, ...], option: str, clock: Clock, *, takes_epochs: bool = False) -> Bound:
+    """Return the moment that texts mean: one time, or any number of LOG_PARTITION:LOG_OFFSET; UsageError for anything else.
+
+    `takes_epochs`: whether a place may end in @LEADER_EPOCH.
+    """
+    found = [place for text in texts if (place := _PLACE.fullmatch(text.strip()))]
+    if len(found) == len(texts):
+        places = tuple(_place(place, option) for place in found)
+        epochs = tuple((int(place[1]), int(place[3])) for place in found if place[3] is not None)
+        if epochs and not takes_epochs:
+            raise UsageError(f"{option}: only --as-of takes a leader epoch; write LOG_PARTITION:LOG_OFFSET")
         is_lone = len(texts) == 1 and _CLOCK.fullmatch(texts[0].strip())
-        return Bound(places=tuple(places), clock_text=texts[0].strip() if is_lone else None)
+        return Bound(places=places, epochs=epochs, clock_text=texts[0].strip() if is_lone else None)
     if len(texts) > 1:
         raise UsageError(f"{option}: give one time, or places as LOG_PARTITION:LOG_OFFSET, not both")
     time = parse_time(texts[0], option, clock, or_a_place=True)
@@ -90,10 +99,14 @@ def parse_bound(texts: tuple[str, ...], option: str, clock: Clock) -> Bound:
 
 
 def _place(found: re.Match[str], option: str) -> Position:
-    partition, offset = (int(digits) if len(digits) < 20 else MOST + 1 for digits in found.groups())
-    if partition >= 1 << 31 or offset > MOST:
+    partition, offset, epoch = (_digits(digits) for digits in found.groups(default="0"))
+    if max(partition, epoch) >= 1 << 31 or offset > MOST:
         raise UsageError(f"{option}: no log has a place {found[0][:60]!r}; write LOG_PARTITION:LOG_OFFSET")
     return Position(partition, offset)
+
+
+def _digits(text: str) -> int:
+    return int(text) if len(text) < 20 else MOST + 1
 
 
 def parse_time(text: str, option: str, clock: Clock, *, or_a_place: bool = False) -> int:

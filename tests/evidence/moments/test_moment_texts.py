@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from offsets_tool.cli import main
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.moment_texts import Bound, Clock, Position, parse_bound, parse_time, parse_zone
+from offsets_tool.evidence.moments.moment_texts import (
+    Bound,
+    Clock,
+    Position,
+    parse_bound,
+    parse_time,
+    parse_zone,
+)
 from offsets_tool.evidence.times import time_text
 from spark.cli import main as spark_main
 from tests.replay.story import commit

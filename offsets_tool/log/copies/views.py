@@ -1,0 +1,258 @@
+"""The one log that copies of a partition make: what a coordinator would have loaded, or what is known to have happened.
+
+Decides which records count and which keys were deleted without a record that says so; reports what it left out. What a
+cleaner does and does not prove is known here alone. Source: LogCleaner, Cleaner.shouldRetainRecord; KIP-101.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, NamedTuple, TypeVar
+
+from offsets_tool.errors import DecodeError
+from offsets_tool.log.batches.control import decode_control
+from offsets_tool.log.copies.copy_facts import CopyFacts
+from offsets_tool.log.copies.lineage import NO_END, Branch
+from offsets_tool.log.copies.union import Distinct, OfRecord
+from offsets_tool.rows import NO_PRODUCER_ID, NO_TIMESTAMP, Absence, LogRecord
+
+T = TypeVar("T", bound=OfRecord)
+
+
+class CopiesView(StrEnum):
+    """The question that several copies are asked."""
+
+    COORDINATOR = "coordinator"
+    """What the coordinator would have answered."""
+    EVIDENCE = "evidence"
+    """What is known to have happened."""
+
+
+class Moment(NamedTuple):
+    """The end of a partition's log that is asked for: the branch of a leader epoch, and the first offset that does not count."""
+
+    branch: Branch
+    end: int = NO_END
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """What a union of copies left out or could not decide, to be told."""
+
+    abandoned: int = 0
+    """Distinct records on a branch that a later leader epoch abandoned."""
+    abandoned_at: int | None = None
+    """The offset of the first of them."""
+    abandoned_copies: int = 0
+    """The copies that have them, a bit for each."""
+    contradictions: int = 0
+    """Offsets at which copies have different records of one leader epoch."""
+    contradiction_at: int | None = None
+    contradicting: int = 0
+    """The copies that have a record there which does not count, a bit for each."""
+    recovered: int = 0
+    """Records that only one copy still has."""
+    absences: int = 0
+    """Keys that a copy proves to be deleted."""
+
+    def leave(self, found: Distinct[T]) -> None:
+        """Count a record of an abandoned branch."""
+        self.abandoned += 1
+        self.abandoned_at = found.record.log_offset if self.abandoned_at is None else self.abandoned_at
+        self.abandoned_copies |= found.copies
+
+    def contradict(self, found: Distinct[T]) -> None:
+        """Count a record that another of its leader epoch contradicts."""
+        self.contradictions += 1
+        self.contradiction_at = (
+            found.record.log_offset if self.contradiction_at is None else self.contradiction_at
+        )
+        self.contradicting |= found.copies
+
+
+def deciding_copy(copies: Sequence[CopyFacts], moment: Moment) -> int:
+    """Return the number of the copy that decides where they differ and no leader is named.
+
+    It is the one whose own log reaches furthest in the newest epoch up to the moment; of equals that which ended first, and so was
+    compacted least since, then the first.
+    """
+
+    def reach(number: int) -> tuple[int, int, int, int]:
+        copy = copies[number]
+        return copy.newest_epoch(moment.branch.epoch), min(copy.end, moment.end), -copy.end, -number
+
+    return max(range(len(copies)), key=reach)
+
+
+class _Value(NamedTuple):
+    """A key's last value that took effect: where it stands, and which copies have it."""
+
+    record: LogRecord
+    copies: int
+
+
+@dataclass(slots=True)
+class Keys:
+    """Each key's last value that took effect: plain records at once, those of a transaction with its COMMIT marker."""
+
+    values: dict[bytes, _Value] = field(default_factory=dict)
+    _waiting: dict[int, dict[bytes, _Value]] = field(default_factory=dict)
+
+    def observe(self, record: LogRecord, copies: int) -> None:
+        """Take in a record that counts."""
+        if record.is_control:
+            self._end(record)
+        elif record.key is None:
+            return
+        elif record.is_transactional and record.producer_id not in (None, NO_PRODUCER_ID):
+            self._waiting.setdefault(record.producer_id or 0, {})[record.key] = _Value(record, copies)
+        elif record.value is None:
+            self.values.pop(record.key, None)
+        else:
+            self.values[record.key] = _Value(record, copies)
+
+    def _end(self, marker: LogRecord) -> None:
+        waiting = self._waiting.pop(marker.producer_id or 0, {})
+        if not _commits(marker):
+            return
+        for key, value in waiting.items():
+            if value.record.value is None:
+                self.values.pop(key, None)
+            else:
+                self.values[key] = value
+
+    def gone(self, proof: "_Proof") -> list[_Value]:
+        """Return the values that a copy covers and does not have, and forget them; in the order in which Kafka deletes keys."""
+        gone = {key: value for key, value in self.values.items() if proof.takes(value)}
+        for key in gone:
+            del self.values[key]
+        # A group's members are deleted before the group itself, whose record types have lower numbers.
+        return [gone[key] for key in sorted(gone, key=lambda key: (key[:2], key), reverse=True)]
+
+
+def _commits(marker: LogRecord) -> bool:
+    try:
+        return decode_control(marker).type == "COMMIT"
+    except DecodeError:
+        return False
+
+
+class _Proof(NamedTuple):
+    """A place by which a copy had been compacted, or ended: a key that it covers below and does not have was deleted by then."""
+
+    gone_by: int
+    number: int
+    begin: int
+
+    def takes(self, value: _Value) -> bool:
+        """Return whether it proves that a value was deleted."""
+        return not value.copies >> self.number & 1 and self.begin <= value.record.log_offset < self.gone_by
+
+
+def _proofs(copies: Sequence[CopyFacts], moment: Moment) -> list[_Proof]:
+    """Return the proofs of absence up to a moment, by rising offset.
+
+    A copy that was compacted beyond a fork of its own proves nothing: newer values that took keys away were abandoned themselves.
+    """
+    proofs = set()
+    for number, copy in enumerate(copies):
+        limit = min(moment.end, copy.shares_to(moment.branch))
+        places = {copy.end} if copy.cleaned_to is None else {copy.end, copy.cleaned_to}
+        if (copy.cleaned_to or 0) <= copy.shares_to(moment.branch):
+            proofs |= {_Proof(place, number, copy.begin) for place in places if 0 < place <= limit}
+    return sorted(proofs)
+
+
+class Union(Generic[T]):
+    """One pass over the distinct records of copies, by the view that is asked for; `left_out` is whole after it."""
+
+    def __init__(
+        self, copies: Sequence[CopyFacts], moment: Moment, deciding: int | None, log_partition: int | None
+    ) -> None:
+        """`deciding` is the number of the copy that decides what the coordinator had; None for the view of the evidence."""
+        self.left_out = LeftOut()
+        self._copies = copies
+        self._moment = moment
+        self._deciding = deciding
+        self._log_partition = log_partition
+        self._proofs = _proofs(copies, moment)
+        self._keys = Keys()
+        self._own: set[bytes | None] = set()
+        """Keys of which the deciding copy has a record."""
+        self._newest_timestamp = NO_TIMESTAMP
+
+    def records(self, found: Iterable[list[Distinct[T]]]) -> Iterator[T | Absence]:
+        """Yield what counts, by offset: records, and the absences that prove a key's deletion."""
+        for together in found:
+            yield from self._absences(together[0].record.log_offset)
+            chosen = self._chosen(together)
+            if chosen is not None and self._counts(chosen):
+                self._observe(chosen)
+                yield chosen.item
+        yield from self._absences(self._moment.end)
+
+    def _chosen(self, together: list[Distinct[T]]) -> Distinct[T] | None:
+        """Return the record of the branch at one offset: of the newest epoch, and of equals that which most copies have."""
+        at = together[0].record.log_offset
+        # Behind the moment the evidence goes on, on the newest branch: what it says counts for nothing but coverage.
+        branch = self._moment.branch
+        there = [each for each in together if at >= self._moment.end or branch.has(each.epoch, at)]
+        if not there:
+            for each in together:
+                self.left_out.leave(each)
+            return None
+        same = [each for each in there if each.epoch in (there[0].epoch, None)]
+        chosen = max(same, key=lambda each: (self._is_own(each), each.copies.bit_count()))
+        for each in together:
+            if each is not chosen:
+                (self.left_out.contradict if each in same else self.left_out.leave)(each)
+        return chosen
+
+    def _is_own(self, found: Distinct[T]) -> bool:
+        return self._deciding is not None and bool(found.copies >> self._deciding & 1)
+
+    def _counts(self, found: Distinct[T]) -> bool:
+        """Return whether the coordinator of the moment had a record; the evidence has all of them.
+
+        The deciding copy's own count. What others have counts where its later cleaning may have taken it: not below its log start,
+        not of a key of which it has an older record (it was away when the key was deleted), and not at all below its end if it
+        ended at or before the moment. Markers are taken away without regard to keys.
+        """
+        if self._deciding is None or found.record.log_offset >= self._moment.end:
+            return True
+        copy, record = self._copies[self._deciding], found.record
+        if record.log_offset < copy.begin:
+            return False
+        if self._is_own(found) or record.log_offset >= copy.end or record.is_control:
+            return True
+        return copy.end > self._moment.end and record.key not in self._own
+
+    def _observe(self, found: Distinct[T]) -> None:
+        record = found.record
+        self._newest_timestamp = max(self._newest_timestamp, record.timestamp)
+        self.left_out.recovered += found.copies.bit_count() == 1
+        if record.log_offset >= self._moment.end:
+            return
+        if self._is_own(found):
+            self._own.add(record.key)
+        self._keys.observe(record, found.copies)
+
+    def _absences(self, upto: int) -> Iterator[Absence]:
+        """Yield the deletions that are proven by places up to an offset."""
+        while self._proofs and self._proofs[0].gone_by <= upto:
+            proof = self._proofs.pop(0)
+            for value in self._keys.gone(proof):
+                record = value.record
+                assert record.key is not None
+                if record.key in self._own:
+                    continue
+                self.left_out.absences += 1
+                yield Absence(
+                    self._log_partition,
+                    record.key,
+                    record.log_offset,
+                    record.source,
+                    proof.gone_by,
+                    self._newest_timestamp,
+                    self._copies[proof.number].name,
+                )

@@ -1,0 +1,46 @@
+"""Copies of one partition, written by a test, and what commands answer of several."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from offsets_tool.cli import main
+from tests.replay.story_segments import Placed, segment
+
+
+def asked(*args: object) -> list[dict[str, Any]]:
+    """The rows that a command gives."""
+    result = CliRunner().invoke(main, [*map(str, args), "--format", "jsonl"], catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def said(*args: object) -> str:
+    """What a command says on stderr."""
+    return CliRunner().invoke(main, [*map(str, args)], catch_exceptions=False).stderr
+
+
+def offsets(*args: object) -> dict[tuple[str, str, int], int]:
+    """The committed offsets by group, topic and partition."""
+    rows = asked("offsets", *args)
+    return {
+        (row["group"], row["topic"], row["partition"]): row["committed_offset"]
+        for row in rows
+        if row["committed_offset"] is not None
+    }
+
+
+def copy(
+    folder: Path, log: Sequence[Placed] | bytes, *, cleaned_to: int | None = None, base: int = 0
+) -> Path:
+    """A copy of partition 3, with the checkpoint of its cleaner."""
+    directory = folder / "__consumer_offsets-3"
+    directory.mkdir(parents=True)
+    (directory / f"{base:020}.log").write_bytes(log if isinstance(log, bytes) else segment(list(log)))
+    if cleaned_to is not None:
+        text = f"0\n1\n__consumer_offsets 3 {cleaned_to}\n"
+        (folder / "cleaner-offset-checkpoint").write_text(text)
+    return folder

@@ -1,0 +1,306 @@
+"""Several copies of one partition as one log: by rules, by properties, and as clusters whose copies differ have answered."""
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.cli import main
+from offsets_tool.evidence.evidence import open_evidence
+from offsets_tool.evidence.joined_log import CopiesAsked, JoinedLog
+from offsets_tool.evidence.partition_logs import partition_logs, uncounted
+from offsets_tool.log.copies.views import CopiesView
+from tests.corpora import REPLICATED
+from tests.evidence.copies import asked, copy, offsets, said
+from tests.expiry.log_cleaner import cleaned
+from tests.replay.random_logs import READERS, RandomLog, segment
+from tests.replay.random_logs import Placed as Batch
+from tests.replay.story import commit, commit_marker, tombstone, txn_commit
+from tests.replay.story_segments import Placed, in_order
+
+WHOLE = [REPLICATED / name for name in ("4.1.2-nightly", "4.1.2-unclean")]
+REMEMBERED = ("day 4", "phase C2")
+"""Moments at which living coordinators answered from memory what no log has any more."""
+Manifest = dict[str, Any]
+
+
+def manifest_of(corpus: Path) -> Manifest:
+    found: Manifest = json.loads((corpus / "manifest.json").read_text())
+    return found
+
+
+def copies_of(corpus: Path) -> list[Path]:
+    return [corpus / name for name in manifest_of(corpus)["checks"]["copies"] if (corpus / name).is_dir()]
+
+
+def moments(corpus: Path) -> list[Manifest]:
+    checks = manifest_of(corpus)["checks"]
+    every = [*checks["snapshots"], checks["final"]]
+    return [each for each in every if each["consistent"] and not each["label"].startswith(REMEMBERED)]
+
+
+def answered(moment: Manifest) -> dict[tuple[str, str, int], int]:
+    """What the living coordinators answered."""
+    return {
+        (group, topic, int(partition)): answer["offset"]
+        for group, told in moment["groups"].items()
+        for topic, partitions in (told.get("offsets") or {}).items()
+        for partition, answer in partitions.items()
+    }
+
+
+def options(corpus: Path, moment: Manifest) -> list[object]:
+    """The moment by its positions and leader epochs, and the first copy taken afterwards of each broker that led."""
+    found: list[object] = []
+    leaders, taken = moment.get("leaders") or {}, manifest_of(corpus)["checks"]["copies"]
+    for number, end in moment["end_offsets"].items():
+        led = leaders.get(number)
+        found += ["--as-of", f"{number}:{end}" + (f"@{led['leader_epoch']}" if led else "")]
+        later = [
+            (facts["at_ms"], corpus / name)
+            for name, facts in taken.items()
+            if led and facts["broker"] == led["leader"] and facts["at_ms"] >= moment["at_ms"]
+        ]
+        found += ["--leader", f"{number}={min(later)[1]}"] if later else []
+    return found
+
+
+MOMENTS = [(corpus, moment) for corpus in WHOLE for moment in moments(corpus)]
+
+
+@pytest.mark.parametrize(
+    ("corpus", "moment"), MOMENTS, ids=[f"{corpus.name}-{at['label'][:20]}" for corpus, at in MOMENTS]
+)
+def test_the_coordinators_view_is_what_living_coordinators_answered(corpus: Path, moment: Manifest) -> None:
+    assert offsets(*copies_of(corpus), *options(corpus, moment)) == answered(moment)
+
+
+@pytest.mark.parametrize("corpus", WHOLE, ids=lambda path: path.name)
+def test_the_evidence_has_every_living_group_and_none_that_was_deleted(corpus: Path) -> None:
+    manifest = manifest_of(corpus)
+    deleted = {
+        told["group"] for told in manifest["story"] if "group" in told and "delet" in told["what"].lower()
+    }
+    final = manifest["checks"]["final"]["groups"]
+    living = {group for group, told in final.items() if told.get("state") not in (None, "Dead")}
+    found = {row["group"] for row in asked("groups", *copies_of(corpus), "--view", "evidence")}
+    assert deleted - set(final)
+    assert not (deleted - set(final)) & found and not living - deleted - found
+
+
+@pytest.mark.parametrize("corpus", sorted(REPLICATED.iterdir()), ids=lambda path: path.name)
+def test_a_union_has_every_record_of_every_copy_once(corpus: Path) -> None:
+    def identity(row: Manifest) -> str:
+        parts = [row[name] for name in ("partition", "offset", "key", "value")]
+        return json.dumps(
+            [*parts, row["batch"]["partition_leader_epoch"], row.get("control")], sort_keys=True
+        )
+
+    had: dict[str, set[str]] = {}
+    for each in copies_of(corpus):
+        for row in asked("decode", each):
+            had.setdefault(identity(row), set()).add(str(each))
+    rows = asked("decode", "--union", *copies_of(corpus))
+    assert len(rows) == len(had)
+    assert {identity(row): set(row["copies"]) for row in rows} == had
+
+
+def test_abandoned_records_are_those_of_no_broker_in_the_end() -> None:
+    """By the truth of the story: the lone leader's, from where the others went on."""
+    corpus = REPLICATED / "4.1.2-unclean"
+    rows = asked("decode", "--union", *copies_of(corpus))
+    abandoned = {(row["partition"], row["offset"]) for row in rows if row["branch"] == "abandoned"}
+    forks = {0: 52, 1: 52, 2: 51}
+    lone = {
+        (row["partition"], row["offset"])
+        for row in rows
+        if row["offset"] >= forks[row["partition"]] and row["batch"]["partition_leader_epoch"] <= 1
+    }
+    assert abandoned == lone and len(abandoned) > 50
+
+
+def events_of(
+    folders: list[Path], view: CopiesView = CopiesView.EVIDENCE
+) -> list[tuple[int, bytes | None, bytes | None, bool]]:
+    """What is replayed of copies: offset, key, value, and whether only an absence tells it."""
+    evidence = open_evidence(*folders)
+    evidence.leave_out_set_aside()
+    logs = partition_logs(evidence.sources, uncounted)
+    return [
+        (each.record.log_offset, each.record.key, each.record.value, each.absence is not None)
+        for copies in logs.values()
+        for each in JoinedLog(copies, AsOf(), CopiesAsked(view)).events()
+    ]
+
+
+def random_log(seed: int) -> list[Batch]:
+    return RandomLog(seed, READERS["4.3.1"]).grow(60).placed
+
+
+def records_of(log: list[Batch]) -> list[tuple[int, bytes | None, bytes | None, bool]]:
+    return [(*record, False) for batch in log for record in batch.records]
+
+
+@pytest.mark.parametrize("view", CopiesView)
+@pytest.mark.parametrize("seed", range(4))
+def test_one_copy_given_twice_is_one_copy(tmp_path: Path, seed: int, view: CopiesView) -> None:
+    log = random_log(seed)
+    once, twice = copy(tmp_path / "a", segment(log)), copy(tmp_path / "b", segment(log))
+    assert events_of([once], view) == events_of([once, twice], view) == records_of(log)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_copies_does_not_matter(tmp_path: Path, seed: int) -> None:
+    log, random = random_log(seed), Random(seed)
+    copies = [
+        copy(tmp_path / "whole", segment(log[: len(log) * 2 // 3])),
+        copy(tmp_path / "clean", segment(cleaned(log, random)), cleaned_to=log[-1].base_offset),
+        copy(tmp_path / "short", segment(log[: len(log) // 3])),
+    ]
+    wanted = {view: events_of(copies, view) for view in CopiesView}
+    for _ in range(3):
+        random.shuffle(copies)
+        assert {view: events_of(copies, view) for view in CopiesView} == wanted
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_overlapping_pieces_are_the_log(tmp_path: Path, seed: int) -> None:
+    log = random_log(seed)
+    third = len(log) // 3
+    pieces = [log[: 2 * third], log[third:]]
+    folders = [
+        copy(tmp_path / str(number), segment(piece), base=piece[0].base_offset)
+        for number, piece in enumerate(pieces)
+    ]
+    assert events_of(folders) == records_of(log)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_night_lost_an_earlier_night_still_has(tmp_path: Path, seed: int) -> None:
+    """Every record of every night is there, each once; what the last night lacks is known to be gone."""
+    log, random = random_log(seed), Random(seed)
+    nights, had = [], set()
+    for number in range(3):
+        so_far = log[: len(log) * (number + 1) // 3]
+        kept = cleaned(so_far, random) if number else so_far
+        folder = tmp_path / f"night-{number}"
+        nights.append(copy(folder, segment(kept), cleaned_to=so_far[-1].base_offset))
+        had |= set(records_of(kept))
+    records = [found for found in events_of(nights) if not found[-1]]
+    assert set(records) == had and len(records) == len(had)
+
+
+LOST = in_order(commit("g", "t", 0, 1), commit("h", "t", 0, 2), commit("h", "t", 0, 3))
+LATER = [*LOST[2:], Placed(3, 9_000, commit("h", "t", 0, 3))]
+
+
+def test_a_deletion_is_proven_by_a_copy_that_no_longer_has_the_key(tmp_path: Path) -> None:
+    early, late = copy(tmp_path / "night-1", LOST), copy(tmp_path / "night-2", LATER, cleaned_to=2)
+    for view in CopiesView:
+        assert offsets(early, late, "--view", view) == {("h", "t", 0): 3}
+    assert "2 key(s) were deleted" in said("offsets", early, late, "--view", "evidence")
+    (row,) = asked("history", early, late, "--view", "evidence", "--group", "g", "--kind", "offsets")[-1:]
+    assert row["what"] == "gone from a later copy"
+    assert offsets(early, late, "--as-of", "3:1") == {("g", "t", 0): 1}
+
+
+def test_an_uncleaned_value_that_a_copy_lacks_below_its_beginning_proves_nothing(tmp_path: Path) -> None:
+    early, late = copy(tmp_path / "a", LOST), copy(tmp_path / "b", LATER, base=2)
+    assert offsets(early, late, "--view", "evidence") == {("g", "t", 0): 1, ("h", "t", 0): 3}
+    # What lies below the log start of the copy that decides does not count after a load.
+    assert offsets(early, late) == {("h", "t", 0): 3}
+    assert offsets(early, late, "--leader", f"3={early}") == {("g", "t", 0): 1, ("h", "t", 0): 3}
+
+
+def test_a_replica_that_was_away_answers_what_the_others_deleted(tmp_path: Path) -> None:
+    log = in_order(
+        commit("g", "t", 0, 1), commit("h", "t", 0, 2), tombstone("g", "t", 0), commit("h", "t", 0, 3)
+    )
+    whole, zombie = copy(tmp_path / "a", log), copy(tmp_path / "b", [log[0], log[3]])
+    assert offsets(whole, zombie, "--leader", f"3={zombie}") == {("g", "t", 0): 1, ("h", "t", 0): 3}
+    assert offsets(whole, zombie, "--leader", f"3={whole}") == {("h", "t", 0): 3}
+    assert offsets(whole, zombie, "--view", "evidence") == {("h", "t", 0): 3}
+
+
+def test_an_aborted_value_that_was_cleaned_is_no_deletion(tmp_path: Path) -> None:
+    """The cleaner takes what was aborted without a newer record of its key."""
+    log = in_order(commit("g", "t", 0, 1), txn_commit(7, "g", "t", 0, 2), commit("h", "t", 0, 3))
+    whole, clean = copy(tmp_path / "a", log), copy(tmp_path / "b", [log[0], log[2]], cleaned_to=3)
+    assert offsets(whole, clean, "--view", "evidence") == {("g", "t", 0): 1, ("h", "t", 0): 3}
+    ended = [*log, Placed(3, 9_000, commit_marker(7))]
+    done = copy(tmp_path / "c", ended)
+    assert offsets(done, clean, "--view", "evidence") == {("g", "t", 0): 2, ("h", "t", 0): 3}
+
+
+FORK = [each._replace(leader_epoch=1) for each in in_order(commit("g", "t", 0, 1), commit("g", "t", 0, 2))]
+NEXT = [Placed(1, 5_000, commit("g", "t", 0, 7), leader_epoch=3)]
+
+
+def test_the_branch_of_an_epoch_is_chosen(tmp_path: Path) -> None:
+    lone, others = copy(tmp_path / "lone", FORK), copy(tmp_path / "others", [FORK[0], *NEXT])
+    assert offsets(lone, others) == {("g", "t", 0): 7}
+    assert offsets(lone, others, "--as-of", "3:2@1") == {("g", "t", 0): 2}
+    assert offsets(lone, others, "--as-of", "3:2@3") == {("g", "t", 0): 7}
+    assert offsets(lone, others, "--as-of", "1970-01-01T00:00:02Z") == {("g", "t", 0): 2}
+    assert offsets(lone, others, "--as-of", "1970-01-01T00:00:05Z") == {("g", "t", 0): 7}
+    assert "of a branch that a later leader epoch abandoned: in " in said("offsets", lone, others)
+    # A copy that is not on the branch says so itself, though it is alone.
+    assert offsets(others, "--as-of", "3:2@1") == {("g", "t", 0): 1}
+
+
+def test_copies_that_contradict_each_other_are_told(tmp_path: Path) -> None:
+    one = copy(tmp_path / "a", in_order(commit("g", "t", 0, 1)))
+    other = copy(tmp_path / "b", in_order(commit("g", "t", 0, 2)))
+    assert "copies have different records of one leader epoch" in said("offsets", one, other)
+    assert offsets(one, other, "--leader", f"3={other}") == {("g", "t", 0): 2}
+    rows = asked("copies", one, other)
+    assert [(row["copy"], row["contradicting"], row["missing"]) for row in rows] == [
+        (str(one), 1, 0),
+        (str(other), 1, 0),
+    ]
+    (difference, _) = asked("copies", one, other, "--records")
+    assert difference["difference"] == "contradicting"
+
+
+def test_copies_of_two_clusters_are_refused(tmp_path: Path) -> None:
+    copies = [copy(tmp_path / name, LOST) for name in ("a", "b")]
+    for number, folder in enumerate(copies):
+        (folder / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id=cluster-{number}\n")
+    result = CliRunner().invoke(main, ["offsets", *map(str, copies)])
+    assert result.exit_code == 2 and "are of two clusters" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (("--leader", "3=nobody"), "no copy of partition 3 has this name; there are "),
+        (("--leader", "nobody"), "write 12=brokers/1"),
+        (("--leader", "3=a", "--leader", "3=b"), "names two copies for partition 3"),
+        (("--leader", "3=a", "--view", "evidence"), "drop --leader"),
+    ],
+)
+def test_what_cannot_be_asked_of_copies(tmp_path: Path, options: tuple[str, ...], remedy: str) -> None:
+    copies = [copy(tmp_path / name, LOST) for name in ("a", "b")]
+    result = CliRunner().invoke(main, ["groups", *map(str, copies), *options])
+    assert result.exit_code == 2 and remedy in result.stderr
+
+
+def test_only_as_of_takes_a_leader_epoch(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["decode", str(copy(tmp_path, LOST)), "--since", "3:1@2"])
+    assert result.exit_code == 2 and "only --as-of takes a leader epoch" in result.stderr
+
+
+def test_a_misplaced_record_hides_no_other(tmp_path: Path) -> None:
+    """A batch whose offset was damaged stands for itself, and the rest of its copy is still the same as the others'."""
+    sound, damaged = copy(tmp_path / "a", LOST), copy(tmp_path / "b", LOST)
+    (log,) = damaged.rglob("*.log")
+    data = bytearray(log.read_bytes())
+    data[0] = 0x40
+    log.write_bytes(data)
+    rows = asked("decode", "--union", sound, damaged)
+    assert sorted(len(row["copies"]) for row in rows) == [1, 1, 2, 2]
+    assert offsets(sound, damaged) == {("g", "t", 0): 1, ("h", "t", 0): 3}
