@@ -66,7 +66,8 @@ class Cut:
         """Return whether the event counts; give events in the order of their offsets."""
         timestamp = timestamp_of(event)
         if self._is_past(event.record.log_offset, timestamp):
-            if self.time is not None and timestamp is not None and timestamp <= self.time:
+            is_timed = self.time is not None and self.cut_by is not None
+            if is_timed and timestamp is not None and timestamp <= (self.time or 0):
                 self._add_late(event.record.log_offset, timestamp)
             return False
         if timestamp is not None and (self.newest_timestamp is None or timestamp > self.newest_timestamp):
@@ -74,7 +75,7 @@ class Cut:
         return True
 
     def _is_past(self, log_offset: int, timestamp: int | None) -> bool:
-        if self.end is not None:
+        if self.end is not None and (self.cut_by is not None or log_offset >= self.end):
             return log_offset >= self.end
         if self.time is None or timestamp is None or timestamp <= self.time:
             return False

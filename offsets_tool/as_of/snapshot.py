@@ -31,7 +31,7 @@ class PartitionSnapshot:
         self.begins = begins
         """Base offset of the first segment in the evidence; earlier records are not."""
         self.coordinator = Coordinator(log_partition, rules)
-        self.cut = as_of.cut(log_partition) if end is None else Cut(None, end)
+        self.cut = as_of.cut(log_partition) if end is None else Cut(as_of.time, end)
         self.coverage = Coverage(self.cut.end, keys=not as_of.is_end)
         self.proved_classic = False
         """Whether the classic coordinator wrote a record up to the moment."""

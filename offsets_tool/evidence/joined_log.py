@@ -88,9 +88,9 @@ class JoinedLog:
             return Moment(lineage.branch())
         begun = [each for copy in self.facts for each in copy.epochs if each.began_at <= as_of.time]
         epoch = max((each.epoch for each in begun), default=-1)
-        return Moment(
-            lineage.branch(epoch), max((each.end_by for each in begun if each.epoch == epoch), default=0)
-        )
+        end = max((each.end_by for each in begun if each.epoch == epoch), default=0)
+        is_all = epoch == lineage.newest and end >= max(copy.end for copy in self.facts)
+        return Moment(lineage.branch(epoch), NO_END if is_all else end)
 
     @property
     def _has_epochs(self) -> bool:

@@ -208,6 +208,16 @@ def test_a_deletion_is_proven_by_a_copy_that_no_longer_has_the_key(tmp_path: Pat
     assert offsets(early, late, "--as-of", "3:1") == {("g", "t", 0): 1}
 
 
+def test_a_damaged_copy_proves_no_deletion(tmp_path: Path) -> None:
+    """What it lacks may be in the bytes that cannot be read."""
+    whole, damaged = copy(tmp_path / "a", LOST), copy(tmp_path / "b", [*LOST, LATER[1]])
+    (log,) = damaged.rglob("*.log")
+    data = bytearray(log.read_bytes())
+    data[len(data) // 8] ^= 0xFF
+    log.write_bytes(data)
+    assert offsets(whole, damaged, "--view", "evidence") == {("g", "t", 0): 1, ("h", "t", 0): 3}
+
+
 def test_an_uncleaned_value_that_a_copy_lacks_below_its_beginning_proves_nothing(tmp_path: Path) -> None:
     early, late = copy(tmp_path / "a", LOST), copy(tmp_path / "b", LATER, base=2)
     assert offsets(early, late, "--view", "evidence") == {("g", "t", 0): 1, ("h", "t", 0): 3}

@@ -14,7 +14,7 @@ from offsets_tool.log.copies.lineage import NO_END, Branch
 from offsets_tool.log.files.checkpoints import read_leader_epochs, read_offset_checkpoint
 from offsets_tool.log.names import OFFSETS_TOPIC, Segment
 from offsets_tool.log.segment import SegmentReading
-from offsets_tool.rows import NO_TIMESTAMP, Batch
+from offsets_tool.rows import NO_TIMESTAMP, Batch, Unreadable
 
 CLEANER: Final = "cleaner-offset-checkpoint"
 LOG_START: Final = "log-start-offset-checkpoint"
@@ -46,6 +46,8 @@ class CopyFacts(NamedTuple):
     """The first offset that its cleaner had not reached; None where no checkpoint says it."""
     epochs: tuple[EpochFacts, ...] = ()
     cluster_id: str | None = None
+    is_damaged: bool = False
+    """Whether some of its bytes cannot be read: what it lacks may be there."""
 
     def newest_epoch(self, upto: int) -> int:
         """Return its newest leader epoch that is not above another; -1 without one."""
@@ -66,9 +68,13 @@ def copy_facts(name: str, segments: Sequence[Segment], time: int | None = None) 
     """Return the facts of a copy from its segments of one partition, in their order; `time` (epoch ms) is for EpochFacts.end_by."""
     first = segments[0]
     epochs = EpochsSeen(time)
+    is_damaged = False
     for segment in segments:
         for batch in _batches(segment):
-            epochs.observe(batch)
+            if batch is None:
+                is_damaged = True
+            else:
+                epochs.observe(batch)
     for epoch, start in _epoch_starts(first):
         epochs.observe_start(epoch, start)
     begins = min((segment.base_offset for segment in segments if segment.base_offset is not None), default=0)
@@ -79,17 +85,25 @@ def copy_facts(name: str, segments: Sequence[Segment], time: int | None = None) 
         _checkpoint(first, CLEANER),
         epochs.facts(),
         first.cluster_id,
+        is_damaged,
     )
 
 
-def _batches(segment: Segment) -> Iterator[Batch]:
-    """Yield the headers of the batches that can be read and stand where they say; none of a file that cannot be opened."""
-    with suppress(SourceError):
+def _batches(segment: Segment) -> Iterator[Batch | None]:
+    """Yield the headers of the batches that can be read and stand where they say; None for each range where there are none."""
+    try:
         reading = SegmentReading(segment)
-        misplaced = reading.verdict()
-        for item in reading.walker.walk(reading.first):
-            if isinstance(item, Batch) and item.crc_valid and misplaced.get(item.position) is None:
-                yield item
+    except SourceError:
+        yield None
+        return
+    misplaced = reading.verdict()
+    for item in reading.walker.walk(reading.first):
+        if isinstance(item, Unreadable):
+            if not item.kind.is_tail:
+                yield None
+        else:
+            is_sound = item.crc_valid and misplaced.get(item.position) is None
+            yield item if is_sound else None
 
 
 class EpochsSeen:

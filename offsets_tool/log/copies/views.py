@@ -153,12 +153,13 @@ def _proofs(copies: Sequence[CopyFacts], moment: Moment) -> list[_Proof]:
     """Return the proofs of absence up to a moment, by rising offset.
 
     A copy that was compacted beyond a fork of its own proves nothing: newer values that took keys away were abandoned themselves.
+    Nor does one that is damaged: what it lacks may be in what cannot be read.
     """
     proofs = set()
     for number, copy in enumerate(copies):
         limit = min(moment.end, copy.shares_to(moment.branch))
         places = {copy.end} if copy.cleaned_to is None else {copy.end, copy.cleaned_to}
-        if (copy.cleaned_to or 0) <= copy.shares_to(moment.branch):
+        if not copy.is_damaged and (copy.cleaned_to or 0) <= copy.shares_to(moment.branch):
             proofs |= {_Proof(place, number, copy.begin) for place in places if 0 < place <= limit}
     return sorted(proofs)
 
