@@ -8,7 +8,14 @@ from typing import Any, BinaryIO, Final
 
 import click
 
-from offsets_tool.cli.inspect_notes import Reached, overlap_note, problem_count, problem_notes, total
+from offsets_tool.cli.inspect_notes import (
+    Reached,
+    copies_notes,
+    overlap_note,
+    problem_count,
+    problem_notes,
+    total,
+)
 from offsets_tool.cli.opening import evidence_of, finish
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
@@ -75,6 +82,8 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
             write_rows(out, rows, chosen, table)
         else:
             _write_when_read(out, list(rows), chosen, table, evidence)
+    for text in copies_notes(evidence.sources):
+        note(text)
     note(total(evidence.ledgers))
     if (reason := why_not_cached()) is not None:
         note(reason)
@@ -130,7 +139,7 @@ def _row(source: Source, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
             for name in names
             if getattr(source.segment, name) not in ("", None)
         }
-    row["sha256"] = entry.sha256
+    row |= {"copy": source.copy, "sha256": entry.sha256}
     for name in (
         "bytes",
         "bytes_in_batches",

@@ -3,7 +3,7 @@
 Each note is one sentence, made from the rows as they are written.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -108,3 +108,17 @@ def total(entries: Sequence[LedgerEntry]) -> str:
         f"{len(entries)} file(s), {sums['bytes']:,} bytes, {sums['batches']:,} batches, {sums['records']:,} records, "
         f"{kept:,} kept raw, {sum(e.bytes_unreadable for e in entries):,} bytes unreadable: {verdict}"
     )
+
+
+def copies_notes(sources: Iterable[Source]) -> Iterator[str]:
+    """Note that partitions are there in several copies, and how they are compared."""
+    copies: dict[int, set[str]] = {}
+    for source in sources:
+        if source.log_partition is not None and source.copy is not None and not source.is_set_aside:
+            copies.setdefault(source.log_partition, set()).add(source.copy)
+    several = {number: len(found) for number, found in copies.items() if len(found) > 1}
+    if several:
+        yield (
+            f"{len(several)} partition(s) are here in up to {max(several.values())} copies: `offsets-tool copies` says what each "
+            "has, and commands that replay make one log of them"
+        )

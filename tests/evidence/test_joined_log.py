@@ -314,3 +314,10 @@ def test_a_misplaced_record_hides_no_other(tmp_path: Path) -> None:
     rows = asked("decode", "--union", sound, damaged)
     assert sorted(len(row["copies"]) for row in rows) == [1, 1, 2, 2]
     assert offsets(sound, damaged) == {("g", "t", 0): 1, ("h", "t", 0): 3}
+
+
+def test_inspect_names_the_copy_of_each_file_and_says_how_copies_are_compared(tmp_path: Path) -> None:
+    copies = [copy(tmp_path / name, LOST) for name in ("a", "b")]
+    assert [row["copy"] for row in asked("inspect", *copies)] == [str(folder) for folder in copies]
+    assert "1 partition(s) are here in up to 2 copies" in said("inspect", *copies)
+    assert "copies" not in said("inspect", copies[0])
