@@ -117,6 +117,7 @@ def decode_absence(absence: Absence) -> Event:
         timestamp=absence.newest_timestamp,
         key=absence.key,
         value=None,
+        producer_id=absence.producer_id,
     )
     return replace(decode(record), absence=absence)
 

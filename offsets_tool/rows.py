@@ -125,6 +125,8 @@ class Absence(NamedTuple):
     """The newest time of the records before `gone_by`, in epoch milliseconds; -1 without one."""
     copy: str
     """The copy that proves it."""
+    producer_id: int | None = None
+    """The producer whose transaction the last record is in, if what is gone is a pending commit: the transaction has ended."""
 
 
 class Misplacement(NamedTuple):

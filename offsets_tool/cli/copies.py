@@ -15,7 +15,7 @@ from offsets_tool.errors import UsageError
 from offsets_tool.evidence.distinct_records import BranchKind, Copies, CopyCounts, DistinctRecord, copies_of
 from offsets_tool.evidence.event_json import event_summary
 from offsets_tool.evidence.evidence import Evidence
-from offsets_tool.log.copies.union import epoch_of
+from offsets_tool.log.copies.union import epoch_in
 from offsets_tool.rows import Row
 
 TABLE = PrintedTable.of(
@@ -139,7 +139,7 @@ def _record_row(log_partition: int | None, found: DistinctRecord, lacking: tuple
     return {
         "log_partition": log_partition,
         "log_offset": found.event.record.log_offset,
-        "leader_epoch": epoch_of(found.event.record),
+        "leader_epoch": epoch_in(found.event.record),
         "difference": _difference(found),
         "copies": list(found.copies),
         "missing_in": list(lacking),

@@ -68,7 +68,7 @@ class Copies:
         """Yield every distinct record by offset, and count."""
         branch = self.joined.lineage.branch()
         names = [each.facts.name for each in self.counts]
-        for together in union(self.streams):
+        for together in union(self.streams, self.joined.epoch_of):
             for found in together:
                 is_current = branch.has(found.epoch, found.record.log_offset)
                 is_contradicted = any(other.epoch == found.epoch for other in together if other is not found)
@@ -142,7 +142,7 @@ def _copies(log_partition: int | None, logs: list[PartitionLog], aside: list[Par
     known = {log.name for log in logs}
     # Of a copy of which only set-aside files are here these are the log.
     alone = [log for log in aside if log.name not in known]
-    joined = JoinedLog(sorted([*logs, *alone], key=lambda log: log.name), AsOf(), CopiesAsked())
+    joined = JoinedLog([*logs, *alone], AsOf(), CopiesAsked())
     numbers = {log.name: number for number, log in enumerate(joined.copies)}
     # Segments in use follow each other, one open at a time; set-aside files reach into them.
     streams: list[tuple[int, Iterable[Event]]] = [

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -17,10 +18,11 @@ from offsets_tool.evidence.moments.moment_notes import listed, number_text
 from offsets_tool.evidence.partition_logs import PartitionLog
 from offsets_tool.evidence.sources import Source
 from offsets_tool.log.copies.copy_facts import CopyFacts, EpochsSeen, copy_facts
-from offsets_tool.log.copies.lineage import NO_END, Lineage
-from offsets_tool.log.copies.union import union
+from offsets_tool.log.copies.lineage import Lineage
+from offsets_tool.log.copies.union import epoch_in, union
 from offsets_tool.log.copies.views import CopiesView, LeftOut, Moment, Union, deciding_copy
-from offsets_tool.rows import Absence, BatchRead
+from offsets_tool.records.kinds import Role
+from offsets_tool.rows import Absence, BatchRead, LogRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,13 @@ class JoinedLog:
 
     def __init__(self, copies: list[PartitionLog], as_of: AsOf, asked: CopiesAsked = COPIES_ASKED) -> None:
         """UsageError where copies are of two clusters, or none has the name of the leader."""
-        self.copies = copies
+        self.copies = sorted(copies, key=attrgetter("name"))
         self.log_partition = copies[0].log_partition
         self.left_out = LeftOut()
         """What the last pass left out; whole after it."""
         self._as_of = as_of
         self._asked = asked
-        self.facts: list[CopyFacts] = [_facts(log, as_of.time) for log in copies]
+        self.facts: list[CopyFacts] = [_facts(log, as_of.time) for log in self.copies]
         _refuse_two_clusters(self.facts)
         self.moment = self._moment()
         self.deciding = self._deciding()
@@ -60,14 +62,31 @@ class JoinedLog:
     @property
     def end(self) -> int | None:
         """The first offset that does not count; None where records themselves tell, or all count."""
-        return None if self.moment.end == NO_END else self.moment.end
+        is_all = self.moment.branch.epoch == self.lineage.newest and self.moment.end >= max(
+            copy.end for copy in self.facts
+        )
+        is_placed = self._as_of.ends is not None
+        return None if is_all and not is_placed else self.moment.end
 
     def events(self) -> Iterator[Event]:
         """Yield the events that count, by offset, each once; absences are events too."""
         joined = Union[Event](self.facts, self.moment, self.deciding, self.log_partition)
         self.left_out = joined.left_out
-        for item in joined.records(union(enumerate(log.events() for log in self.copies))):
-            yield decode_absence(item) if isinstance(item, Absence) else item
+        streams = enumerate(log.events() for log in self.copies)
+        absent: list[Event] = []
+        for item in joined.records(union(streams, self.epoch_of)):
+            if isinstance(item, Absence):
+                absent.append(decode_absence(item))
+                continue
+            yield from _in_order(absent)
+            absent.clear()
+            yield item
+        yield from _in_order(absent)
+
+    def epoch_of(self, number: int, record: LogRecord) -> int | None:
+        """Return the leader epoch of a record of a copy: its batch's, or what the others say of a copy that is damaged."""
+        facts = self.facts[number]
+        return epoch_in(record) if facts.is_whole else facts.epoch_at(record.log_offset)
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -77,24 +96,25 @@ class JoinedLog:
     def _moment(self) -> Moment:
         """Return the branch and the end that the moment means in this partition.
 
-        A time means the newest leader epoch that had begun by then, up to its last record of that time or before.
+        A time means the newest leader epoch that had begun by then, up to its last record before any that is later.
         """
         number, as_of, lineage = self.log_partition, self._as_of, self.lineage
         if as_of.ends is not None:
             end = 0 if number is None else as_of.ends.get(number, 0)
             epoch = None if number is None else (as_of.epochs or {}).get(number)
             return Moment(lineage.branch(epoch), end)
-        if as_of.time is None or self._asked.view is CopiesView.EVIDENCE or not self._has_epochs:
+        if as_of.time is None or self._asked.view is CopiesView.EVIDENCE or not self._know_epochs:
             return Moment(lineage.branch())
         begun = [each for copy in self.facts for each in copy.epochs if each.began_at <= as_of.time]
         epoch = max((each.epoch for each in begun), default=-1)
-        end = max((each.end_by for each in begun if each.epoch == epoch), default=0)
-        is_all = epoch == lineage.newest and end >= max(copy.end for copy in self.facts)
-        return Moment(lineage.branch(epoch), NO_END if is_all else end)
+        newest = [each for each in begun if each.epoch == epoch]
+        end = max((each.end_by for each in newest), default=0)
+        # A copy that lacks the first later record, which its cleaner took, has those behind it even so.
+        return Moment(lineage.branch(epoch), min([end, *(each.later_from for each in newest)]))
 
     @property
-    def _has_epochs(self) -> bool:
-        return any(copy.epochs for copy in self.facts)
+    def _know_epochs(self) -> bool:
+        return all(copy.epochs for copy in self.facts)
 
     def _deciding(self) -> int | None:
         if self._asked.view is CopiesView.EVIDENCE:
@@ -104,12 +124,15 @@ class JoinedLog:
             return deciding_copy(self.facts, self.moment)
         names = [copy.name for copy in self.facts]
         wanted = PurePosixPath(named).as_posix()
-        if wanted not in names:
+        found = [
+            number for number, name in enumerate(names) if name == wanted or name.startswith(f"{wanted}!/")
+        ]
+        if len(found) != 1:
             raise UsageError(
                 f"--leader {self.log_partition}={named}: no copy of partition {self.log_partition} has this name; "
                 f"there are {', '.join(names)}"
             )
-        return names.index(wanted)
+        return found[0]
 
     def notes(self) -> Iterator[str]:
         """Yield what is to be known of the copies after a pass: who decided, branches that were left, contradictions."""
@@ -121,8 +144,8 @@ class JoinedLog:
             yield f"{partition}: {left.absences} key(s) were deleted, as copies that were compacted later do not have them"
         if left.abandoned:
             yield (
-                f"{partition}: {left.abandoned} record(s) from offset {left.abandoned_at} on are left out, of a branch that a "
-                f"later leader epoch abandoned: in {_listed(names, left.abandoned_copies)}"
+                f"{partition}: {left.abandoned} record(s) from offset {left.abandoned_at} on are left out, as they are not on the "
+                f"branch of leader epoch {self.moment.branch.epoch}: in {_listed(names, left.abandoned_copies)}"
             )
         if left.contradictions:
             yield (
@@ -144,13 +167,43 @@ def _facts(log: PartitionLog, time: int | None) -> CopyFacts:
 
 
 def _facts_by_reading(log: PartitionLog, sources: list[Source], time: int | None) -> CopyFacts:
-    """Return the facts of a copy that keeps no segments: of an archive, which is in memory, or of a live partition."""
+    """Return the facts of a copy that keeps no segments: of a live partition, or of an archive, which is in memory.
+
+    An archive proves no absence: what it lacks may never have been archived.
+    """
+    if not sources:
+        places = [event.record.log_offset for event in log.events()]
+        return CopyFacts(log.name, min(places, default=0), max(places, default=-1) + 1, is_whole=False)
     seen = EpochsSeen(time)
     for item in chain.from_iterable(source.read(source.ledger(), True) for source in sources):
         if isinstance(item, BatchRead):
             seen.observe(item.batch)
-    end = max((event.record.log_offset + 1 for event in log.events()), default=0) if not sources else seen.end
-    return CopyFacts(log.name, 0, end, None, seen.facts())
+    return CopyFacts(log.name, 0, seen.end, None, seen.facts())
+
+
+_ROLES: Final = (
+    Role.COMMIT,
+    Role.CURRENT,
+    Role.TARGET,
+    Role.MEMBER,
+    Role.TARGET_METADATA,
+    Role.TOPICS,
+    Role.EXPRESSION,
+    Role.SHARE_PARTITIONS,
+    Role.TOPOLOGY,
+    Role.GROUP,
+)
+"""The order in which Kafka deletes a group's records (createGroupTombstoneRecords): the group itself comes last."""
+
+
+def _in_order(absent: list[Event]) -> list[Event]:
+    """Return absences of one place in the order in which Kafka would have deleted their keys."""
+
+    def order(event: Event) -> tuple[int, int, bytes]:
+        role = _ROLES.index(event.key.type.role) if event.key else len(_ROLES)
+        return event.record.log_offset, role, event.record.key or b""
+
+    return sorted(absent, key=order)
 
 
 def _refuse_two_clusters(copies: list[CopyFacts]) -> None:

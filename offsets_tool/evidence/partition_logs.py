@@ -42,7 +42,8 @@ def partition_logs(sources: list[Source], events_of: EventsOf) -> "dict[int | No
     archives = [source for source in sources if source.is_archive]
     for number, rows in _archived(archives, events_of).items():
         run = _Run(rows[0].record.source, rows[0].record.log_offset, partial(iter, rows))
-        runs.setdefault(number, {})[run.name] = [run]
+        names = " and ".join(dict.fromkeys(event.record.source for event in rows))
+        runs.setdefault(number, {})[names] = [run]
     order = sorted(runs, key=lambda number: -1 if number is None else number)
     return {number: _logs(number, runs[number]) for number in order}
 

@@ -49,8 +49,8 @@ def snapshot_of(
 
     `as_of` is a text such as "yesterday 14:05", "-2h" or "2026-11-21T14:05Z", in the time zone `zone` (else UTC), or an AsOf.
     `rules` are those of the coordinator that wrote the log, by default what the log proves. `topic_ids` names topics by id where
-    no record does. UsageError for texts with no or two meanings and for two copies of a partition; SourceError for paths that
-    cannot be read.
+    no record does. Several copies of a partition are asked what the coordinator would have answered. UsageError for texts with
+    no or two meanings and for copies of two clusters; SourceError for paths that cannot be read.
 
     >>> from offsets_tool import offset_rows
     >>> snapshot = snapshot_of("fixtures/corpora/3.9.2-txn/segments", as_of="2026-11-21T12:22:55.400Z")
@@ -152,11 +152,17 @@ class EvidenceReplay:
     def logs(self, events_of: EventsOf) -> dict[int | None, PartitionLog | JoinedLog]:
         """Return each partition's log: its one copy, or all its copies joined."""
         logs = partition_logs(self.evidence.sources, events_of)
+        if unknown := [number for number in self._copies.leaders if number not in logs]:
+            raise UsageError(
+                f"--leader {unknown[0]}={self._copies.leaders[unknown[0]]}: partition {unknown[0]} is not here; "
+                "correct the number, or drop it"
+            )
         return {number: self._joined(copies) for number, copies in logs.items()}
 
     def _joined(self, copies: list[PartitionLog]) -> PartitionLog | JoinedLog:
         as_of = self.moment.as_of
-        if len(copies) == 1 and copies[0].log_partition not in (as_of.epochs or {}):
+        number = copies[0].log_partition
+        if len(copies) == 1 and number not in (as_of.epochs or {}) and number not in self._copies.leaders:
             return copies[0]
         return JoinedLog(copies, as_of, self._copies)
 

@@ -24,6 +24,10 @@ STATIC_LEFT_EPOCH: Final = -2
 GOES_ON: Final = (GroupEndCause.CONVERTED, GroupEndCause.CHANGED, MemberEndCause.CHANGED)
 """Causes of an end after which the group or the member continues in another row of the same batch."""
 
+_ABSENT: Final = "absent from another copy"
+_LOST: Final[dict[str, str]] = {GroupEndCause.ABSENT: _ABSENT, MemberEndCause.ABSENT: _ABSENT}
+"""Labels of ends that only a copy proves."""
+
 
 def is_new(before: LastingRow | None, after: LastingRow | None) -> bool:
     """Return whether a member appears for the first time; a target assignment alone does not make a member."""
@@ -59,7 +63,7 @@ _VISIBILITY: dict[str, str] = {
 _OFFSET_ENDS: dict[str, str | None] = {
     OffsetEndCause.DELETED: "tombstone",
     OffsetEndCause.GROUP_DELETED: "deleted with the group",
-    OffsetEndCause.ABSENT: "gone from a later copy",
+    OffsetEndCause.ABSENT: _ABSENT,
     OffsetEndCause.ABORTED: "transaction aborted",
     OffsetEndCause.SUPERSEDED: "transaction superseded",
     # The commit that counts from here on tells it.
@@ -71,7 +75,7 @@ def group_what(before: LastingRow | None, after: LastingRow | None) -> str | Non
     """Return the label of what happened to a group; None where it continues in another row of the batch."""
     if after is None:
         assert before is not None
-        return None if before.end_cause in GOES_ON else "deleted"
+        return None if before.end_cause in GOES_ON else _LOST.get(before.end_cause or "", "deleted")
     assert isinstance(after, GroupHistoryRow)
     if not isinstance(before, GroupHistoryRow):
         return "created"
@@ -96,7 +100,7 @@ def member_what(before: LastingRow | None, after: LastingRow | None) -> str | No
     """Return the label of what happened to a member; None where it continues in another row of the batch."""
     if after is None:
         assert before is not None
-        return None if before.end_cause in GOES_ON else before.end_cause
+        return None if before.end_cause in GOES_ON else _LOST.get(before.end_cause or "", before.end_cause)
     assert isinstance(after, MemberHistoryRow)
     if not isinstance(before, MemberHistoryRow) or is_new(before, after):
         return "joined" if _is_member(after) else "target assignment"

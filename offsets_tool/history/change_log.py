@@ -90,13 +90,20 @@ def _stories(turns: Iterable[RowChange]) -> Iterator[_Story]:
             told[subject, -1 - number] = _Story(turn, None, None)
             continue
         earlier = told.pop((subject, at), None)
-        before = turn.before if earlier is None else earlier.before
+        before = turn.before if earlier is None else _ended(earlier.before, turn)
         if turn.after is None and turn.before is not None and turn.before.end_cause in GOES_ON:
             resting[subject] = turn.before
         elif before is None:
             before = resting.pop(subject, None)
         told[subject, at] = _Story(turn, before, turn.after)
     yield from told.values()
+
+
+def _ended(before: LastingRow | None, turn: RowChange) -> LastingRow | None:
+    """Return the row that held before a record, ended as the record's last change left its subject."""
+    if before is None or turn.before is None or turn.after is not None:
+        return before
+    return before._replace(end_cause=turn.before.end_cause)
 
 
 _Moves = dict[tuple[str, int], tuple[list[str], list[str]]]

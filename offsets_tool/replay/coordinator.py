@@ -80,19 +80,33 @@ class Coordinator:
         step = Step(self.state, self.rules, self.log_partition, event)
         if event.control is not None:
             offsets.replay_marker(step, event.control)
+        elif event.absence is not None:
+            self._replay_absence(step, event)
         elif event.key is not None and event.kept_raw is None:
             offsets.replay_transaction(step, event)
             if step.is_new or event.key.type.id in CLASSIC_TYPES:
                 REPLAYS[event.key.type.id].replay(step, event.key.data, event)
             else:
                 step.anomaly(GroupOf(event.key.data.group_id), _PASSED_OVER)
-            if event.absence is not None:
-                offsets.remove_unused_group(step, event.group or "")
         elif not event.record.is_control:
             step.lost(event)
         if step.differs and self.differed_at is None and self.proved_at is None:
             self.differed_at = event.record.log_offset
         return tuple(step.changes)
+
+    def _replay_absence(self, step: Step, event: Event) -> None:
+        """Take away what the absent key made: nothing of a group that has become one of another kind since."""
+        if event.key is None:
+            return
+        group = event.group or ""
+        family, known = event.key.type.family, self.state.groups.get(group)
+        if family is Family.OFFSETS:
+            offsets.replay_absence(step, event)
+        elif known is not None and known.kind.value == family.value:
+            REPLAYS[event.key.type.id].replay(step, event.key.data, event)
+            # What is left of the group may look impossible until its last key is known to be gone too.
+            step.changes[:] = [change for change in step.changes if not change.is_anomaly]
+        offsets.remove_unused_group(step, group)
 
     @property
     def rules_used(self) -> RulesUsed:

@@ -173,6 +173,19 @@ def _remove_unused_simple_group(step: Step, group: str) -> None:
         step.delete(GroupOf(group))
 
 
+def replay_absence(step: Step, event: Event) -> None:
+    """Take away a committed offset of which a copy no longer has the key, or a pending commit whose transaction has ended."""
+    assert event.key is not None
+    key, producer = event.key.data, event.record.producer_id
+    offset = OffsetOf(key.group, key.topic, key.partition)
+    if producer is None:
+        step.delete(offset)
+        return
+    step.delete(PendingOf(producer, *offset))
+    if not step.state.pending.get(producer):
+        step.delete(TransactionOf(producer))
+
+
 def remove_unused_group(step: Step, group: str) -> None:
     """Delete a simple group of which an absence took the last offset: its own tombstone, if there was one, is gone too."""
     known = step.state.groups.get(group)

@@ -14,13 +14,19 @@ from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.joined_log import CopiesAsked, JoinedLog
 from offsets_tool.evidence.partition_logs import partition_logs, uncounted
 from offsets_tool.log.copies.views import CopiesView
+from offsets_tool.records.consumer import (
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+)
 from tests.corpora import REPLICATED
 from tests.evidence.copies import asked, copy, offsets, said
 from tests.expiry.log_cleaner import cleaned
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.replay.random_logs import Placed as Batch
-from tests.replay.story import commit, commit_marker, tombstone, txn_commit
-from tests.replay.story_segments import Placed, in_order
+from tests.replay.story import commit, commit_marker, group_gone, group_metadata, told, tombstone, txn_commit
+from tests.replay.story_segments import Placed, archive_lines, in_order
 
 WHOLE = [REPLICATED / name for name in ("4.1.2-nightly", "4.1.2-unclean")]
 REMEMBERED = ("day 4", "phase C2")
@@ -47,8 +53,8 @@ def answered(moment: Manifest) -> dict[tuple[str, str, int], int]:
     """What the living coordinators answered."""
     return {
         (group, topic, int(partition)): answer["offset"]
-        for group, told in moment["groups"].items()
-        for topic, partitions in (told.get("offsets") or {}).items()
+        for group, facts in moment["groups"].items()
+        for topic, partitions in (facts.get("offsets") or {}).items()
         for partition, answer in partitions.items()
     }
 
@@ -83,10 +89,10 @@ def test_the_coordinators_view_is_what_living_coordinators_answered(corpus: Path
 def test_the_evidence_has_every_living_group_and_none_that_was_deleted(corpus: Path) -> None:
     manifest = manifest_of(corpus)
     deleted = {
-        told["group"] for told in manifest["story"] if "group" in told and "delet" in told["what"].lower()
+        deed["group"] for deed in manifest["story"] if "group" in deed and "delet" in deed["what"].lower()
     }
     final = manifest["checks"]["final"]["groups"]
-    living = {group for group, told in final.items() if told.get("state") not in (None, "Dead")}
+    living = {group for group, facts in final.items() if facts.get("state") not in (None, "Dead")}
     found = {row["group"] for row in asked("groups", *copies_of(corpus), "--view", "evidence")}
     assert deleted - set(final)
     assert not (deleted - set(final)) & found and not living - deleted - found
@@ -204,7 +210,7 @@ def test_a_deletion_is_proven_by_a_copy_that_no_longer_has_the_key(tmp_path: Pat
         assert offsets(early, late, "--view", view) == {("h", "t", 0): 3}
     assert "2 key(s) were deleted" in said("offsets", early, late, "--view", "evidence")
     (row,) = asked("history", early, late, "--view", "evidence", "--group", "g", "--kind", "offsets")[-1:]
-    assert row["what"] == "gone from a later copy"
+    assert row["what"] == "absent from another copy"
     assert offsets(early, late, "--as-of", "3:1") == {("g", "t", 0): 1}
 
 
@@ -241,9 +247,116 @@ def test_an_aborted_value_that_was_cleaned_is_no_deletion(tmp_path: Path) -> Non
     log = in_order(commit("g", "t", 0, 1), txn_commit(7, "g", "t", 0, 2), commit("h", "t", 0, 3))
     whole, clean = copy(tmp_path / "a", log), copy(tmp_path / "b", [log[0], log[2]], cleaned_to=3)
     assert offsets(whole, clean, "--view", "evidence") == {("g", "t", 0): 1, ("h", "t", 0): 3}
-    ended = [*log, Placed(3, 9_000, commit_marker(7))]
-    done = copy(tmp_path / "c", ended)
-    assert offsets(done, clean, "--view", "evidence") == {("g", "t", 0): 2, ("h", "t", 0): 3}
+
+
+def test_a_value_that_its_transaction_ended_behind_is_not_the_last(tmp_path: Path) -> None:
+    """The marker does not bring back what is older than the plain commit between."""
+    log = in_order(
+        txn_commit(7, "g", "t", 0, 1), commit("g", "t", 0, 2), commit_marker(7), commit("h", "t", 0, 3)
+    )
+    whole, clean = copy(tmp_path / "a", log), copy(tmp_path / "b", log[1:], cleaned_to=3)
+    assert offsets(whole, clean, "--view", "evidence") == {("g", "t", 0): 2, ("h", "t", 0): 3}
+
+
+def test_a_pending_commit_whose_marker_was_cleaned_is_not_committed_by_the_next_marker(
+    tmp_path: Path,
+) -> None:
+    """A cleaner stops before the first open transaction: the one that it took had ended."""
+    log = in_order(commit("g", "t", 0, 1), txn_commit(7, "g", "t", 0, 99))
+    later = [Placed(3, 5_000, txn_commit(7, "h", "t", 0, 3)), Placed(4, 6_000, commit_marker(7))]
+    early, late = copy(tmp_path / "a", log), copy(tmp_path / "b", [log[0], *later], cleaned_to=3)
+    assert offsets(early, late, "--view", "evidence") == {("g", "t", 0): 1, ("h", "t", 0): 3}
+    rows = asked("transactions", early, late, "--view", "evidence")
+    assert [(row["outcome"], row["groups"]) for row in rows] == [("committed", ["h"])]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_state_of_all_nights_is_that_of_the_whole_log(tmp_path: Path, seed: int) -> None:
+    log, random = random_log(seed), Random(seed)
+    nights = []
+    for number in range(3):
+        so_far = log[: len(log) * (number + 1) // 3]
+        kept = cleaned(so_far, random) if number else so_far
+        nights.append(copy(tmp_path / f"night-{number}", segment(kept)))
+    whole = copy(tmp_path / "whole", segment(log))
+    for command in ("offsets", "groups"):
+        names = ("log_offset", "is_proven", "proven_from", "proven_again_from", "coordinator")
+        mine, theirs = (
+            [
+                {name: value for name, value in row.items() if name not in names}
+                for row in asked(command, *given)
+            ]
+            for given in ((*nights, "--view", "evidence"), (whole,))
+        )
+        assert mine == theirs
+
+
+CONVERTED = in_order(
+    group_metadata("foo", 1),
+    commit("foo", "t", 0, 5),
+    group_gone("foo"),
+    told(ConsumerGroupMetadataKey(group_id="foo"), ConsumerGroupMetadataValue(epoch=3)),
+    commit("h", "t", 0, 1),
+)
+
+
+def test_a_key_of_another_kind_of_group_takes_nothing_from_what_it_became(tmp_path: Path) -> None:
+    early = copy(tmp_path / "a", CONVERTED[:2])
+    late = copy(tmp_path / "b", [CONVERTED[1], *CONVERTED[3:]], cleaned_to=4)
+    rows = {row["group"]: row["kind"] for row in asked("groups", early, late, "--view", "evidence")}
+    assert rows == {"foo": "consumer", "h": "simple"}
+    assert offsets(early, late, "--view", "evidence")["foo", "t", 0] == 5
+
+
+MEMBER = ConsumerGroupMemberMetadataValue(
+    instance_id=None,
+    rack_id=None,
+    client_id="c",
+    client_host="/127.0.0.1",
+    subscribed_topic_names=("t",),
+    subscribed_topic_regex=None,
+    server_assignor=None,
+)
+
+
+def test_the_end_of_an_absent_group_is_told_once(tmp_path: Path) -> None:
+    group = in_order(
+        told(ConsumerGroupMetadataKey(group_id="foo"), ConsumerGroupMetadataValue(epoch=3)),
+        told(ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m"), MEMBER),
+        commit("foo", "t", 0, 5),
+        commit("h", "t", 0, 1),
+        commit("h", "t", 0, 1),
+    )
+    early, late = copy(tmp_path / "a", group[:3]), copy(tmp_path / "b", group[4:], cleaned_to=4)
+    rows = asked("history", early, late, "--view", "evidence", "--group", "foo")
+    ends = [(row["kind"], row["what"]) for row in rows if row["log_offset"] == 3]
+    assert ends == [
+        ("offsets", "absent from another copy"),
+        ("members", "absent from another copy"),
+        ("groups", "absent from another copy"),
+    ]
+    assert {row["group"] for row in asked("groups", early, late, "--view", "evidence")} == {"h"}
+
+
+def test_one_flipped_bit_in_a_leader_epoch_abandons_nothing(tmp_path: Path) -> None:
+    """No checksum covers it."""
+    log = in_order(*(commit("g", "t", each, each) for each in range(5)))
+    sound = copy(tmp_path / "a", log)
+    for at in (0, 2, 4):
+        odd = [each._replace(leader_epoch=1) if number == at else each for number, each in enumerate(log)]
+        odd += in_order(*(commit("g", "t", 5, 5) for _ in range(3)), start=5)
+        damaged = copy(tmp_path / f"b{at}", odd)
+        for view in CopiesView:
+            assert len(offsets(sound, damaged, "--view", view)) == 6, (at, view)
+
+
+def test_an_archive_proves_no_deletion(tmp_path: Path) -> None:
+    """It may have begun late, or hold a part."""
+    archive = tmp_path / "archive.jsonl"
+    archive.write_text(archive_lines(LATER))
+    folder = copy(tmp_path / "a", LOST)
+    assert offsets(folder, archive, "--view", "evidence") == {("g", "t", 0): 1, ("h", "t", 0): 3}
+    assert offsets(folder, archive, "--as-of", "1970-01-01T00:01:00Z")["h", "t", 0] == 3
 
 
 FORK = [each._replace(leader_epoch=1) for each in in_order(commit("g", "t", 0, 1), commit("g", "t", 0, 2))]
@@ -257,7 +370,7 @@ def test_the_branch_of_an_epoch_is_chosen(tmp_path: Path) -> None:
     assert offsets(lone, others, "--as-of", "3:2@3") == {("g", "t", 0): 7}
     assert offsets(lone, others, "--as-of", "1970-01-01T00:00:02Z") == {("g", "t", 0): 2}
     assert offsets(lone, others, "--as-of", "1970-01-01T00:00:05Z") == {("g", "t", 0): 7}
-    assert "of a branch that a later leader epoch abandoned: in " in said("offsets", lone, others)
+    assert "not on the branch of leader epoch 3: in " in said("offsets", lone, others)
     # A copy that is not on the branch says so itself, though it is alone.
     assert offsets(others, "--as-of", "3:2@1") == {("g", "t", 0): 1}
 

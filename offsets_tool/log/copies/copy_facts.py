@@ -4,6 +4,8 @@ A checkpoint that is not there, or does not read, only leaves something unknown.
 LeaderEpochCheckpointFile.
 """
 
+import posixpath
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +33,8 @@ class EpochFacts(NamedTuple):
     """The lowest time of its records, in epoch milliseconds; NO_END where nothing tells."""
     end_by: int
     """The offset after its last record up to the time that was asked for; 0 without one."""
+    later_from: int = NO_END
+    """The offset of its first record that is later than that time; NO_END without one."""
 
 
 class CopyFacts(NamedTuple):
@@ -46,8 +50,13 @@ class CopyFacts(NamedTuple):
     """The first offset that its cleaner had not reached; None where no checkpoint says it."""
     epochs: tuple[EpochFacts, ...] = ()
     cluster_id: str | None = None
-    is_damaged: bool = False
-    """Whether some of its bytes cannot be read: what it lacks may be there."""
+    is_whole: bool = True
+    """Whether all of it can be read and is sure to be there, so that what it lacks is not in the log that it copies."""
+
+    def epoch_at(self, log_offset: int) -> int | None:
+        """Return the leader epoch that wrote what it has at an offset; None where it knows no epochs."""
+        at = bisect_right(self.epochs, log_offset, key=lambda each: each.start)
+        return self.epochs[at - 1].epoch if at else None
 
     def newest_epoch(self, upto: int) -> int:
         """Return its newest leader epoch that is not above another; -1 without one."""
@@ -78,14 +87,15 @@ def copy_facts(name: str, segments: Sequence[Segment], time: int | None = None) 
     for epoch, start in _epoch_starts(first):
         epochs.observe_start(epoch, start)
     begins = min((segment.base_offset for segment in segments if segment.base_offset is not None), default=0)
+    found = epochs.facts()
     return CopyFacts(
         name,
         max(begins, _checkpoint(first, LOG_START) or 0),
         epochs.end,
         _checkpoint(first, CLEANER),
-        epochs.facts(),
+        found,
         first.cluster_id,
-        is_damaged,
+        is_whole=not (is_damaged or epochs.has_odd),
     )
 
 
@@ -106,50 +116,101 @@ def _batches(segment: Segment) -> Iterator[Batch | None]:
             yield item if is_sound else None
 
 
+class _Run(NamedTuple):
+    """Batches of one leader epoch that follow each other."""
+
+    facts: EpochFacts
+    batches: int
+
+
 class EpochsSeen:
-    """What the batches of a copy tell of its leader epochs; give it their headers in any order."""
+    """What the batches of a copy tell of its leader epochs; give it their headers in the order of the log.
+
+    No checksum covers a batch's epoch, and epochs never fall along a log: of runs that contradict each other the longer one
+    counts, and `has_odd` is set.
+    """
 
     def __init__(self, time: int | None) -> None:
         self._time = time
-        self._facts: dict[int, EpochFacts] = {}
+        self._runs: list[_Run] = []
+        self._starts: dict[int, int] = {}
         self.end = 0
+        self.has_odd = False
 
     def observe(self, batch: Batch) -> None:
+        """Take in the next batch."""
         self.end = max(self.end, batch.last_offset + 1)
-        known = self._of(batch.partition_leader_epoch)
-        at = batch.base_timestamp if batch.base_timestamp != NO_TIMESTAMP else batch.max_timestamp
+        # The cleaner keeps the time at which a tombstone may go where the base timestamp was (KAFKA-8522).
+        is_marked = batch.delete_horizon_ms is not None or batch.base_timestamp == NO_TIMESTAMP
+        at = batch.max_timestamp if is_marked else batch.base_timestamp
         counts = self._time is not None and at <= self._time
-        self._facts[known.epoch] = known._replace(
-            start=min(known.start, batch.base_offset),
-            began_at=min(known.began_at, at),
-            end_by=max(known.end_by, batch.last_offset + 1) if counts else known.end_by,
+        is_later = self._time is not None and at > self._time
+        seen = EpochFacts(
+            batch.partition_leader_epoch,
+            batch.base_offset,
+            at,
+            batch.last_offset + 1 if counts else 0,
+            batch.base_offset if is_later else NO_END,
         )
+        last = self._runs[-1] if self._runs else None
+        if last is not None and last.facts.epoch == seen.epoch:
+            self._runs[-1] = _Run(_joined(last.facts, seen), last.batches + 1)
+        else:
+            self._runs.append(_Run(seen, 1))
 
     def observe_start(self, epoch: int, start: int) -> None:
-        known = self._of(epoch)
-        self._facts[epoch] = known._replace(start=min(known.start, start))
-
-    def _of(self, epoch: int) -> EpochFacts:
-        return self._facts.get(epoch) or EpochFacts(epoch, NO_END, NO_END, 0)
+        """Take in a line of the checkpoint."""
+        self._starts[epoch] = start
 
     def facts(self) -> tuple[EpochFacts, ...]:
-        return tuple(self._facts[epoch] for epoch in sorted(self._facts))
+        """Return the epochs by rising number."""
+        kept: list[_Run] = []
+        for run in self._runs:
+            while kept and kept[-1].facts.epoch > run.facts.epoch and kept[-1].batches < run.batches:
+                self.has_odd = True
+                kept.pop()
+            if kept and kept[-1].facts.epoch > run.facts.epoch:
+                self.has_odd = True
+            elif kept and kept[-1].facts.epoch == run.facts.epoch:
+                kept[-1] = _Run(_joined(kept[-1].facts, run.facts), kept[-1].batches + run.batches)
+            else:
+                kept.append(run)
+        found = {run.facts.epoch: run.facts for run in kept}
+        for epoch, start in self._starts.items():
+            known = found.get(epoch) or EpochFacts(epoch, start, NO_END, 0)
+            found[epoch] = known._replace(start=min(known.start, start))
+        return tuple(found[epoch] for epoch in sorted(found))
+
+
+def _joined(one: EpochFacts, other: EpochFacts) -> EpochFacts:
+    return EpochFacts(
+        one.epoch,
+        min(one.start, other.start),
+        min(one.began_at, other.began_at),
+        max(one.end_by, other.end_by),
+        min(one.later_from, other.later_from),
+    )
 
 
 def _epoch_starts(segment: Segment) -> Iterable[tuple[int, int]]:
-    if segment.member:
-        return ()
     with suppress(SourceError):
-        return read_leader_epochs(Path(segment.path).parent / LEADER_EPOCHS)
+        return read_leader_epochs(*_beside(segment, LEADER_EPOCHS))
     return ()
 
 
 def _checkpoint(segment: Segment, name: str) -> int | None:
     """Return the offset that a checkpoint of the data directory has for the segment's partition."""
-    if segment.member or segment.log_partition is None:
+    if segment.log_partition is None:
         return None
     with suppress(SourceError):
-        for entry in read_offset_checkpoint(Path(segment.path).parent.parent / name):
+        for entry in read_offset_checkpoint(*_beside(segment, f"../{name}")):
             if (entry.topic, entry.partition) == (OFFSETS_TOPIC, segment.log_partition):
                 return entry.offset
     return None
+
+
+def _beside(segment: Segment, name: str) -> tuple[str, str]:
+    """Return the path of a file by its place beside a segment, and its name in the tar if they are in one."""
+    if segment.member:
+        return segment.path, posixpath.normpath(posixpath.join(posixpath.dirname(segment.member), name))
+    return (Path(segment.path).parent / name).as_posix(), ""

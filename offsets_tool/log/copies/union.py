@@ -3,7 +3,7 @@
 Streams: of each copy one record is in memory. Decides nothing: of records that contradict each other all are given.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
 from itertools import groupby
 from operator import attrgetter
@@ -38,12 +38,18 @@ class Distinct(NamedTuple, Generic[T]):
         return self.item.record
 
 
-def epoch_of(record: LogRecord) -> int | None:
+def epoch_in(record: LogRecord) -> int | None:
     """Return the leader epoch that wrote a record; None where the source keeps no batches."""
     return None if record.batch is None else record.batch.partition_leader_epoch
 
 
-def union(streams: Iterable[tuple[int, Iterable[T]]]) -> Iterator[list[Distinct[T]]]:
+EpochOf = Callable[[int, LogRecord], int | None]
+"""Gives the leader epoch of a record, of the copy with a number."""
+
+
+def union(
+    streams: Iterable[tuple[int, Iterable[T]]], epoch_of: EpochOf = lambda _, record: epoch_in(record)
+) -> Iterator[list[Distinct[T]]]:
     """Yield the distinct records at each offset, the newest leader epoch first.
 
     `streams` are the numbers of copies with records by rising offset; a copy may have several. Records are the same if offset,
@@ -52,7 +58,7 @@ def union(streams: Iterable[tuple[int, Iterable[T]]]) -> Iterator[list[Distinct[
     """
     numbered = [_numbered(number, items) for number, items in streams]
     for _, together in groupby(merge(*numbered, key=attrgetter("at")), attrgetter("at")):
-        yield _distinct(together)
+        yield _distinct(together, epoch_of)
 
 
 class _Numbered(NamedTuple, Generic[T]):
@@ -69,11 +75,11 @@ def _numbered(number: int, items: Iterable[T]) -> "Iterator[_Numbered[T]]":
         yield _Numbered(at, number, item)
 
 
-def _distinct(together: "Iterable[_Numbered[T]]") -> list[Distinct[T]]:
+def _distinct(together: "Iterable[_Numbered[T]]", epoch_of: EpochOf) -> list[Distinct[T]]:
     found: dict[tuple[object, ...], Distinct[T]] = {}
     for each in together:
         record = each.item.record
-        epoch = epoch_of(record)
+        epoch = epoch_of(each.number, record)
         # Two records that do not say where they belong are two.
         place = record.log_offset if record.misplaced is None else object()
         identity = (place, epoch, record.key, record.value, record.is_control)

@@ -40,7 +40,7 @@ class LeftOut:
     """What a union of copies left out or could not decide, to be told."""
 
     abandoned: int = 0
-    """Distinct records on a branch that a later leader epoch abandoned."""
+    """Distinct records that are not on the branch of the moment."""
     abandoned_at: int | None = None
     """The offset of the first of them."""
     abandoned_copies: int = 0
@@ -50,8 +50,6 @@ class LeftOut:
     contradiction_at: int | None = None
     contradicting: int = 0
     """The copies that have a record there which does not count, a bit for each."""
-    recovered: int = 0
-    """Records that only one copy still has."""
     absences: int = 0
     """Keys that a copy proves to be deleted."""
 
@@ -85,7 +83,7 @@ def deciding_copy(copies: Sequence[CopyFacts], moment: Moment) -> int:
 
 
 class _Value(NamedTuple):
-    """A key's last value that took effect: where it stands, and which copies have it."""
+    """A record that gives its key a value, and which copies have it."""
 
     record: LogRecord
     copies: int
@@ -96,38 +94,60 @@ class Keys:
     """Each key's last value that took effect: plain records at once, those of a transaction with its COMMIT marker."""
 
     values: dict[bytes, _Value] = field(default_factory=dict)
-    _waiting: dict[int, dict[bytes, _Value]] = field(default_factory=dict)
+    waiting: dict[int, dict[bytes, _Value]] = field(default_factory=dict)
+    """By producer, what waits for its marker."""
 
     def observe(self, record: LogRecord, copies: int) -> None:
         """Take in a record that counts."""
+        producer = record.producer_id
         if record.is_control:
             self._end(record)
         elif record.key is None:
             return
-        elif record.is_transactional and record.producer_id not in (None, NO_PRODUCER_ID):
-            self._waiting.setdefault(record.producer_id or 0, {})[record.key] = _Value(record, copies)
+        elif record.is_transactional and producer is not None and producer != NO_PRODUCER_ID:
+            self.waiting.setdefault(producer, {})[record.key] = _Value(record, copies)
         elif record.value is None:
             self.values.pop(record.key, None)
+            for waiting in self.waiting.values():
+                waiting.pop(record.key, None)
         else:
             self.values[record.key] = _Value(record, copies)
 
     def _end(self, marker: LogRecord) -> None:
-        waiting = self._waiting.pop(marker.producer_id or 0, {})
+        waiting = self.waiting.pop(marker.producer_id or 0, {})
         if not _commits(marker):
             return
         for key, value in waiting.items():
+            known = self.values.get(key)
+            # As in replay: a marker does not bring back what is older than the value in effect.
+            if known is not None and known.record.log_offset > value.record.log_offset:
+                continue
             if value.record.value is None:
                 self.values.pop(key, None)
             else:
                 self.values[key] = value
 
-    def gone(self, proof: "_Proof") -> list[_Value]:
-        """Return the values that a copy covers and does not have, and forget them; in the order in which Kafka deletes keys."""
-        gone = {key: value for key, value in self.values.items() if proof.takes(value)}
-        for key in gone:
-            del self.values[key]
-        # A group's members are deleted before the group itself, whose record types have lower numbers.
-        return [gone[key] for key in sorted(gone, key=lambda key: (key[:2], key), reverse=True)]
+    def take(self, proof: "_Proof") -> list[_Value]:
+        """Return the values in effect that a proof takes away, and forget them."""
+        return _taken(self.values, proof)
+
+    def take_waiting(self, proof: "_Proof") -> list[_Value]:
+        """Return what waits for a marker that must have come, as a proof takes it away, and forget it.
+
+        A cleaner stops before the first open transaction: what it took was aborted, superseded or deleted.
+        """
+        if not proof.is_cleaned:
+            return []
+        taken = [value for waiting in self.waiting.values() for value in _taken(waiting, proof)]
+        self.waiting = {producer: waiting for producer, waiting in self.waiting.items() if waiting}
+        return taken
+
+
+def _taken(values: dict[bytes, _Value], proof: "_Proof") -> list[_Value]:
+    taken = {key: value for key, value in values.items() if proof.takes(value)}
+    for key in taken:
+        del values[key]
+    return list(taken.values())
 
 
 def _commits(marker: LogRecord) -> bool:
@@ -143,6 +163,8 @@ class _Proof(NamedTuple):
     gone_by: int
     number: int
     begin: int
+    is_cleaned: bool
+    """Whether a cleaner had come so far, and not only the copy's end."""
 
     def takes(self, value: _Value) -> bool:
         """Return whether it proves that a value was deleted."""
@@ -158,9 +180,13 @@ def _proofs(copies: Sequence[CopyFacts], moment: Moment) -> list[_Proof]:
     proofs = set()
     for number, copy in enumerate(copies):
         limit = min(moment.end, copy.shares_to(moment.branch))
-        places = {copy.end} if copy.cleaned_to is None else {copy.end, copy.cleaned_to}
-        if not copy.is_damaged and (copy.cleaned_to or 0) <= copy.shares_to(moment.branch):
-            proofs |= {_Proof(place, number, copy.begin) for place in places if 0 < place <= limit}
+        places = {(copy.end, False), (copy.cleaned_to or 0, True)}
+        if copy.is_whole and (copy.cleaned_to or 0) <= copy.shares_to(moment.branch):
+            proofs |= {
+                _Proof(place, number, copy.begin, is_cleaned)
+                for place, is_cleaned in places
+                if 0 < place <= limit
+            }
     return sorted(proofs)
 
 
@@ -200,14 +226,18 @@ class Union(Generic[T]):
         there = [each for each in together if at >= self._moment.end or branch.has(each.epoch, at)]
         if not there:
             for each in together:
-                self.left_out.leave(each)
+                self._leave(each, at, is_contradicting=False)
             return None
         same = [each for each in there if each.epoch in (there[0].epoch, None)]
         chosen = max(same, key=lambda each: (self._is_own(each), each.copies.bit_count()))
         for each in together:
             if each is not chosen:
-                (self.left_out.contradict if each in same else self.left_out.leave)(each)
+                self._leave(each, at, is_contradicting=each in same)
         return chosen
+
+    def _leave(self, found: Distinct[T], at: int, *, is_contradicting: bool) -> None:
+        if at < self._moment.end:
+            (self.left_out.contradict if is_contradicting else self.left_out.leave)(found)
 
     def _is_own(self, found: Distinct[T]) -> bool:
         return self._deciding is not None and bool(found.copies >> self._deciding & 1)
@@ -231,7 +261,6 @@ class Union(Generic[T]):
     def _observe(self, found: Distinct[T]) -> None:
         record = found.record
         self._newest_timestamp = max(self._newest_timestamp, record.timestamp)
-        self.left_out.recovered += found.copies.bit_count() == 1
         if record.log_offset >= self._moment.end:
             return
         if self._is_own(found):
@@ -242,18 +271,22 @@ class Union(Generic[T]):
         """Yield the deletions that are proven by places up to an offset."""
         while self._proofs and self._proofs[0].gone_by <= upto:
             proof = self._proofs.pop(0)
-            for value in self._keys.gone(proof):
-                record = value.record
-                assert record.key is not None
-                if record.key in self._own:
-                    continue
-                self.left_out.absences += 1
-                yield Absence(
-                    self._log_partition,
-                    record.key,
-                    record.log_offset,
-                    record.source,
-                    proof.gone_by,
-                    self._newest_timestamp,
-                    self._copies[proof.number].name,
-                )
+            for value in self._keys.take_waiting(proof):
+                yield self._absence(value.record, proof, value.record.producer_id)
+            for value in self._keys.take(proof):
+                if value.record.key not in self._own:
+                    self.left_out.absences += 1
+                    yield self._absence(value.record, proof, None)
+
+    def _absence(self, record: LogRecord, proof: _Proof, producer_id: int | None) -> Absence:
+        assert record.key is not None
+        return Absence(
+            self._log_partition,
+            record.key,
+            record.log_offset,
+            record.source,
+            proof.gone_by,
+            self._newest_timestamp,
+            self._copies[proof.number].name,
+            producer_id,
+        )

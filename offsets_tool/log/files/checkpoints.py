@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
+from offsets_tool.log.files.mapping import raw_pieces
 from offsets_tool.log.files.open_file import read_text
 
 META_FILE: Final = "meta.properties"
@@ -46,13 +47,13 @@ class MetaProperties(NamedTuple):
     broker_id: int | None
 
 
-def read_offset_checkpoint(path: str | Path) -> tuple[PartitionOffset, ...]:
+def read_offset_checkpoint(path: str | Path, member: str = "") -> tuple[PartitionOffset, ...]:
     """Read a recovery-point-, replication-, log-start- or cleaner-offset-checkpoint: `topic partition offset` a line.
 
     SourceError for a file that is cut off, of another version, or has a line that is not so.
     """
     entries = []
-    for number, line in _entries(path):
+    for number, line in _entries(path, member):
         # A topic's name has no blanks, but cut from the right all the same: the numbers are what is certain.
         fields = line.rsplit(maxsplit=2)
         entries.append(
@@ -61,11 +62,11 @@ def read_offset_checkpoint(path: str | Path) -> tuple[PartitionOffset, ...]:
     return tuple(entries)
 
 
-def read_leader_epochs(path: str | Path) -> tuple[EpochStart, ...]:
+def read_leader_epochs(path: str | Path, member: str = "") -> tuple[EpochStart, ...]:
     """Read a leader-epoch-checkpoint, which has `epoch startOffset` a line; SourceError for a line that is not so."""
     return tuple(
         EpochStart(*_numbers(path, number, _field(path, number, line.split(), 2)))
-        for number, line in _entries(path)
+        for number, line in _entries(path, member)
     )
 
 
@@ -95,9 +96,10 @@ def parse_meta_properties(text: str, source: str) -> MetaProperties:
     )
 
 
-def _entries(path: str | Path) -> Iterator[tuple[int, str]]:
+def _entries(path: str | Path, member: str) -> Iterator[tuple[int, str]]:
     """Yield a checkpoint's lines after its version (0) and their count, which must be right; an empty file has none."""
-    lines = read_text(path).splitlines()
+    text = b"".join(raw_pieces(str(path), member)).decode(errors="replace") if member else read_text(path)
+    lines = text.splitlines()
     if not lines:
         return
     if len(lines) < 2 or lines[0].strip() != "0":
