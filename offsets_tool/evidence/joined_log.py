@@ -20,7 +20,7 @@ from offsets_tool.evidence.sources import Source
 from offsets_tool.log.copies.copy_facts import CopyFacts, EpochsSeen, copy_facts
 from offsets_tool.log.copies.lineage import Lineage
 from offsets_tool.log.copies.union import epoch_in, union
-from offsets_tool.log.copies.views import CopiesView, LeftOut, Moment, Union, deciding_copy
+from offsets_tool.log.copies.views import BranchEnd, CopiesView, LeftOut, Union, deciding_copy
 from offsets_tool.records.kinds import Role
 from offsets_tool.rows import Absence, BatchRead, LogRecord
 
@@ -39,15 +39,24 @@ COPIES_ASKED: Final = CopiesAsked()
 class JoinedLog:
     """The copies of one partition as one log."""
 
-    def __init__(self, copies: list[PartitionLog], as_of: AsOf, asked: CopiesAsked = COPIES_ASKED) -> None:
-        """UsageError where copies are of two clusters, or none has the name of the leader."""
+    def __init__(
+        self,
+        copies: list[PartitionLog],
+        as_of: AsOf,
+        asked: CopiesAsked = COPIES_ASKED,
+        facts: list[CopyFacts] | None = None,
+    ) -> None:
+        """`facts` are those that an earlier joined log of the same copies has found.
+
+        UsageError where copies are of two clusters, or none has the name of the leader.
+        """
         self.copies = sorted(copies, key=attrgetter("name"))
         self.log_partition = copies[0].log_partition
         self.left_out = LeftOut()
         """What the last pass left out; whole after it."""
         self._as_of = as_of
         self._asked = asked
-        self.facts: list[CopyFacts] = [_facts(log, as_of.time) for log in self.copies]
+        self.facts = [_facts(log, as_of.time) for log in self.copies] if facts is None else facts
         _refuse_two_clusters(self.facts)
         self.moment = self._moment()
         self.deciding = self._deciding()
@@ -93,7 +102,7 @@ class JoinedLog:
         """The first offset of each leader epoch, by all copies."""
         return Lineage((each.epoch, each.start) for copy in self.facts for each in copy.epochs)
 
-    def _moment(self) -> Moment:
+    def _moment(self) -> BranchEnd:
         """Return the branch and the end that the moment means in this partition.
 
         A time means the newest leader epoch that had begun by then, up to its last record before any that is later.
@@ -102,15 +111,15 @@ class JoinedLog:
         if as_of.ends is not None:
             end = 0 if number is None else as_of.ends.get(number, 0)
             epoch = None if number is None else (as_of.epochs or {}).get(number)
-            return Moment(lineage.branch(epoch), end)
+            return BranchEnd(lineage.branch(epoch), end)
         if as_of.time is None or self._asked.view is CopiesView.EVIDENCE or not self._know_epochs:
-            return Moment(lineage.branch())
+            return BranchEnd(lineage.branch())
         begun = [each for copy in self.facts for each in copy.epochs if each.began_at <= as_of.time]
         epoch = max((each.epoch for each in begun), default=-1)
         newest = [each for each in begun if each.epoch == epoch]
         end = max((each.end_by for each in newest), default=0)
         # A copy that lacks the first later record, which its cleaner took, has those behind it even so.
-        return Moment(lineage.branch(epoch), min([end, *(each.later_from for each in newest)]))
+        return BranchEnd(lineage.branch(epoch), min([end, *(each.later_from for each in newest)]))
 
     @property
     def _know_epochs(self) -> bool:

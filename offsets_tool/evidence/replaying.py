@@ -19,6 +19,7 @@ from offsets_tool.evidence.listener import Listener
 from offsets_tool.evidence.moments.moment_notes import moment_notes, number_text, topic_id_notes
 from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_bound
 from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
+from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.names import not_replayed
 from offsets_tool.log.topics import find_topics
 from offsets_tool.replay.changes import Change
@@ -102,6 +103,8 @@ class EvidenceReplay:
         """
         self.evidence = evidence
         self._copies = copies
+        self._facts: dict[int | None, list[CopyFacts]] = {}
+        """Of the copies of partitions that were joined."""
         self.moment = Snapshot(
             as_of, TopicNames(lambda: _topic_names(evidence.paths), dict(topic_ids or {})), rules
         )
@@ -164,7 +167,9 @@ class EvidenceReplay:
         number = copies[0].log_partition
         if len(copies) == 1 and number not in (as_of.epochs or {}) and number not in self._copies.leaders:
             return copies[0]
-        return JoinedLog(copies, as_of, self._copies)
+        joined = JoinedLog(copies, as_of, self._copies, self._facts.get(number))
+        self._facts[number] = joined.facts
+        return joined
 
     @property
     def rows_pay(self) -> bool:

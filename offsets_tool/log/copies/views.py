@@ -28,7 +28,7 @@ class CopiesView(StrEnum):
     """What is known to have happened."""
 
 
-class Moment(NamedTuple):
+class BranchEnd(NamedTuple):
     """The end of a partition's log that is asked for: the branch of a leader epoch, and the first offset that does not count."""
 
     branch: Branch
@@ -68,7 +68,7 @@ class LeftOut:
         self.contradicting |= found.copies
 
 
-def deciding_copy(copies: Sequence[CopyFacts], moment: Moment) -> int:
+def deciding_copy(copies: Sequence[CopyFacts], moment: BranchEnd) -> int:
     """Return the number of the copy that decides where they differ and no leader is named.
 
     It is the one whose own log reaches furthest in the newest epoch up to the moment; of equals that which ended first, and so was
@@ -171,7 +171,7 @@ class _Proof(NamedTuple):
         return not value.copies >> self.number & 1 and self.begin <= value.record.log_offset < self.gone_by
 
 
-def _proofs(copies: Sequence[CopyFacts], moment: Moment) -> list[_Proof]:
+def _proofs(copies: Sequence[CopyFacts], moment: BranchEnd) -> list[_Proof]:
     """Return the proofs of absence up to a moment, by rising offset.
 
     A copy that was compacted beyond a fork of its own proves nothing: newer values that took keys away were abandoned themselves.
@@ -194,7 +194,7 @@ class Union(Generic[T]):
     """One pass over the distinct records of copies, by the view that is asked for; `left_out` is whole after it."""
 
     def __init__(
-        self, copies: Sequence[CopyFacts], moment: Moment, deciding: int | None, log_partition: int | None
+        self, copies: Sequence[CopyFacts], moment: BranchEnd, deciding: int | None, log_partition: int | None
     ) -> None:
         """`deciding` is the number of the copy that decides what the coordinator had; None for the view of the evidence."""
         self.left_out = LeftOut()
