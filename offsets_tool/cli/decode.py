@@ -39,8 +39,8 @@ TABLE = PrintedTable.of(
 
 UNION_TABLE = PrintedTable.of(
     *TABLE.columns,
-    Column.word("branch", 9),
-    Column.name("copies", 10, lambda row: " ".join(row["copies"])),
+    Column.word("branch", 2),
+    Column.name("copies", 3, lambda row: " ".join(row["copies"])),
 )
 
 _EPILOG = """
