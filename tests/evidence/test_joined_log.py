@@ -1,6 +1,7 @@
 """Several copies of one partition as one log: by rules, by properties, and as clusters whose copies differ have answered."""
 
 import json
+import tarfile
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,10 +24,12 @@ from offsets_tool.records.consumer import (
 from tests.corpora import REPLICATED
 from tests.evidence.copies import asked, copy, offsets, said
 from tests.expiry.log_cleaner import cleaned
+from tests.log.encoded_batches import record, v2
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.replay.random_logs import Placed as Batch
 from tests.replay.story import commit, commit_marker, group_gone, group_metadata, told, tombstone, txn_commit
 from tests.replay.story_segments import Placed, archive_lines, in_order
+from tests.replay.story_segments import segment as placed_segment
 
 WHOLE = [REPLICATED / name for name in ("4.1.2-nightly", "4.1.2-unclean")]
 REMEMBERED = ("day 4", "phase C2")
@@ -434,3 +437,41 @@ def test_inspect_names_the_copy_of_each_file_and_says_how_copies_are_compared(tm
     assert [row["copy"] for row in asked("inspect", *copies)] == [str(folder) for folder in copies]
     assert "1 partition(s) are here in up to 2 copies" in said("inspect", *copies)
     assert "copies" not in said("inspect", copies[0])
+
+
+def test_copies_in_tars_answer_as_their_folders_do(tmp_path: Path) -> None:
+    """Also by what the cleaner's checkpoint says."""
+    folders = [copy(tmp_path / "a", LOST), copy(tmp_path / "b", LATER, cleaned_to=2)]
+    tars = [tmp_path / f"{folder.name}.tar" for folder in folders]
+    for folder, path in zip(folders, tars, strict=True):
+        with tarfile.open(path, "w") as tar:
+            tar.add(folder, "data")
+    asked_of = [asked("history", *given, "--view", "evidence") for given in (folders, tars)]
+    assert asked_of[0] == asked_of[1] and any(
+        row["what"] == "absent from another copy" for row in asked_of[0]
+    )
+    assert offsets(*tars, "--leader", f"3={tars[0]}")["h", "t", 0] == 3
+
+
+def test_the_first_later_record_ends_a_moment_in_all_copies(tmp_path: Path) -> None:
+    """A copy without the record before it has those behind it, whose clocks went back, even so."""
+    log = [
+        Placed(at, 1_000 * time, commit(*told_, 0, at))
+        for at, (time, told_) in enumerate([(1, ("g", "t")), (9, ("g", "t")), (2, ("h", "t"))])
+    ]
+    whole, clean = copy(tmp_path / "a", log), copy(tmp_path / "b", log[1:])
+    for leader in (whole, clean):
+        given = (whole, clean, "--as-of", "1970-01-01T00:00:03Z", "--leader", f"3={leader}")
+        assert offsets(*given) == {("g", "t", 0): 0}
+
+
+def test_the_time_at_which_a_tombstone_may_go_is_not_when_it_was_written(tmp_path: Path) -> None:
+    """The cleaner keeps it where the base timestamp was (KAFKA-8522)."""
+    first, gone = commit("g", "t", 0, 1), tombstone("g", "t", 0)
+    horizon = 86_400_000
+    only = record(0, gone.key, None, timestamp_delta=2_000 - horizon)
+    marked = v2(1, [only], attributes=0x40, base_timestamp=horizon, max_timestamp=2_000)
+    log = placed_segment([Placed(0, 1_000, first)]) + marked
+    copies = [copy(tmp_path / name, log) for name in ("a", "b")]
+    for given in (copies, copies[:1]):
+        assert offsets(*given, "--as-of", "1970-01-01T00:00:03Z") == {}
