@@ -113,7 +113,7 @@ def decode_absence(absence: Absence) -> Event:
     record = LogRecord(
         source=absence.copy,
         log_partition=absence.log_partition,
-        log_offset=absence.gone_by - 1,
+        log_offset=absence.absent_by - 1,
         timestamp=absence.newest_timestamp,
         key=absence.key,
         value=None,

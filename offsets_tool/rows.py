@@ -110,7 +110,7 @@ class Absence(NamedTuple):
     """A key that a copy no longer has, though it covers the place where another copy still has a value of it.
 
     The cleaner takes a value away only for a newer record of its key. So the key was deleted, or written anew and then deleted,
-    after `last_offset` and before `gone_by`; what did it is in no copy any more.
+    after `last_offset` and before `absent_by`; what did it is in no copy any more.
     """
 
     log_partition: int | None
@@ -119,10 +119,10 @@ class Absence(NamedTuple):
     """Log offset of the key's last record that any copy has."""
     last_source: str
     """The file that has it."""
-    gone_by: int
+    absent_by: int
     """The log offset by which the copy had been compacted, or ended."""
     newest_timestamp: int
-    """The newest time of the records before `gone_by`, in epoch milliseconds; -1 without one."""
+    """The newest time of the records before `absent_by`, in epoch milliseconds; -1 without one."""
     copy: str
     """The copy that proves it."""
     producer_id: int | None = None

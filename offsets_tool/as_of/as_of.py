@@ -66,8 +66,7 @@ class Cut:
         """Return whether the event counts; give events in the order of their offsets."""
         timestamp = timestamp_of(event)
         if self._is_past(event.record.log_offset, timestamp):
-            is_timed = self.time is not None and self.cut_by is not None
-            if is_timed and timestamp is not None and timestamp <= (self.time or 0):
+            if self.time is not None and timestamp is not None and timestamp <= self.time:
                 self._add_late(event.record.log_offset, timestamp)
             return False
         if timestamp is not None and (self.newest_timestamp is None or timestamp > self.newest_timestamp):
@@ -83,8 +82,10 @@ class Cut:
         return True
 
     def _add_late(self, log_offset: int, timestamp: int) -> None:
+        if self.cut_by is None:
+            # Cut by its offset: no record says that the time is over.
+            return
         records, back_ms, _ = self.late or Late(0, 0, 0)
-        assert self.cut_by is not None
         self.late = Late(records + 1, max(back_ms, self.cut_by - timestamp), log_offset + 1)
 
 

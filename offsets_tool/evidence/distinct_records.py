@@ -71,7 +71,7 @@ class Copies:
         for together in union(self.streams, self.joined.epoch_of):
             for found in together:
                 is_current = branch.has(found.epoch, found.record.log_offset)
-                is_contradicted = any(other.epoch == found.epoch for other in together if other is not found)
+                is_contradicted = any(_contradict(found, other) for other in together if other is not found)
                 self._count(found, is_current=is_current, is_contradicted=is_contradicted)
                 yield DistinctRecord(
                     found.item,
@@ -111,6 +111,12 @@ class Copies:
         if is_current and not is_contradicted:
             for number in self._covering(found.record.log_offset):
                 self.counts[number].missing += not found.copies >> number & 1
+
+
+def _contradict(one: Distinct[Event], other: Distinct[Event]) -> bool:
+    """Return whether two records of one leader epoch stand at one offset; where a misplaced one belongs nobody knows."""
+    same = (one.epoch, one.record.log_offset) == (other.epoch, other.record.log_offset)
+    return same and one.record.misplaced is other.record.misplaced is None
 
 
 def shown_records(evidence: Evidence) -> Iterator[DistinctRecord]:

@@ -190,27 +190,16 @@ def _facts_by_reading(log: PartitionLog, sources: list[Source], time: int | None
     return CopyFacts(log.name, 0, seen.end, None, seen.facts())
 
 
-_ROLES: Final = (
-    Role.COMMIT,
-    Role.CURRENT,
-    Role.TARGET,
-    Role.MEMBER,
-    Role.TARGET_METADATA,
-    Role.TOPICS,
-    Role.EXPRESSION,
-    Role.SHARE_PARTITIONS,
-    Role.TOPOLOGY,
-    Role.GROUP,
-)
-"""The order in which Kafka deletes a group's records (createGroupTombstoneRecords): the group itself comes last."""
-
-
 def _in_order(absent: list[Event]) -> list[Event]:
-    """Return absences of one place in the order in which Kafka would have deleted their keys."""
+    """Return absences of one place in the order in which Kafka would have deleted their keys.
 
-    def order(event: Event) -> tuple[int, int, bytes]:
-        role = _ROLES.index(event.key.type.role) if event.key else len(_ROLES)
-        return event.record.log_offset, role, event.record.key or b""
+    Offsets come first and the group itself last (createGroupTombstoneRecords); of what is between, members before metadata.
+    """
+
+    def order(event: Event) -> tuple[int, int, int, bytes]:
+        role, type_id = (event.key.type.role, event.key.type.id) if event.key else (None, 0)
+        stage = {Role.COMMIT: 0, Role.GROUP: 2}.get(role, 1) if role else 1
+        return event.record.log_offset, stage, -type_id, event.record.key or b""
 
     return sorted(absent, key=order)
 

@@ -177,7 +177,8 @@ class EvidenceReplay:
         sources = self.evidence.sources
         copies = {(source.log_partition, source.copy) for source in sources}
         is_joined = len(copies) > len({source.log_partition for source in sources})
-        return not is_joined and not self.moment.as_of.epochs and rows_pay(sources)
+        is_asked = bool(self.moment.as_of.epochs or self._copies.leaders)
+        return not (is_joined or is_asked) and rows_pay(sources)
 
     def closing_notes(self) -> Iterator[str]:
         """Yield which names were derived and which are missing: known only when all rows are made."""

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.cli import main
+from offsets_tool.evidence import lanes
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.joined_log import CopiesAsked, JoinedLog
 from offsets_tool.evidence.partition_logs import partition_logs, uncounted
@@ -429,6 +430,7 @@ def test_a_misplaced_record_hides_no_other(tmp_path: Path) -> None:
     log.write_bytes(data)
     rows = asked("decode", "--union", sound, damaged)
     assert sorted(len(row["copies"]) for row in rows) == [1, 1, 2, 2]
+    assert [row["contradicting"] for row in asked("copies", sound, damaged)] == [0, 0]
     assert offsets(sound, damaged) == {("g", "t", 0): 1, ("h", "t", 0): 3}
 
 
@@ -475,3 +477,12 @@ def test_the_time_at_which_a_tombstone_may_go_is_not_when_it_was_written(tmp_pat
     copies = [copy(tmp_path / name, log) for name in ("a", "b")]
     for given in (copies, copies[:1]):
         assert offsets(*given, "--as-of", "1970-01-01T00:00:03Z") == {}
+
+
+def test_a_leader_may_be_named_of_one_copy_however_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = copy(tmp_path / "a", LOST)
+    asked_of = [asked("history", folder)]
+    monkeypatch.setattr(lanes, "ROWS_FROM", 0)
+    assert [*asked_of, asked("history", folder)] == [asked("history", folder, "--leader", f"3={folder}")] * 2

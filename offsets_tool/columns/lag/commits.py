@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lag.asked import SEEN_BEFORE, LagAsked
+from offsets_tool.columns.lag.commits_by_place import CommitsByPlace, are_begun
 from offsets_tool.columns.lag.lifetimes import TopicLifetimes
 from offsets_tool.columns.lag.places import are_first
-from offsets_tool.columns.lag.told import Told, are_begun
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.rows import NO_TIMESTAMP
 
@@ -52,13 +52,13 @@ class CommitRows(NamedTuple):
         rows, subjects = rows[order], np.cumsum(are_begun(subjects[order])) - 1
         return _last_of_each(rows, subjects, self.at[rows])
 
-    def _told(self) -> Told:
+    def _told(self) -> CommitsByPlace:
         rows = np.flatnonzero(self.is_commit)
         commits = self.rows.select(["log_partition", "topic_id", "begin_cause"]).take(pa.array(rows))
         ids = commits.column("topic_id").dictionary_encode(null_encoding="encode")
         logs = np.cumsum(are_first(commits, ["log_partition"]))
         repeated = pc.is_in(commits.column("begin_cause"), pa.array([str(one) for one in SEEN_BEFORE]))
-        return Told(
+        return CommitsByPlace(
             self.places[rows],
             logs,
             self.at[rows],

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.lag.told import Told
+from offsets_tool.columns.lag.commits_by_place import CommitsByPlace
 from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers
 from offsets_tool.columns.replay.compiled.numbering import Numbers
 from offsets_tool.columns.replay.subjects import Names, TopicIdNumbers
@@ -55,7 +55,7 @@ class LogCommits:
         """The time of the latest commit of the log whose rows are taken."""
         self._added: dict[int | None, list[_Commit]] = {}
         """Commits that came one by one, after all rows."""
-        self._told: Told | None = None
+        self._sorted: CommitsByPlace | None = None
 
     def forget(self, log_partition: int | None) -> None:
         """Begin a log, and forget what it said before."""
@@ -97,11 +97,11 @@ class LogCommits:
     def add(self, log_partition: int | None, place: TopicPartition, commit: CommitAt) -> None:
         """Add a commit, behind all rows."""
         self._added.setdefault(log_partition, []).append((place, commit))
-        self._told = None
+        self._sorted = None
 
     def samples(self, place: TopicPartition) -> Iterator[EndSample]:
         """Return what the commits of a partition say of its end, as samples in the order of time."""
-        told, [number] = self.told(), self.places([place]).tolist()
+        told, [number] = self.by_place(), self.places([place]).tolist()
         first, end = np.searchsorted(told.places, (number, number + 1)).tolist()
         columns = (
             column[first:end].tolist() for column in (told.logs, told.at, told.offsets, told.topic_ids)
@@ -122,13 +122,13 @@ class LogCommits:
         """How many partitions of topics have a number."""
         return self._places.count
 
-    def told(self) -> Told:
+    def by_place(self) -> CommitsByPlace:
         """Return all commits, in the order of their partitions of topics, and of one in that of logs."""
-        if self._told is None:
-            self._told = self._all()
-        return self._told
+        if self._sorted is None:
+            self._sorted = self._all()
+        return self._sorted
 
-    def _all(self) -> Told:
+    def _all(self) -> CommitsByPlace:
         added = [self._part(log, some) for log, some in self._added.items()]
         parts = [*chain.from_iterable(self._logs.values()), *added]
         numbers_of_logs = {
@@ -137,7 +137,7 @@ class LogCommits:
         logs = _joined([np.full(len(each.at), numbers_of_logs[each.log_partition]) for each in parts])
         places = _joined([each.places for each in parts])
         order = _by_place(places, logs, len(numbers_of_logs))
-        return Told(
+        return CommitsByPlace(
             places[order],
             logs[order],
             _joined([each.at for each in parts])[order],

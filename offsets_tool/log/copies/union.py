@@ -47,14 +47,12 @@ EpochOf = Callable[[int, LogRecord], int | None]
 """Gives the leader epoch of a record, of the copy with a number."""
 
 
-def union(
-    streams: Iterable[tuple[int, Iterable[T]]], epoch_of: EpochOf = lambda _, record: epoch_in(record)
-) -> Iterator[list[Distinct[T]]]:
+def union(streams: Iterable[tuple[int, Iterable[T]]], epoch_of: EpochOf) -> Iterator[list[Distinct[T]]]:
     """Yield the distinct records at each offset, the newest leader epoch first.
 
-    `streams` are the numbers of copies with records by rising offset; a copy may have several. Records are the same if offset,
-    leader epoch, key and value are, and both are control records or neither. One without an epoch (of an archive) is the same as
-    the newest that otherwise is.
+    `streams` are the numbers of copies with records by rising offset; a copy may have several. `epoch_of` gives the leader epoch
+    of a copy's record. Records are the same if offset, leader epoch, key and value are, and both are control records or neither.
+    One without an epoch (of an archive) is the same as the newest that otherwise is.
     """
     numbered = [_numbered(number, items) for number, items in streams]
     for _, together in groupby(merge(*numbered, key=attrgetter("at")), attrgetter("at")):

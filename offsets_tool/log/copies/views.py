@@ -37,7 +37,7 @@ class BranchEnd(NamedTuple):
 
 @dataclass(slots=True)
 class LeftOut:
-    """What a union of copies left out or could not decide, to be told."""
+    """What a union of copies left out or could not decide, for the notes on it."""
 
     abandoned: int = 0
     """Distinct records that are not on the branch of the moment."""
@@ -127,27 +127,27 @@ class Keys:
             else:
                 self.values[key] = value
 
-    def take(self, proof: "_Proof") -> list[_Value]:
-        """Return the values in effect that a proof takes away, and forget them."""
-        return _taken(self.values, proof)
+    def remove_absent(self, proof: "_Proof") -> list[_Value]:
+        """Remove the values in effect that a proof shows to be deleted, and return them."""
+        return _remove(self.values, proof)
 
-    def take_waiting(self, proof: "_Proof") -> list[_Value]:
-        """Return what waits for a marker that must have come, as a proof takes it away, and forget it.
+    def remove_ended(self, proof: "_Proof") -> list[_Value]:
+        """Remove what waits for a marker that must have come, by a proof, and return it.
 
         A cleaner stops before the first open transaction: what it took was aborted, superseded or deleted.
         """
         if not proof.is_cleaned:
             return []
-        taken = [value for waiting in self.waiting.values() for value in _taken(waiting, proof)]
+        ended = [value for waiting in self.waiting.values() for value in _remove(waiting, proof)]
         self.waiting = {producer: waiting for producer, waiting in self.waiting.items() if waiting}
-        return taken
+        return ended
 
 
-def _taken(values: dict[bytes, _Value], proof: "_Proof") -> list[_Value]:
-    taken = {key: value for key, value in values.items() if proof.takes(value)}
-    for key in taken:
+def _remove(values: dict[bytes, _Value], proof: "_Proof") -> list[_Value]:
+    absent = {key: value for key, value in values.items() if proof.proves(value)}
+    for key in absent:
         del values[key]
-    return list(taken.values())
+    return list(absent.values())
 
 
 def _commits(marker: LogRecord) -> bool:
@@ -160,15 +160,15 @@ def _commits(marker: LogRecord) -> bool:
 class _Proof(NamedTuple):
     """A place by which a copy had been compacted, or ended: a key that it covers below and does not have was deleted by then."""
 
-    gone_by: int
+    absent_by: int
     number: int
     begin: int
     is_cleaned: bool
     """Whether a cleaner had come so far, and not only the copy's end."""
 
-    def takes(self, value: _Value) -> bool:
+    def proves(self, value: _Value) -> bool:
         """Return whether it proves that a value was deleted."""
-        return not value.copies >> self.number & 1 and self.begin <= value.record.log_offset < self.gone_by
+        return not value.copies >> self.number & 1 and self.begin <= value.record.log_offset < self.absent_by
 
 
 def _proofs(copies: Sequence[CopyFacts], moment: BranchEnd) -> list[_Proof]:
@@ -269,11 +269,11 @@ class Union(Generic[T]):
 
     def _absences(self, upto: int) -> Iterator[Absence]:
         """Yield the deletions that are proven by places up to an offset."""
-        while self._proofs and self._proofs[0].gone_by <= upto:
+        while self._proofs and self._proofs[0].absent_by <= upto:
             proof = self._proofs.pop(0)
-            for value in self._keys.take_waiting(proof):
+            for value in self._keys.remove_ended(proof):
                 yield self._absence(value.record, proof, value.record.producer_id)
-            for value in self._keys.take(proof):
+            for value in self._keys.remove_absent(proof):
                 if value.record.key not in self._own:
                     self.left_out.absences += 1
                     yield self._absence(value.record, proof, None)
@@ -285,7 +285,7 @@ class Union(Generic[T]):
             record.key,
             record.log_offset,
             record.source,
-            proof.gone_by,
+            proof.absent_by,
             self._newest_timestamp,
             self._copies[proof.number].name,
             producer_id,

@@ -15,7 +15,7 @@ from offsets_tool.lag.ends import Ends, TopicLifetime
 from offsets_tool.lag.samples import EndMethod, EndSample
 
 
-class Told(NamedTuple):
+class CommitsByPlace(NamedTuple):
     """Commits in the order of their places, and of one place in the order of its logs; places are counted from 0."""
 
     places: Array
