@@ -63,11 +63,11 @@ class EndRow(NamedTuple):
     partition: Annotated[Int32, "Partition of that topic."]
     observed_at: Annotated[UtcTime | None, "When that was so; null if timestamp is no time of the calendar."]
     timestamp: Annotated[Int64, "When that was so as the source says it, epoch milliseconds."]
-    log_start: Annotated[Int64 | None, "Log start offset; null if it was not asked."]
-    last_stable: Annotated[
+    log_start_offset: Annotated[Int64 | None, "Log start offset; null if it was not asked."]
+    last_stable_offset: Annotated[
         Int64 | None, "First offset of the oldest open transaction, else the end; null if it was not asked."
     ]
-    end: Annotated[Int64 | None, "Offset that the next record gets; null if it was not asked."]
+    end_offset: Annotated[Int64 | None, "Offset that the next record gets; null if it was not asked."]
     method: Annotated[String, "sampled: a broker said it; index: the topic's own log does."]
     source: Annotated[String, "The file or the partition's directory that says it."]
     topic_id: Annotated[String | None, "Id of the topic; null if the source does not say it."]

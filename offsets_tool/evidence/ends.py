@@ -105,7 +105,7 @@ class KnownEnds:
 
     def _put_together(self, place: TopicPartition) -> Ends:
         seen = [*self.samples(place), *self.bounds.samples(place)]
-        return Ends.of(seen, last_stable=self.is_last_stable)
+        return Ends.of(seen, is_last_stable=self.is_last_stable)
 
     def has_log(self, place: TopicPartition) -> bool:
         """Return whether the log of a partition may tell when its records were written."""
@@ -117,7 +117,7 @@ class KnownEnds:
 
     def written(self, place: TopicPartition, offset: int) -> Written | None:
         """Return when a record was written, by the log of its partition that reaches farthest; None where none tells."""
-        log = max(self._logs.get(place, ()), key=lambda log: log.end, default=None)
+        log = max(self._logs.get(place, ()), key=lambda log: log.end_offset, default=None)
         if log is None:
             return None
         try:
@@ -128,8 +128,8 @@ class KnownEnds:
 
     def _note_watermark(self, log: DataLog) -> None:
         watermark = log.high_watermark
-        if watermark is not None and watermark < log.end:
+        if watermark is not None and watermark < log.end_offset:
             self._note(
-                f"{log.directory.path}: the high watermark was checkpointed at {watermark}, the log ends at {log.end}: "
+                f"{log.directory.path}: the high watermark was checkpointed at {watermark}, the log ends at {log.end_offset}: "
                 "consumers may not have been able to read all of it"
             )

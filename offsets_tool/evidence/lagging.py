@@ -30,7 +30,7 @@ _KEPT: Final = (
     "moment_at",
     "timestamp",
     "committed_offset",
-    "log_start",
+    "log_start_offset",
     "end_offset",
     "is_topic_recreated",
 )
@@ -110,7 +110,7 @@ def _lags(rows: list[Row], ends: KnownEnds) -> Iterator[Row]:
             StandingCommit(rows[at]["group"], _place(rows[at]), rows[at]["committed_offset"]) for at in asked
         ]
         samples = {each.place: ends.samples(each.place) for each in commits}
-        made = lags_at(ends.at, commits, ends.bounds, samples, last_stable=ends.is_last_stable)
+        made = lags_at(ends.at, commits, ends.bounds, samples, is_last_stable=ends.is_last_stable)
         for at, lag in zip(asked, made, strict=True):
             found[at] = lag
     for row, lag in zip(rows, found, strict=True):

@@ -36,9 +36,9 @@ _NUMBER: Final = re.compile("[0-9]{1,20}")
 class _Tail(NamedTuple):
     """The batches of the last segment: from where its producers are known, or else from its last index entry."""
 
-    end: int
+    end_offset: int
     batches: tuple[Batch, ...]
-    last_stable: int | None
+    last_stable_offset: int | None
 
 
 class DataLog:
@@ -59,17 +59,17 @@ class DataLog:
             )
 
     @property
-    def end(self) -> int:
+    def end_offset(self) -> int:
         """Log end offset: what the next record gets. Zeros, a torn batch or one with a wrong checksum at the end do not count."""
-        return self._tail.end
+        return self._tail.end_offset
 
     @property
-    def last_stable(self) -> int | None:
+    def last_stable_offset(self) -> int | None:
         """First offset of the oldest open transaction, else the end; None when no snapshot of the producers says it."""
-        return self._tail.last_stable
+        return self._tail.last_stable_offset
 
     @cached_property
-    def log_start(self) -> int:
+    def log_start_offset(self) -> int:
         """Log start offset."""
         return max(self._segments[0][0], self._checkpoint(LOG_START) or 0)
 
@@ -112,7 +112,9 @@ class DataLog:
             found.append(self._sample(newest, end))
         closed = max(newest, self.modified_at if until is None else until)
         found.append(
-            self._sample(closed, self.end)._replace(log_start=self.log_start, last_stable=self.last_stable)
+            self._sample(closed, self.end_offset)._replace(
+                log_start_offset=self.log_start_offset, last_stable_offset=self.last_stable_offset
+            )
         )
         return found
 
@@ -122,7 +124,7 @@ class DataLog:
             place.topic,
             place.partition,
             at,
-            end=end,
+            end_offset=end,
             method=EndMethod.INDEX,
             source=place.path,
             topic_id=place.topic_id,
@@ -171,7 +173,7 @@ class DataLog:
 
     def written(self, offset: int) -> Written | None:
         """Return when the record at an offset was written, or the next record if compaction removed it; None outside of the log."""
-        if not self._segments[0][0] <= offset < self.end:
+        if not self._segments[0][0] <= offset < self.end_offset:
             return None
         first = bisect_right([base for base, _ in self._segments], offset) - 1
         for base, path in self._segments[first:]:

@@ -40,7 +40,10 @@ def read_ends(path: str | Path, at: int | None = None, *, log_starts: bool = Fal
             "at and end, or Prometheus metrics of kafka_exporter, kminion or kafka-lag-exporter",
         )
     if log_starts:
-        return [s._replace(log_start=s.end, end=None) if s.log_start is None else s for s in samples]
+        return [
+            s._replace(log_start_offset=s.end_offset, end_offset=None) if s.log_start_offset is None else s
+            for s in samples
+        ]
     return samples
 
 

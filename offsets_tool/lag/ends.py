@@ -65,11 +65,11 @@ class TopicLifetime:
         for column in (self.times, self.ends, self.methods):
             column.pop()
 
-    def add_start(self, at: int, log_start: int) -> None:
+    def add_start(self, at: int, log_start_offset: int) -> None:
         """Add a log start, seen at a time in epoch milliseconds; ignore one that is below an earlier one."""
-        if not self.starts or log_start >= self.starts[-1]:
+        if not self.starts or log_start_offset >= self.starts[-1]:
             self.start_times.append(at)
-            self.starts.append(log_start)
+            self.starts.append(log_start_offset)
 
     def add_bound(self, at: int, end: int) -> None:
         """Add a lower bound of the end from a commit, which a later sample of a lower end refutes."""
@@ -131,14 +131,18 @@ class Ends:
         self.lifetimes = lifetimes
 
     @classmethod
-    def of(cls, samples: Iterable[EndSample], *, last_stable: bool = False) -> "Ends":
+    def of(cls, samples: Iterable[EndSample], *, is_last_stable: bool = False) -> "Ends":
         """Return the ends of one partition from its samples, which may come in any order.
 
-        With `last_stable` the last stable offset takes the place of the end, and commits are left out: a group may commit offsets
-        that are not yet committed data.
+        With `is_last_stable` the last stable offset takes the place of the end, and commits are left out: a group may commit
+        offsets that are not yet committed data.
         """
-        if last_stable:
-            samples = (s._replace(end=s.last_stable) for s in samples if s.method is not EndMethod.COMMITTED)
+        if is_last_stable:
+            samples = (
+                s._replace(end_offset=s.last_stable_offset)
+                for s in samples
+                if s.method is not EndMethod.COMMITTED
+            )
         builder = _TopicLifetimes()
         ordered = sorted(samples, key=_order)
         builder.learn_finals(ordered)
@@ -165,10 +169,15 @@ class Ends:
 
 def _order(sample: EndSample) -> tuple[object, ...]:
     """Return the key that sorts samples: by time, and at one time the highest end last, a broker's after all others."""
-    place = sample.at, _or_none(sample.end)
+    place = sample.at, _or_none(sample.end_offset)
     if sample.method is EndMethod.COMMITTED:
         return place
-    rest = _or_none(sample.log_start), _or_none(sample.last_stable), sample.source, sample.topic_id or ""
+    rest = (
+        _or_none(sample.log_start_offset),
+        _or_none(sample.last_stable_offset),
+        sample.source,
+        sample.topic_id or "",
+    )
     return *place, _WEIGHT[sample.method], *rest
 
 
@@ -189,20 +198,20 @@ class _TopicLifetimes:
 
     def learn_finals(self, samples: Iterable[EndSample]) -> None:
         """Note the last sample of each source."""
-        self._final = {s.source: s.end for s in samples if s.end is not None}
+        self._final = {s.source: s.end_offset for s in samples if s.end_offset is not None}
 
     def add(self, sample: EndSample) -> None:
         """Add a sample to the present topic of this name, or begin a new one where the sample can only be of a new one."""
         lifetime = self._lifetime_of(sample)
         if sample.method is EndMethod.COMMITTED:
-            if sample.end is not None:
-                self._bounds.append((lifetime, sample.at, sample.end))
+            if sample.end_offset is not None:
+                self._bounds.append((lifetime, sample.at, sample.end_offset))
             return
-        if sample.log_start is not None:
-            lifetime.add_start(sample.at, sample.log_start)
-        if sample.end is not None:
-            self._highest[sample.source] = sample.end
-            lifetime.add(sample, sample.end)
+        if sample.log_start_offset is not None:
+            lifetime.add_start(sample.at, sample.log_start_offset)
+        if sample.end_offset is not None:
+            self._highest[sample.source] = sample.end_offset
+            lifetime.add(sample, sample.end_offset)
 
     def finished(self) -> tuple[TopicLifetime, ...]:
         """Return the lifetimes; bounds are added to them now, after every sample of the same lifetime."""
@@ -234,11 +243,11 @@ class _TopicLifetimes:
         lifetime = self._lifetimes[-1]
         if sample.topic_id and lifetime.topic_id:
             return sample.topic_id != lifetime.topic_id
-        if sample.end is None or sample.method is EndMethod.COMMITTED:
+        if sample.end_offset is None or sample.method is EndMethod.COMMITTED:
             return False
-        if sample.end < self._highest.get(sample.source, 0):
+        if sample.end_offset < self._highest.get(sample.source, 0):
             return True
         if sample.method is EndMethod.INDEX:
             # A log that never got to where others saw the end is not that log; one that did has another clock.
             return bool(lifetime.ends) and self._final[sample.source] < lifetime.ends[-1]
-        return lifetime.methods[:1] == [EndMethod.INDEX] and sample.end < lifetime.ends[0]
+        return lifetime.methods[:1] == [EndMethod.INDEX] and sample.end_offset < lifetime.ends[0]

@@ -64,7 +64,7 @@ class Lag(NamedTuple):
     method: LagMethod
     confidence: LagConfidence
     counted_from: CountedFrom
-    log_start: int | None
+    log_start_offset: int | None
     data_lost: int | None
     beyond_end: int
     topic_recreated: bool
@@ -94,8 +94,8 @@ def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
     `committed` is None for a group without a commit. Nothing fails: what cannot be known is None, and `method` says why.
     """
     lifetime, end, recreated = known
-    log_start = lifetime.log_start_at(at)
-    base = committed.committed_offset if committed is not None else _earliest(lifetime, log_start)
+    log_start_offset = lifetime.log_start_at(at)
+    base = committed.committed_offset if committed is not None else _earliest(lifetime, log_start_offset)
     lag_min, lag_max = _above(end.low, base) or 0, _above(end.high, base or 0)
     settled = base is not None and lag_min == lag_max
     return Lag(
@@ -106,8 +106,8 @@ def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
         _method(end),
         LagConfidence.NONE if base is None else _confidence(end, settled=settled, doubtful=recreated),
         CountedFrom.LOG_START if committed is None else CountedFrom.COMMITTED,
-        log_start,
-        data_lost=None if committed is None or recreated else _above(log_start, base),
+        log_start_offset,
+        data_lost=None if committed is None or recreated else _above(log_start_offset, base),
         beyond_end=_above(base, end.high) or 0,
         topic_recreated=recreated,
     )
@@ -120,8 +120,8 @@ def _is_of_another(committed: CommitAt, ends: Ends, lifetime: TopicLifetime, at:
     return len(ends.lifetimes) > 1 and ends.number_at(committed.at) != ends.number_at(at)
 
 
-def _earliest(lifetime: TopicLifetime, log_start: int | None) -> int | None:
-    return lifetime.first_log_start() if log_start is None else log_start
+def _earliest(lifetime: TopicLifetime, log_start_offset: int | None) -> int | None:
+    return lifetime.first_log_start() if log_start_offset is None else log_start_offset
 
 
 def _above(end: int | None, base: int | None) -> int | None:

@@ -102,7 +102,9 @@ def _samples(seen: Iterable[_Seen], source: str) -> Iterator[EndSample]:
             key = (asked, topic, partition, one.at)
             sample = found.get(key) or EndSample(topic, partition, one.at, source=asked)
             is_end = one.name in _ENDS
-            found[key] = sample._replace(end=offset) if is_end else sample._replace(log_start=offset)
+            found[key] = (
+                sample._replace(end_offset=offset) if is_end else sample._replace(log_start_offset=offset)
+            )
     yield from found.values()
 
 

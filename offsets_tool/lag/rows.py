@@ -57,12 +57,12 @@ class LagRow(NamedTuple):
     ]
     time_confidence: Annotated[String, "How sure time_lag_ms is: exact, high, medium, low or none."]
     counted_from: Annotated[String, "committed offset, or log start where nothing was committed."]
-    log_start: Annotated[
+    log_start_offset: Annotated[
         Int64 | None, "Latest log start seen up to that moment; null if none was. It may have been higher."
     ]
     data_lost: Annotated[
         Int64 | None,
-        "Offsets that retention deleted before the group had read them, at least; null if log_start is.",
+        "Offsets that retention deleted before the group had read them, at least; null if log_start_offset is.",
     ]
     beyond_end: Annotated[
         Int64,
@@ -140,7 +140,7 @@ def lag_row(
         time_lag.method._value_,
         time_lag.confidence._value_,
         found.counted_from._value_,
-        found.log_start,
+        found.log_start_offset,
         found.data_lost,
         found.beyond_end,
         found.topic_recreated,

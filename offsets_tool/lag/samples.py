@@ -27,17 +27,17 @@ class EndMethod(StrEnum):
 class EndSample(NamedTuple):
     """A sample of a partition's log start and end at a time (epoch milliseconds); None is an offset that was not asked for.
 
-    `end` is the offset that the next record gets (the high watermark, from a broker), `last_stable` the first offset of the oldest
-    open transaction. `source` names the broker or file that was asked: the ends that one source gives never fall while the topic is
-    the same. `topic_id` is in Kafka's base64.
+    `end_offset` is the offset that the next record gets (the high watermark, from a broker), `last_stable_offset` the first
+    offset of the oldest open transaction. `source` names the broker or file that was asked: the ends that one source gives
+    never fall while the topic is the same. `topic_id` is in Kafka's base64.
     """
 
     topic: str
     partition: int
     at: int
-    log_start: int | None = None
-    last_stable: int | None = None
-    end: int | None = None
+    log_start_offset: int | None = None
+    last_stable_offset: int | None = None
+    end_offset: int | None = None
     method: EndMethod = EndMethod.SAMPLED
     source: str = ""
     topic_id: str | None = None
@@ -57,14 +57,14 @@ def committed_at(timestamp: int, commit_timestamp: int) -> int:
 
 
 OFFSETS: Final[Mapping[str, str]] = {
-    "end": "end",
-    "offset": "end",
-    "end_offset": "end",
-    "log_end_offset": "end",
-    "log_start": "log_start",
-    "log_start_offset": "log_start",
-    "last_stable": "last_stable",
-    "last_stable_offset": "last_stable",
+    "end": "end_offset",
+    "offset": "end_offset",
+    "end_offset": "end_offset",
+    "log_end_offset": "end_offset",
+    "log_start": "log_start_offset",
+    "log_start_offset": "log_start_offset",
+    "last_stable": "last_stable_offset",
+    "last_stable_offset": "last_stable_offset",
 }
 """Names under which tables have these offsets, and EndSample's own."""
 
@@ -91,9 +91,9 @@ def sample_of(fields: JsonObject, source: str = "", at: int | None = None) -> En
         str(fields["topic"]),
         number(fields["partition"], HIGHEST_PARTITION),
         moment,
-        known.get("log_start"),
-        known.get("last_stable"),
-        known.get("end"),
+        known.get("log_start_offset"),
+        known.get("last_stable_offset"),
+        known.get("end_offset"),
         source=source,
         topic_id=str(fields["topic_id"]) if fields.get("topic_id") else None,
     )
@@ -139,7 +139,7 @@ def committed_ends(topic: str, partition: int, commits: Iterable[CommitAt]) -> I
                 topic,
                 partition,
                 commit.at,
-                end=commit.committed_offset,
+                end_offset=commit.committed_offset,
                 method=EndMethod.COMMITTED,
                 source="commits",
                 topic_id=commit.topic_id,

@@ -18,7 +18,7 @@ _CURRENT_LAG: Final = View(
     SELECT newest.cluster, newest.`group`, newest.topic, newest.partition, newest.moment_at,
            newest.committed_offset, newest.end_offset, newest.lag, newest.lag_min, newest.lag_max, newest.time_lag_ms,
            newest.time_lag_min_ms, newest.time_lag_max_ms, newest.method, newest.confidence, newest.time_method,
-           newest.time_confidence, newest.log_start, newest.data_lost, newest.beyond_end, newest.is_topic_recreated
+           newest.time_confidence, newest.log_start_offset, newest.data_lost, newest.beyond_end, newest.is_topic_recreated
     FROM (
       SELECT cluster, `group`, topic, partition, max_by(struct(lag.*), lag.timestamp) AS newest
       FROM lag LEFT SEMI JOIN (SELECT cluster, `group`, topic, partition FROM current_offsets)
@@ -92,10 +92,10 @@ _LOST_UNREAD: Final = View(
     "lost_unread",
     "A group and a partition whose log began behind the group's offset at some moment: retention deleted what it had not read.",
     f"""
-    SELECT cluster, `group`, topic, partition, worst.data_lost AS most_lost, worst.committed_offset, worst.log_start,
+    SELECT cluster, `group`, topic, partition, worst.data_lost AS most_lost, worst.committed_offset, worst.log_start_offset,
            {at("first_at")} AS first_at, {at("last_at")} AS last_at, last_at = newest_at AS is_still_so
     FROM (
-      SELECT cluster, `group`, topic, partition, max(struct(data_lost, committed_offset, log_start)) AS worst,
+      SELECT cluster, `group`, topic, partition, max(struct(data_lost, committed_offset, log_start_offset)) AS worst,
              min(if(data_lost > 0, timestamp, NULL)) AS first_at, max(if(data_lost > 0, timestamp, NULL)) AS last_at,
              max(timestamp) AS newest_at
       FROM lag GROUP BY cluster, `group`, topic, partition)
@@ -104,7 +104,7 @@ _LOST_UNREAD: Final = View(
     {
         "most_lost": "Offsets that were gone unread at the worst of these moments, at least.",
         "committed_offset": "The group's offset at that moment.",
-        "log_start": "Where the log began then.",
+        "log_start_offset": "Where the log began then.",
         "first_at": "The first moment that shows it, UTC.",
         "last_at": "The last one, UTC.",
         "is_still_so": "Whether the newest moment of this group and partition shows it.",

@@ -69,7 +69,7 @@ def lag_command(*, lake: str, **options: Any) -> None:
         grid_ms=_GRIDS.get(options["grid"]),
         since=parse_optional_time(options["since"], "--since", clock),
         until=parse_optional_time(options["until"], "--until", clock),
-        last_stable=options["read_committed"],
+        is_last_stable=options["read_committed"],
     )
     shown = take_shown(options)
     with Bar() as bar:

@@ -46,7 +46,7 @@ class LagRequest:
     grid_ms: int | None = None
     since: int | None = None
     until: int | None = None
-    last_stable: bool = False
+    is_last_stable: bool = False
     """Whether lag counts to the last stable offset, for consumers with isolation.level=read_committed."""
 
 
@@ -78,7 +78,7 @@ def lag(lake: str, start: StartSpark, request: LagRequest, progress: Progress = 
 
 def _asked(request: LagRequest) -> dict[str, Any]:
     """Return the request's own fields for LagAsked: what is asked of every cluster."""
-    names = ("grid_ms", "since", "until", "last_stable")
+    names = ("grid_ms", "since", "until", "is_last_stable")
     return {name: getattr(request, name) for name in names}
 
 

@@ -37,7 +37,7 @@ READ_BY_ALL: Final = 2_000_000
 AT_ONCE: Final = 500_000
 """The rows, about, that a task reads and sorts at a time."""
 _READING: Final = ("cluster", "source", "topic", "partition")
-_CLOSING: Final = ("method", "log_start")
+_CLOSING: Final = ("method", "log_start_offset")
 _TYPES: Final = {field.name: field.type for table in (ENDS, OFFSET_HISTORY) for field in table.schema}
 _SCHEMA: Final = pa.schema([(name, _TYPES[name]) for name in COLUMNS])
 
@@ -128,7 +128,7 @@ class Readings(NamedTuple):
         """Return rows of `ends` without the ends of earlier readings."""
         last = self.runs.take(pc.index_in(_key(rows), self.keys))
         is_old = pc.and_(_is_closing(rows), pc.fill_null(pc.less(rows.column("run"), last), False))
-        for name in ("end", "last_stable"):
+        for name in ("end_offset", "last_stable_offset"):
             rows = rows.set_column(
                 rows.schema.get_field_index(name),
                 pa.field(name, pa.int64()),
@@ -139,7 +139,7 @@ class Readings(NamedTuple):
 
 def _is_closing(rows: pa.RecordBatch) -> pa.Array:
     is_index = pc.equal(rows.column("method"), EndMethod.INDEX.value)
-    return pc.and_(pc.fill_null(is_index, False), pc.is_valid(rows.column("log_start")))
+    return pc.and_(pc.fill_null(is_index, False), pc.is_valid(rows.column("log_start_offset")))
 
 
 def _key(rows: pa.RecordBatch) -> pa.Array:

@@ -192,7 +192,7 @@ REPLAYS = Table("replays", ReplayRow, (*_PLACE, "run"), _PLACE, is_account=True)
 ENDS = Table(
     "ends",
     EndRow,
-    ("cluster", "topic", "partition", "timestamp", "source", "log_start", "end"),
+    ("cluster", "topic", "partition", "timestamp", "source", "log_start_offset", "end_offset"),
     ("topic", "timestamp"),
     made_by=Maker.LAG,
 )

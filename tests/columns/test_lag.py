@@ -47,9 +47,9 @@ commits = st.fixed_dictionaries(
 samples = st.fixed_dictionaries(
     {
         "timestamp": numbers,
-        "log_start": st.one_of(st.none(), numbers),
-        "last_stable": st.one_of(st.none(), numbers),
-        "end": st.one_of(st.none(), numbers),
+        "log_start_offset": st.one_of(st.none(), numbers),
+        "last_stable_offset": st.one_of(st.none(), numbers),
+        "end_offset": st.one_of(st.none(), numbers),
         "method": st.sampled_from(("sampled", "index")),
         "source": st.sampled_from(("x", "y")),
     }
@@ -63,7 +63,7 @@ def ordered(found: list[Row]) -> list[Row]:
     return sorted(numbered, key=lambda row: [(row[name] is not None, row[name]) for name in ORDER])
 
 
-def plain(found: list[Row], grid: int | None, *, last_stable: bool) -> Iterator[tuple[Any, ...]]:
+def plain(found: list[Row], grid: int | None, *, is_last_stable: bool) -> Iterator[tuple[Any, ...]]:
     for (cluster, *where), here in groupby(found, lambda row: tuple(row[name] for name in ORDER[:3])):
         place, kept = TopicPartition(*where), list(here)
         told = [row for row in kept if row["method"] is None]
@@ -71,7 +71,7 @@ def plain(found: list[Row], grid: int | None, *, last_stable: bool) -> Iterator[
         for row in told:
             bounds.add(row["log_partition"], place, commit_of(_History(row)))
         # In whatever order samples come.
-        ends = Ends.of([*bounds.samples(place), *reversed(seen)], last_stable=last_stable)
+        ends = Ends.of([*bounds.samples(place), *reversed(seen)], is_last_stable=is_last_stable)
         for group in sorted({row["group"] for row in told}):
             commits = list(effective_commits(_History(row) for row in told if row["group"] == group))
             made = {row.timestamp: row for row in lag_at_commits(OffsetOf(group, *place), commits, ends)}
@@ -112,23 +112,23 @@ def alike(found: list[Row]) -> list[Row]:
     st.one_of(st.none(), few),
 )
 def test_many_at_a_time_are_as_one_by_one(
-    found: list[Row], size: int, grid: int | None, last_stable: bool, odd: int | None
+    found: list[Row], size: int, grid: int | None, is_last_stable: bool, odd: int | None
 ) -> None:
     if odd is not None and found and grid is None:
         found[-1] |= {
-            name: odd for name in ("committed_offset", "end", "commit_timestamp") if name in found[-1]
+            name: odd for name in ("committed_offset", "end_offset", "commit_timestamp") if name in found[-1]
         }
     given_ = ordered(found)
     columns = {
         name: pa.array([row[name] for row in given_], TYPES.get(name, pa.string())) for name in COLUMNS
     }
     batches = pa.table(columns).to_batches(max_chunksize=size)
-    asked = LagAsked(dict.fromkeys("ab", NEWEST), grid, last_stable=last_stable)
+    asked = LagAsked(dict.fromkeys("ab", NEWEST), grid, is_last_stable=is_last_stable)
     made = [
         (cluster, *row.values()) for cluster, some in lag_batches(asked, batches) for row in some.to_pylist()
     ]
     at = 1 + LagRow._fields.index("timestamp")
-    expected = list(plain(given_, grid, last_stable=last_stable))
+    expected = list(plain(given_, grid, is_last_stable=is_last_stable))
     assert sorted(made, key=lambda row: (row[0], row[2], row[3], row[1], row[at])) == sorted(
         expected, key=lambda row: (row[0], row[2], row[3], row[1], row[at])
     )
@@ -152,8 +152,8 @@ def test_absurd_times_and_offsets_are_rows_too(edge: int, other: int) -> None:
     }
     found = [
         *({**place, **held, "from_timestamp": at, "committed_offset": 2**63 - 1} for at in (edge, other)),
-        *({**place, "timestamp": at, "log_start": 0, "last_stable": None, "end": end, "method": "sampled", "source": "x"}
-          for at, end in ((edge, 5), (other, 2**63 - 1))),
+        *({**place, "timestamp": at, "log_start_offset": 0, "last_stable_offset": None, "end_offset": end, "method": "sampled",
+           "source": "x"} for at, end in ((edge, 5), (other, 2**63 - 1))),
     ]  # fmt: skip
     asked = LagAsked({"a": 2**63 - 1}, DAY)
     batch = pa.RecordBatch.from_pylist(ordered(found), pa.schema([(name, TYPES[name]) for name in COLUMNS]))

@@ -34,12 +34,12 @@ def logs(draw: st.DrawFn) -> Log:
 def some(log: Log, data: st.DataObject) -> list[EndSample]:
     """What was seen of it: by a broker, and by commits, which are never beyond the end."""
     found = [
-        EndSample("t", 0, at, end=log.end(at), source="broker")
+        EndSample("t", 0, at, end_offset=log.end(at), source="broker")
         for at in data.draw(st.lists(st.integers(0, LATEST), max_size=6, unique=True))
     ]
     for at in data.draw(st.lists(st.integers(0, LATEST), max_size=4)):
         end = data.draw(st.integers(0, log.end(at)))
-        found.append(EndSample("t", 0, at, end=end, method=EndMethod.COMMITTED, source="commits"))
+        found.append(EndSample("t", 0, at, end_offset=end, method=EndMethod.COMMITTED, source="commits"))
     return found
 
 
@@ -52,4 +52,4 @@ def commits(log: Log, data: st.DataObject) -> tuple[CommitAt, int]:
 
 def ends_of(*points: tuple[int, int], source: str = "broker") -> Ends:
     """From (time, end) that a broker said."""
-    return Ends.of(EndSample("t", 0, at, end=end, source=source) for at, end in points)
+    return Ends.of(EndSample("t", 0, at, end_offset=end, source=source) for at, end in points)

@@ -50,19 +50,19 @@ def offsets(printed: str) -> dict[str, int]:
 @pytest.mark.parametrize("topic", [CREATED, APPENDED, STABLE, QUIET])
 def test_begin_and_end_are_what_the_broker_said(topic: str) -> None:
     log = data_log(topic)
-    assert log.end == offsets(SAID["latest"])[topic] == log.high_watermark
-    assert log.log_start == offsets(SAID["earliest"])[topic]
+    assert log.end_offset == offsets(SAID["latest"])[topic] == log.high_watermark
+    assert log.log_start_offset == offsets(SAID["earliest"])[topic]
 
 
 @pytest.mark.parametrize(("topic", "stable"), [(CREATED, RECORDS), (STABLE, 4), (QUIET, 0)])
 def test_the_last_stable_offset_is_where_the_oldest_open_transaction_begins(topic: str, stable: int) -> None:
-    assert data_log(topic).last_stable == stable
+    assert data_log(topic).last_stable_offset == stable
 
 
 def test_the_last_stable_offset_without_a_snapshot_of_the_end_is_found_in_the_headers(copied: Path) -> None:
     for path in (copied / f"{STABLE}-0").glob("*.snapshot"):
         path.unlink()
-    assert data_log(STABLE, copied).last_stable == 4
+    assert data_log(STABLE, copied).last_stable_offset == 4
 
 
 def test_the_last_stable_offset_is_unknown_where_no_snapshot_covers_the_last_segment(copied: Path) -> None:
@@ -70,7 +70,7 @@ def test_the_last_stable_offset_is_unknown_where_no_snapshot_covers_the_last_seg
         if int(path.stem) > 300:
             path.unlink()
     log = data_log(CREATED, copied)
-    assert (log.last_stable, log.end) == (None, RECORDS)
+    assert (log.last_stable_offset, log.end_offset) == (None, RECORDS)
 
 
 def test_a_torn_end_does_not_count(copied: Path) -> None:
@@ -78,19 +78,19 @@ def test_a_torn_end_does_not_count(copied: Path) -> None:
     whole = last.read_bytes()
     last.write_bytes(whole[:-1])
     torn = data_log(CREATED, copied)
-    assert RECORDS - 5 <= torn.end < RECORDS
-    assert torn.last_stable is None
+    assert RECORDS - 5 <= torn.end_offset < RECORDS
+    assert torn.last_stable_offset is None
     last.write_bytes(whole[:-1] + b"\xff")
-    assert data_log(CREATED, copied).end == torn.end
+    assert data_log(CREATED, copied).end_offset == torn.end_offset
     last.write_bytes(whole + bytes(100))
-    assert data_log(CREATED, copied).end == RECORDS
+    assert data_log(CREATED, copied).end_offset == RECORDS
 
 
 def test_an_empty_last_segment_is_where_the_log_ends(copied: Path) -> None:
     (copied / f"{CREATED}-0" / f"{RECORDS:020}.log").touch()
     log = data_log(CREATED, copied)
-    assert (log.end, log.last_stable) == (RECORDS, RECORDS)
-    assert log.samples()[-2].end == RECORDS
+    assert (log.end_offset, log.last_stable_offset) == (RECORDS, RECORDS)
+    assert log.samples()[-2].end_offset == RECORDS
 
 
 def created(offset: int) -> int:
@@ -124,8 +124,8 @@ def test_what_is_missing_costs_precision_only(without: str, copied: Path) -> Non
     log = data_log(CREATED, copied)
     told = log.written(333)
     assert told is not None and told.at == created(333)
-    assert log.end == RECORDS
-    assert log.log_start == (DELETED_BEFORE if without != "checkpoint" else 0)
+    assert log.end_offset == RECORDS
+    assert log.log_start_offset == (DELETED_BEFORE if without != "checkpoint" else 0)
 
 
 def test_an_index_of_another_file_does_not_lead_astray(copied: Path) -> None:
@@ -133,7 +133,7 @@ def test_an_index_of_another_file_does_not_lead_astray(copied: Path) -> None:
     for path in folder.glob("*.index"):
         path.write_bytes(b"".join(struct.pack(">ii", at, at * 7 + 3) for at in range(1, 80)))
     log = data_log(CREATED, copied)
-    assert log.end == RECORDS
+    assert log.end_offset == RECORDS
     for offset in (0, 100, 333, RECORDS - 1):
         told = log.written(offset)
         assert told is not None and told.at == created(offset)
@@ -152,7 +152,7 @@ def test_a_clock_that_is_ahead_does_not_move_the_copy_into_the_future(tmp_path: 
     )
     log = DataLog(TopicDirectory(folder.as_posix(), "t", 0, None))
     samples = log.samples()
-    assert [sample.end for sample in samples] == [1, 2, 3, 3]
+    assert [sample.end_offset for sample in samples] == [1, 2, 3, 3]
     assert samples[-1].at == log.modified_at < ahead
     assert log.samples(5)[0].at == 1_000
 
@@ -181,7 +181,7 @@ def test_until_the_copy_was_made_the_end_stayed() -> None:
     assert samples[-1].at == SAID["at"]
     ends = Ends.of(samples)
     found = lag_at(CommitAt(SAID["at"] - 5, 100), ends, SAID["at"])
-    assert (found.lag, found.end_offset, found.log_start, found.data_lost) == (
+    assert (found.lag, found.end_offset, found.log_start_offset, found.data_lost) == (
         300,
         RECORDS,
         DELETED_BEFORE,
@@ -213,9 +213,9 @@ def test_the_newest_release_live_and_stopped(tmp_path: Path) -> None:
         for folder in (live, broker.data_dir):
             for topic, end in offsets(told["latest"]).items():
                 log = data_log(topic, folder)
-                assert log.end == end
-                assert log.last_stable == (4 if topic == STABLE else end)
-                assert log.samples()[-1].end == end
+                assert log.end_offset == end
+                assert log.last_stable_offset == (4 if topic == STABLE else end)
+                assert log.samples()[-1].end_offset == end
             record = data_log(CREATED, folder).written(333)
             assert record is not None and record.at == told["begins"] + 333 * EVERY_MS
-        assert data_log(CREATED, broker.data_dir).log_start == DELETED_BEFORE
+        assert data_log(CREATED, broker.data_dir).log_start_offset == DELETED_BEFORE

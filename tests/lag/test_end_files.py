@@ -39,23 +39,29 @@ def answer(kind: str, name: str, **labels: str) -> str:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("orders:3:45\n", seen(AT, end=45)),
+        ("orders:3:45\n", seen(AT, end_offset=45)),
         ("orders:4:\norders:3:45\n", None),
-        ("\norders:3:0", seen(AT, end=0)),
-        ("orders,3,45\n", seen(AT, end=45)),
-        ("topic,partition,offset\norders,3,45\n", seen(AT, end=45)),
+        ("\norders:3:0", seen(AT, end_offset=0)),
+        ("orders,3,45\n", seen(AT, end_offset=45)),
+        ("topic,partition,offset\norders,3,45\n", seen(AT, end_offset=45)),
         (
             "\ufeffTopic,Partition,At,Log_Start,Last_Stable,End\norders,3,1000,1,,45\n",
-            seen(1000, log_start=1, end=45),
+            seen(1000, log_start_offset=1, end_offset=45),
         ),
-        ("topic,partition,at,end\norders,3,1970-01-01T00:00:01Z,45\n", seen(1000, end=45)),
-        ('{"topic":"orders","partition":3,"at":1000,"last_stable":4}\n', seen(1000, last_stable=4)),
-        ('[{"topic":"orders","partition":3,"offset":45}]', seen(AT, end=45)),
-        ('{"topic":"orders",\n"partition":3,\n"log_end_offset":45,"log_start":-1}', seen(AT, end=45)),
-        (EXPOSITION, seen(AT, log_start=12, end=12_000_001)),
-        (KMINION, seen(AT + 1, log_start=44, end=45)),
-        (answer("matrix", "kafka_partition_latest_offset"), seen(AT + 1, end=45)),
-        (answer("vector", "kafka_topic_partition_current_offset"), seen(AT + 1, end=45)),
+        ("topic,partition,at,end\norders,3,1970-01-01T00:00:01Z,45\n", seen(1000, end_offset=45)),
+        (
+            '{"topic":"orders","partition":3,"at":1000,"last_stable_offset":4}\n',
+            seen(1000, last_stable_offset=4),
+        ),
+        ('[{"topic":"orders","partition":3,"offset":45}]', seen(AT, end_offset=45)),
+        (
+            '{"topic":"orders",\n"partition":3,\n"log_end_offset":45,"log_start_offset":-1}',
+            seen(AT, end_offset=45),
+        ),
+        (EXPOSITION, seen(AT, log_start_offset=12, end_offset=12_000_001)),
+        (KMINION, seen(AT + 1, log_start_offset=44, end_offset=45)),
+        (answer("matrix", "kafka_partition_latest_offset"), seen(AT + 1, end_offset=45)),
+        (answer("vector", "kafka_topic_partition_current_offset"), seen(AT + 1, end_offset=45)),
     ],
 )
 def test_the_form_is_told_from_the_content(
@@ -63,7 +69,7 @@ def test_the_form_is_told_from_the_content(
 ) -> None:
     path = tmp_path / "ends"
     path.write_text(text)
-    wanted = seen(AT, end=45) if expected is None else expected
+    wanted = seen(AT, end_offset=45) if expected is None else expected
     assert read_ends(path, AT) == [one._replace(source=path.as_posix()) for one in wanted]
 
 
@@ -78,7 +84,7 @@ def test_the_earliest_offsets_are_log_starts(tmp_path: Path) -> None:
     path = tmp_path / "starts.txt"
     path.write_text("orders:3:45\n")
     (found,) = read_ends(path, AT, log_starts=True)
-    assert (found.log_start, found.end) == (45, None)
+    assert (found.log_start_offset, found.end_offset) == (45, None)
 
 
 def test_exporters_stay_apart(tmp_path: Path) -> None:

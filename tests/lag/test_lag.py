@@ -68,8 +68,8 @@ def test_the_highest_commit_of_any_group_is_a_lower_bound() -> None:
 
 def test_commits_lift_the_line_between_samples_and_never_bend_it_down() -> None:
     def between(offset: int, at: int) -> int | None:
-        bound = EndSample("t", 0, 120, end=offset, method=EndMethod.COMMITTED, source="commits")
-        seen = [EndSample("t", 0, 100, end=10), EndSample("t", 0, 200, end=30), bound]
+        bound = EndSample("t", 0, 120, end_offset=offset, method=EndMethod.COMMITTED, source="commits")
+        seen = [EndSample("t", 0, 100, end_offset=10), EndSample("t", 0, 200, end_offset=30), bound]
         return lag_at(CommitAt(40, 0), Ends.of(seen), at).end_offset
 
     assert [between(25, at) for at in (110, 120, 150, 190)] == [12, 25, 25, 28]
@@ -77,23 +77,31 @@ def test_commits_lift_the_line_between_samples_and_never_bend_it_down() -> None:
 
 
 def test_a_commit_beyond_what_was_seen_later_is_no_bound() -> None:
-    bound = EndSample("t", 0, 120, end=5_000, method=EndMethod.COMMITTED, source="commits")
-    seen = [EndSample("t", 0, 100, end=10), EndSample("t", 0, 200, end=30), bound]
+    bound = EndSample("t", 0, 120, end_offset=5_000, method=EndMethod.COMMITTED, source="commits")
+    seen = [EndSample("t", 0, 100, end_offset=10), EndSample("t", 0, 200, end_offset=30), bound]
     assert lag_at(CommitAt(40, 0), Ends.of(seen), 200).end_offset == 30
     assert lag_at(CommitAt(40, 0), Ends.of(seen), 150).end_offset == 20
 
 
 def test_what_was_gone_before_it_was_read_is_data_lost() -> None:
     ends = Ends.of(
-        [EndSample("t", 0, 100, log_start=8, end=30), EndSample("t", 0, 200, log_start=20, end=30)]
+        [
+            EndSample("t", 0, 100, log_start_offset=8, end_offset=30),
+            EndSample("t", 0, 200, log_start_offset=20, end_offset=30),
+        ]
     )
     found = [lag_at(CommitAt(40, 5), ends, at) for at in (99, 100, 199, 200)]
-    assert [(one.log_start, one.data_lost) for one in found] == [(None, None), (8, 3), (8, 3), (20, 15)]
+    assert [(one.log_start_offset, one.data_lost) for one in found] == [
+        (None, None),
+        (8, 3),
+        (8, 3),
+        (20, 15),
+    ]
     assert lag_at(CommitAt(40, 25), ends, 200).data_lost == 0
 
 
 def test_a_group_without_a_commit_has_all_of_the_log_before_it() -> None:
-    ends = Ends.of([EndSample("t", 0, 100, log_start=8, end=30)])
+    ends = Ends.of([EndSample("t", 0, 100, log_start_offset=8, end_offset=30)])
     found = lag_at(None, ends, 100)
     assert (found.lag, found.counted_from, found.confidence) == (
         22,
@@ -123,7 +131,7 @@ def test_an_end_that_goes_back_is_a_topic_created_anew() -> None:
 
 def test_another_topic_id_is_another_topic() -> None:
     def sample(at: int, end: int, topic_id: str) -> EndSample:
-        return EndSample("t", 0, at, end=end, topic_id=topic_id)
+        return EndSample("t", 0, at, end_offset=end, topic_id=topic_id)
 
     ends = Ends.of([sample(100, 10, "A"), sample(200, 50, "B"), sample(300, 60, "B")])
     assert len(ends.lifetimes) == 2
@@ -134,9 +142,9 @@ def test_another_topic_id_is_another_topic() -> None:
 
 def test_two_exporters_that_differ_a_little_are_one_topic() -> None:
     seen = [
-        EndSample("t", 0, 100, end=50, source="a"),
-        EndSample("t", 0, 101, end=49, source="b"),
-        EndSample("t", 0, 200, end=60, source="b"),
+        EndSample("t", 0, 100, end_offset=50, source="a"),
+        EndSample("t", 0, 101, end_offset=49, source="b"),
+        EndSample("t", 0, 200, end_offset=60, source="b"),
     ]
     ends = Ends.of(seen)
     assert len(ends.lifetimes) == 1
@@ -144,18 +152,18 @@ def test_two_exporters_that_differ_a_little_are_one_topic() -> None:
 
 
 def index(at: int, end: int) -> EndSample:
-    return EndSample("t", 0, at, end=end, method=EndMethod.INDEX, source="dir")
+    return EndSample("t", 0, at, end_offset=end, method=EndMethod.INDEX, source="dir")
 
 
 def test_who_asked_the_broker_is_believed_before_the_clocks_of_producers() -> None:
-    ends = Ends.of([index(90, 40), index(100, 50), EndSample("t", 0, 101, end=45), index(200, 70)])
+    ends = Ends.of([index(90, 40), index(100, 50), EndSample("t", 0, 101, end_offset=45), index(200, 70)])
     assert [lifetime.ends for lifetime in ends.lifetimes] == [[40, 45, 70]]
-    ends = Ends.of([index(90, 40), EndSample("t", 0, 95, end=60), index(100, 55), index(200, 70)])
+    ends = Ends.of([index(90, 40), EndSample("t", 0, 95, end_offset=60), index(100, 55), index(200, 70)])
     assert [lifetime.ends for lifetime in ends.lifetimes] == [[40, 60, 70]]
 
 
 def test_a_log_that_never_came_so_far_is_of_another_topic() -> None:
-    ends = Ends.of([EndSample("t", 0, 95, end=60), index(100, 1), index(200, 20)])
+    ends = Ends.of([EndSample("t", 0, 95, end_offset=60), index(100, 1), index(200, 20)])
     assert [lifetime.ends for lifetime in ends.lifetimes] == [[60], [1, 20]]
 
 
@@ -166,12 +174,12 @@ def test_lag_by_the_index_is_not_called_exact() -> None:
 
 def test_who_reads_committed_data_only_lags_behind_the_last_stable_offset() -> None:
     seen = [
-        EndSample("t", 0, 100, last_stable=10, end=30),
-        EndSample("t", 0, 150, end=40),
-        EndSample("t", 0, 120, end=22, method=EndMethod.COMMITTED, source="commits"),
-        EndSample("t", 0, 200, last_stable=20, end=50),
+        EndSample("t", 0, 100, last_stable_offset=10, end_offset=30),
+        EndSample("t", 0, 150, end_offset=40),
+        EndSample("t", 0, 120, end_offset=22, method=EndMethod.COMMITTED, source="commits"),
+        EndSample("t", 0, 200, last_stable_offset=20, end_offset=50),
     ]
-    ends = Ends.of(seen, last_stable=True)
+    ends = Ends.of(seen, is_last_stable=True)
     assert lag_at(CommitAt(90, 5), ends, 150).end_offset == 15
     assert lag_at(CommitAt(90, 5), Ends.of(seen), 200).lag == 45
     assert lag_at(CommitAt(90, 5), ends, 200).lag == 15

@@ -82,4 +82,4 @@ def test_a_pipe_of_the_shell(tmp_path: Path) -> None:
     os.close(theirs)
     (sample,) = read_ends(f"/dev/fd/{ours}")
     os.close(ours)
-    assert (sample.topic, sample.end) == ("t", 7)
+    assert (sample.topic, sample.end_offset) == ("t", 7)

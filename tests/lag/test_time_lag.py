@@ -99,9 +99,9 @@ def test_the_record_itself_tells_it_exactly() -> None:
 def test_a_commit_of_another_group_says_that_a_record_was_there() -> None:
     ends = Ends.of(
         [
-            EndSample("t", 0, 100, end=100),
-            EndSample("t", 0, 110, end=195, method=EndMethod.COMMITTED, source="commits"),
-            EndSample("t", 0, 200, end=200),
+            EndSample("t", 0, 100, end_offset=100),
+            EndSample("t", 0, 110, end_offset=195, method=EndMethod.COMMITTED, source="commits"),
+            EndSample("t", 0, 200, end_offset=200),
         ]
     )
     assert written(150, ends) == Written(110, 100, 110, TimeMethod.INTERPOLATED)

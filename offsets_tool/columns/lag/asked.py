@@ -20,7 +20,7 @@ _COMMIT: Final = (
     "committed_offset",
     "commit_timestamp",
 )
-_SAMPLE: Final = ("timestamp", "log_start", "last_stable", "end", "method", "source")
+_SAMPLE: Final = ("timestamp", "log_start_offset", "last_stable_offset", "end_offset", "method", "source")
 COLUMNS: Final = (*PLACE, "topic_id", *_COMMIT, *_SAMPLE)
 """What a row must have, of `offset_history` or of `ends`: null is what the other has. Only a sample has a `method`."""
 ORDER: Final = (*PLACE, "log_partition", "from_log_offset")
@@ -33,14 +33,14 @@ class LagAsked(NamedTuple):
     """The moments at which lag is computed: each commit and, with `grid_ms`, all multiples of that up to the cluster's newest time.
 
     `newest` has that time by cluster, `since` and `until` (exclusive) bound the moments; all are epoch milliseconds. With
-    `last_stable`, lag counts to the last stable offset.
+    `is_last_stable`, lag counts to the last stable offset.
     """
 
     newest: Mapping[str, int]
     grid_ms: int | None = None
     since: int | None = None
     until: int | None = None
-    last_stable: bool = False
+    is_last_stable: bool = False
 
     def has(self, at: int) -> bool:
         """Return whether a moment (epoch milliseconds) is asked for."""

@@ -32,17 +32,17 @@ def lags_at(
     told: LogCommits,
     samples: Mapping[TopicPartition, list[EndSample]],
     *,
-    last_stable: bool,
+    is_last_stable: bool,
 ) -> list[Row | None]:
     """Return the row of lag of each commit at a moment, in epoch milliseconds; None for what does not go by column.
 
-    `told` has these commits too; `samples` and `last_stable` are as Ends.of has them.
+    `told` has these commits too; `samples` and `is_last_stable` are as Ends.of has them.
     """
     numbers = told.places(samples).tolist()
     by_number = dict(sorted(zip(numbers, samples.values(), strict=True)))
     places = told.places(each.place for each in commits).astype(np.int64)
     offsets = np.array([each.committed_offset for each in commits], np.int64)
-    lifetimes, by_column = told.by_place().lifetimes(told.count, by_number, last_stable=last_stable)
+    lifetimes, by_column = told.by_place().lifetimes(told.count, by_number, is_last_stable=is_last_stable)
     rows = np.flatnonzero(by_column[places] & are_usual(offsets) & are_usual(np.array([at], np.int64)))
     columns = measured(lifetimes, Moments(places[rows], offsets[rows], np.full(len(rows), at)), Words())
     values = zip(*(columns[name].to_pylist() for name in LagRow._fields if name not in _WHOSE), strict=True)

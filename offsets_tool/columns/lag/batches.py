@@ -35,7 +35,7 @@ def lag_batches(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> LagBatche
 
 def _lag_of(asked: LagAsked, rows: pa.RecordBatch, words: Words) -> LagBatches:
     commits = CommitRows.of(rows)
-    lifetimes, by_column = commits.lifetimes(last_stable=asked.last_stable)
+    lifetimes, by_column = commits.lifetimes(is_last_stable=asked.is_last_stable)
     moments = commits.moments(by_column, asked)
     for start in range(0, len(moments), ROWS):
         some = moments[start : start + ROWS]

@@ -35,10 +35,10 @@ class CommitRows(NamedTuple):
         at = np.where(written == NO_TIMESTAMP, said, written)
         return cls(rows, np.cumsum(are_first(rows)) - 1, is_commit, at, offsets)
 
-    def lifetimes(self, *, last_stable: bool) -> tuple[TopicLifetimes, Array]:
+    def lifetimes(self, *, is_last_stable: bool) -> tuple[TopicLifetimes, Array]:
         """Return what is known of the ends of each partition, and which partitions go by column."""
         count = int(self.places[-1]) + 1
-        return self._told().lifetimes(count, self._samples(), last_stable=last_stable)
+        return self._told().lifetimes(count, self._samples(), is_last_stable=is_last_stable)
 
     def moments(self, by_column: Array, asked: LagAsked) -> Array:
         """Return the rows of commits whose lag is asked for, group by group; of several in one millisecond the last."""
@@ -85,9 +85,9 @@ _SAMPLE = [
     "topic",
     "partition",
     "timestamp",
-    "log_start",
-    "last_stable",
-    "end",
+    "log_start_offset",
+    "last_stable_offset",
+    "end_offset",
     "method",
     "source",
     "topic_id",

@@ -29,21 +29,21 @@ class CommitsByPlace(NamedTuple):
     """Which commits are no repetition of an earlier one."""
 
     def lifetimes(
-        self, count: int, samples: Mapping[int, list[EndSample]], *, last_stable: bool
+        self, count: int, samples: Mapping[int, list[EndSample]], *, is_last_stable: bool
     ) -> tuple[TopicLifetimes, Array]:
         """Return what is known of the ends of `count` places, and which of them go by column.
 
-        `samples` are given by place, in its order; `last_stable` as Ends.of has it.
+        `samples` are given by place, in its order; `is_last_stable` as Ends.of has it.
         """
         by_column = np.full(count, count < PLACES)
         by_column[self.places[~(are_usual(self.at) & are_usual(self.offsets))]] = False
         by_column[self.places[are_begun(self.topic_ids) & ~are_begun(self.places)]] = False
-        implied = self._implied(by_column, none=last_stable)
+        implied = self._implied(by_column, none=is_last_stable)
         sampled = {}
         for place, some in samples.items():
             if not by_column[place]:
                 continue
-            ends = Ends.of([*some, *self._bounds(place, implied)], last_stable=last_stable)
+            ends = Ends.of([*some, *self._bounds(place, implied)], is_last_stable=is_last_stable)
             found = self._one_lifetime(place, ends)
             by_column[place] = found is not None
             if found is not None:
@@ -63,7 +63,9 @@ class CommitsByPlace(NamedTuple):
         at, end = int(implied.times[first]), int(implied.offsets[first])
         topic_id = self._topic_id(place)
         return [
-            EndSample("", 0, at, end=end, method=EndMethod.COMMITTED, source="commits", topic_id=topic_id)
+            EndSample(
+                "", 0, at, end_offset=end, method=EndMethod.COMMITTED, source="commits", topic_id=topic_id
+            )
         ]
 
     def _topic_id(self, place: int) -> str | None:

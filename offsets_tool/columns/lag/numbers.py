@@ -29,7 +29,7 @@ class OffsetLag(NamedTuple):
     lag: Known
     lag_min: Array
     lag_max: Known
-    log_start: Known
+    log_start_offset: Known
     data_lost: Known
     beyond_end: Array
 

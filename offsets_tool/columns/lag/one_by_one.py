@@ -50,9 +50,9 @@ class _Row(NamedTuple):
     committed_offset: int
     commit_timestamp: int
     timestamp: int
-    log_start: int | None
-    last_stable: int | None
-    end: int | None
+    log_start_offset: int | None
+    last_stable_offset: int | None
+    end_offset: int | None
     method: str | None
     source: str
 
@@ -132,7 +132,9 @@ class _Partition:
         """Yield the rows of `lag` of this partition, group after group."""
         if not self._commits:
             return
-        ends = Ends.of([*self._samples, *self._bounds.samples(self._place)], last_stable=asked.last_stable)
+        ends = Ends.of(
+            [*self._samples, *self._bounds.samples(self._place)], is_last_stable=asked.is_last_stable
+        )
         for group, some in sorted(self._commits.items()):
             yield from _of_group(asked, self.cluster, OffsetOf(group, *self._place), some, ends)
 
@@ -141,9 +143,9 @@ def _sample(place: TopicPartition, row: _Row, method: EndMethod) -> EndSample:
     return EndSample(
         *place,
         row.timestamp,
-        row.log_start,
-        row.last_stable,
-        row.end,
+        row.log_start_offset,
+        row.last_stable_offset,
+        row.end_offset,
         method,
         row.source,
         row.topic_id,

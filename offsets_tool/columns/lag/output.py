@@ -50,7 +50,7 @@ def measured(lifetimes: TopicLifetimes, moments: Moments, words: Words) -> dict[
         "time_lag_min_ms": pa.array(time.lag_min),
         "time_lag_max_ms": _array(time.lag_max),
         **words.of(case_numbers(ends, lag, time), lifetimes, moments),
-        "log_start": _array(lag.log_start),
+        "log_start_offset": _array(lag.log_start_offset),
         "data_lost": _array(lag.data_lost),
         "beyond_end": pa.array(lag.beyond_end),
         "is_topic_recreated": pa.array(np.zeros(len(moments.at), bool)),

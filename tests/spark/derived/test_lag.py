@@ -153,13 +153,13 @@ def test_lag_is_that_of_plain_python(session: SparkSession, lake: Path, tmp_path
     said = tmp_path / "ends.txt"
     said.write_text(SAID["latest"])
     file = EndsRequest(files=[str(said)], at=SAID["at"], cluster="lag")
-    done = count(session, lake, ends=file, grid_ms=SECOND, last_stable=True)
+    done = count(session, lake, ends=file, grid_ms=SECOND, is_last_stable=True)
     assert sum(done.rows.values()) == len(found(lake)) and done.rows.keys() == {*EVIDENCE, "lag"}
     samples += read_ends(said, SAID["at"])
-    expected = plain("lag", BROKER, samples, SECOND, last_stable=True)
+    expected = plain("lag", BROKER, samples, SECOND, is_last_stable=True)
     assert [row for row in found(lake) if row["cluster"] == "lag"] == expected
     corpus = TOLD[0]
-    expected = plain(corpus, EVIDENCE[corpus], [], SECOND, last_stable=True)
+    expected = plain(corpus, EVIDENCE[corpus], [], SECOND, is_last_stable=True)
     assert [row for row in found(lake) if row["cluster"] == corpus] == expected
     assert any(row["timestamp"] % SECOND == 0 for row in expected)
 

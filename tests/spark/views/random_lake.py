@@ -87,7 +87,7 @@ def _lag(random: Random) -> Iterator[Row]:
             "lag_max": random.choice([lag, lag, lag, None]),
             "time_lag_ms": random.choice([None, 0, 5, 700]),
             "confidence": "none" if lag is None else random.choice(CONFIDENCE[1:]),
-            "log_start": random.choice([None, 7]),
+            "log_start_offset": random.choice([None, 7]),
             "data_lost": random.choice([None, 0, 0, 3, 9]),
             "beyond_end": random.choice([0, 0, 4]),
             "is_topic_recreated": random.random() < 0.05,

@@ -151,7 +151,8 @@ def test_lost_unread(asked: SparkSession) -> None:
         losing = [row for row in rows if row["data_lost"]]
         if losing:
             worst = max(
-                losing, key=lambda row: (row["data_lost"], row["committed_offset"], row["log_start"] or -1)
+                losing,
+                key=lambda row: (row["data_lost"], row["committed_offset"], row["log_start_offset"] or -1),
             )
             last = max(row["timestamp"] for row in losing)
             expected.append(
@@ -159,7 +160,7 @@ def test_lost_unread(asked: SparkSession) -> None:
                 | {
                     "most_lost": worst["data_lost"],
                     "committed_offset": worst["committed_offset"],
-                    "log_start": worst["log_start"],
+                    "log_start_offset": worst["log_start_offset"],
                     "first_at": time(min(row["timestamp"] for row in losing)),
                     "last_at": time(last),
                     "is_still_so": last == max(row["timestamp"] for row in rows),
