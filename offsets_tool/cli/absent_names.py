@@ -18,8 +18,8 @@ from offsets_tool.evidence.names_here import NamesHere
 from offsets_tool.evidence.nearest import nearest
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.sources import Source
-from offsets_tool.evidence.times import shown_time
 from offsets_tool.placement import Homes, find_homes, partition_for
+from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.text import from_shown, in_cell
 
 _NAMED: Final = 3

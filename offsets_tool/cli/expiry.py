@@ -15,8 +15,8 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.expiring import expiry_rows
 from offsets_tool.evidence.moments.moment_notes import orphans
-from offsets_tool.evidence.times import duration_text, shown_time, time_text
 from offsets_tool.rows import Row
+from offsets_tool.time_texts import duration_text, shown_time, time_text
 
 _TIMES = ("expires_at", "removed_at", "expected_at")
 

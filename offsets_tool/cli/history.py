@@ -23,12 +23,12 @@ from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.moments.moment_notes import gaps, place
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.evidence.replaying import EvidenceReplay
-from offsets_tool.evidence.times import shown_time, time_text
 from offsets_tool.history.change_log import Happening, HappeningKind, tell
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.replay.changes import Change
 from offsets_tool.rows import Row
+from offsets_tool.time_texts import shown_time, time_text
 
 TABLE = PrintedTable.of(
     Column.time("WRITTEN-AT", 1),

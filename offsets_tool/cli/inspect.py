@@ -25,10 +25,10 @@ from offsets_tool.columns.jit.code_cache import why_not_cached
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.lanes import SurveyLane
 from offsets_tool.evidence.sources import Source
-from offsets_tool.evidence.times import shown_time
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.left_out import find_left_out
 from offsets_tool.survey import Survey
+from offsets_tool.time_texts import shown_time
 
 TABLE = PrintedTable.of(
     Column.name("source", 1),

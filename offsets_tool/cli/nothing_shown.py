@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.filters import Filters
-from offsets_tool.evidence.times import shown_time
+from offsets_tool.time_texts import shown_time
 
 
 def nothing_of(filters: Filters, evidence: Evidence, kinds: Iterable[str], option: str) -> Iterator[str]:

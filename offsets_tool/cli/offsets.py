@@ -17,8 +17,8 @@ from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.moments.moment_notes import listed, orphans
-from offsets_tool.evidence.times import shown_time
 from offsets_tool.rows import Row
+from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.text import is_clean
 
 TABLE = PrintedTable.of(

@@ -18,8 +18,8 @@ from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.moments.moment_notes import number_text
-from offsets_tool.evidence.times import shown_time
 from offsets_tool.rows import Row
+from offsets_tool.time_texts import shown_time
 
 TABLE = PrintedTable.of(
     Column.number("PRODUCER-ID", 1),

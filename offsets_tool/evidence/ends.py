@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.errors import SourceError
-from offsets_tool.evidence.times import shown_time
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends
@@ -16,6 +15,7 @@ from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.lag.time_lag import Written
 from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.time_texts import shown_time
 
 if TYPE_CHECKING:
     from offsets_tool.columns.lag.log_commits import LogCommits

@@ -10,9 +10,9 @@ from typing import Any
 
 from offsets_tool.blobs import blobs_json
 from offsets_tool.events import Event, Key, Value
-from offsets_tool.evidence.times import shown_time
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import Batch, LogRecord
+from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.json import bytes_text, to_json
 from offsets_tool.wire.text import ABSENT, decode_text, in_cell
 

@@ -10,7 +10,6 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
-from offsets_tool.evidence.times import duration_text
 from offsets_tool.expiry.forecast import (
     PartitionRemovals,
     ages,
@@ -24,6 +23,7 @@ from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.rows import Row
+from offsets_tool.time_texts import duration_text
 from offsets_tool.wire.json import Release
 
 

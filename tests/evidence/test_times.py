@@ -3,7 +3,8 @@
 import pytest
 
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.times import duration_text, parse_duration
+from offsets_tool.evidence.times import parse_duration
+from offsets_tool.time_texts import duration_text
 
 DAY = 86_400_000
 

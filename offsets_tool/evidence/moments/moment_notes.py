@@ -6,9 +6,9 @@ Each note is one sentence, and most logs need none.
 from collections.abc import Iterable, Iterator
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
-from offsets_tool.evidence.times import shown_time
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
+from offsets_tool.time_texts import shown_time
 
 NAMED = 10
 """How many partitions are named before the rest is only counted."""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.times import UNITS, time_text
+from offsets_tool.time_texts import UNITS, time_text
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MOST: Final = (1 << 63) - 1

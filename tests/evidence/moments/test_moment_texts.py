@@ -19,7 +19,7 @@ from offsets_tool.evidence.moments.moment_texts import (
     parse_time,
     parse_zone,
 )
-from offsets_tool.evidence.times import time_text
+from offsets_tool.time_texts import time_text
 from spark.cli import main as spark_main
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order, write_log
