@@ -37,7 +37,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
 from offsets_tool.wire.json import uuid_text
 
-VERSION: Final = 5
+VERSION: Final = 6
 
 _FORMAT: Final = "offsets-tool checkpoint"
 _LEVEL: Final = 1

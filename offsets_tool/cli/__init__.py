@@ -63,6 +63,11 @@ _COMMANDS = {
     "lag": CommandPlace(
         "offsets_tool.cli.lag", _MOMENT, "How far behind groups were, in offsets and in time."
     ),
+    "findings": CommandPlace(
+        "offsets_tool.cli.findings",
+        _PAST,
+        "What is wrong or odd, the worst first, with its evidence.",
+    ),
     "history": CommandPlace(
         "offsets_tool.cli.history",
         _PAST,

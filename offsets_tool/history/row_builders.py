@@ -32,6 +32,7 @@ from offsets_tool.replay.member_records import (
     subscribed_regex,
     subscription,
     target_by_topic,
+    timeouts_of,
     to_give_up_by_topic,
 )
 from offsets_tool.replay.member_state import member_epoch, member_state
@@ -120,6 +121,7 @@ def member_row(
         generation=group.generation if group else None,
         member_epoch=member_epoch(member) if has_epoch else None,
         member_state=member_state(member) if has_epoch else None,
+        **timeouts_of(member)._asdict(),
         subscription=subscription(member, protocol_type),
         subscribed_regex=subscribed_regex(member),
         assignment=_parts(assigned_by_topic(member, protocol_type), name_of, is_task),

@@ -201,6 +201,14 @@ class MemberHistoryRow(NamedTuple):
         "Epoch that it has reached, -1 when it is leaving; null in classic groups, and if it only has a target.",
     ]
     member_state: Annotated[String | None, "Kafka's name for its state; null as member_epoch."]
+    session_timeout_ms: Annotated[
+        Int32 | None,
+        "Session timeout that it asked for by the classic protocol, milliseconds; null where the broker's settings give it.",
+    ]
+    rebalance_timeout_ms: Annotated[
+        Int32 | None,
+        "How long a rebalance waits for it, milliseconds (max.poll.interval.ms); null or -1 if no record says it.",
+    ]
     subscription: Annotated[tuple[String, ...], "Topics that it asks for by name."]
     subscribed_regex: Annotated[
         String | None, "Regular expression that it asks for topics with; null if none."

@@ -46,6 +46,29 @@ def client_of(member: Member) -> Client:
     return Client(getattr(data, "instance_id", None), data.client_id, data.client_host)
 
 
+class Timeouts(NamedTuple):
+    """How long the coordinator waits for a member, in milliseconds; None where no record says it."""
+
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+
+
+_NO_TIMEOUTS: Final = Timeouts()
+
+
+def timeouts_of(member: Member) -> Timeouts:
+    """Return a member's timeouts; the session timeout of the consumer protocol is the broker's setting and in no record."""
+    metadata = member.metadata
+    if metadata is None:
+        return _NO_TIMEOUTS
+    if isinstance(metadata, MemberMetadata):
+        return Timeouts(metadata.session_timeout, metadata.rebalance_timeout)
+    classic = getattr(metadata.data, "classic_member_metadata", None)
+    # The tagged field's default says that the member does not use the classic protocol.
+    session = classic.session_timeout_ms if classic is not None else 0
+    return Timeouts(session or None, getattr(metadata.data, "rebalance_timeout_ms", None))
+
+
 def subscription(member: Member, protocol_type: str | None) -> tuple[str, ...]:
     """Return the topics that a member asks for by name; none for a streams member, whose topology names them."""
     metadata = member.metadata

@@ -1,0 +1,153 @@
+"""`offsets-tool findings`: what is wrong or odd in a log, the worst first."""
+
+from typing import Any, NamedTuple
+
+import click
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
+from offsets_tool.cli.moment_options import coordinator_option, copies_options
+from offsets_tool.cli.opening import open_replay
+from offsets_tool.cli.options import F, output_options
+from offsets_tool.cli.policy_options import parse_policy, policy_options
+from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
+from offsets_tool.cli.source_options import source_options
+from offsets_tool.cli.table import Column, PrintedTable
+from offsets_tool.errors import UsageError
+from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.filters import Filters
+from offsets_tool.evidence.finding import findings_of
+from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
+from offsets_tool.evidence.nearest import did_you_mean
+from offsets_tool.findings.finders import kinds
+from offsets_tool.findings.rows import Finding, Severity
+from offsets_tool.rows import Row
+from offsets_tool.time_texts import time_text
+
+TABLE = PrintedTable.of(
+    Column.word("SEVERITY", 1),
+    Column.time("FROM-AT", 3),
+    Column.text("TITLE", 2),
+    Column.word("KIND", 4),
+    Column.word("CONFIDENCE", 5),
+    Column.word("LOG", 6, lambda row: row["evidence"][0]),
+    Column.name("GROUP", 7),
+    Column.name("TOPIC", 8),
+    Column.number("PARTITION", 9),
+    Column.time("TO-AT", 10),
+    Column.word("OR", 11, lambda row: " ".join(row["alternatives"]) or None),
+    Column.text("REMEDY", 12),
+)
+
+_EPILOG = """
+\b
+Examples:
+  offsets-tool findings /var/lib/kafka/data
+  offsets-tool findings /var/lib/kafka/data --group orders --since 'yesterday 22:00' --severity warning
+  offsets-tool findings __consumer_offsets-12 --kind rewind --kind reset --format jsonl
+"""
+
+
+class Asked(NamedTuple):
+    """The options that choose which findings are shown; the whole log is replayed in any case."""
+
+    wanted: Wanted
+    range: Filters
+    kinds: frozenset[str]
+    severities: frozenset[str]
+
+    def shows(self, finding: Finding) -> bool:
+        """Return whether the options choose this finding."""
+        if self.wanted.groups and finding.group not in self.wanted.groups:
+            return False
+        if self.wanted.topics and finding.topic not in self.wanted.topics:
+            return False
+        if self.kinds and finding.kind not in self.kinds:
+            return False
+        if self.severities and finding.severity not in self.severities:
+            return False
+        within = self.range.range_of(finding.log_partition)
+        at = finding.to_at if finding.from_at is None else finding.from_at
+        return within is not None and within.has(-1 if at is None else at, finding.log_offset)
+
+
+def _findings_options(command: F) -> F:
+    """Add the options that choose which findings are shown, from --group to --until, to a command."""
+    for option in reversed(
+        (
+            offset_options,
+            click.option(
+                "--kind",
+                "kinds",
+                multiple=True,
+                metavar="KIND",
+                help="Only findings of this kind, as the column KIND names it (repeatable).",
+            ),
+            click.option(
+                "--severity",
+                type=click.Choice([each.value for each in Severity]),
+                help="Only findings as bad as this or worse.",
+            ),
+            range_options,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("findings", epilog=_EPILOG)
+@source_options
+@copies_options
+@coordinator_option
+@policy_options
+@_findings_options
+@output_options
+def findings_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+    """Show what is wrong or odd in LOG...: lost offsets, resets, timeouts, transactions that hang; the worst first.
+
+    One row a finding: how much it matters, when it was, one sentence that says what happened, how sure that is, and the first of
+    the records that show it. JSON lines have everything: alternatives, all places of the log, and what to do.
+    """
+    clock = clock_of(options)
+    asked = _parse_asked(options, clock)
+    given = parse_policy(options)
+    chosen = format_ or default_format(output_path)
+    table = TABLE.chosen(chosen, options)
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        captions = tell_range(replay.evidence, asked.range, clock)
+        rows = [_row(each) for each in findings_of(replay, given) if asked.shows(each)]
+        with output(output_path, replay.evidence.files) as out:
+            write_caption(out, chosen, captions)
+            write_rows(out, rows, chosen, table)
+    for text in absent_then(replay, asked.wanted, "finding", is_shown=bool(rows)):
+        note(text)
+    replay.finish()
+
+
+def _parse_asked(options: Row, clock: Clock) -> Asked:
+    since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
+    names = [each.value for each in Severity]
+    worst = names[: names.index(options["severity"]) + 1] if options["severity"] else []
+    return Asked(
+        parse_wanted(options),
+        Filters(since=since, until=until),
+        frozenset(map(_parse_kind, options["kinds"])),
+        frozenset(worst),
+    )
+
+
+def _parse_kind(text: str) -> str:
+    name = text.strip().lower().replace("-", "_")
+    if name not in kinds():
+        meant = did_you_mean(name, list(kinds()))
+        raise UsageError(f"--kind: there is no kind {text!r}: choose among {', '.join(kinds())}.{meant}")
+    return name
+
+
+def _row(finding: Finding) -> Row:
+    return {**finding._asdict(), **{name: _time(getattr(finding, name)) for name in ("from_at", "to_at")}}
+
+
+def _time(timestamp: int | None) -> str | None:
+    return None if timestamp is None else time_text(timestamp)

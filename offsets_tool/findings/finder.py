@@ -1,0 +1,86 @@
+"""The declaration of a finder: the function that answers one question, and the kinds of findings that it may yield."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+
+GroupQuestion = Callable[[GroupRows, LogContext], Iterator[Finding]]
+"""From all rows of one group in one log partition to what is found in them."""
+
+
+class Finder(NamedTuple):
+    """A question that is asked of every group, and the kinds of its answers."""
+
+    find: GroupQuestion
+    kinds: tuple[FindingKind, ...]
+
+
+def finder(*kinds: FindingKind) -> Callable[[GroupQuestion], Finder]:
+    """Declare a function as a finder of these kinds: `finders.finders` finds it in any module of the rooms."""
+
+    def declare(find: GroupQuestion) -> Finder:
+        return Finder(find, kinds)
+
+    return declare
+
+
+class Places(NamedTuple):
+    """Where and when a finding is found: log offsets of its records, the one that shows it first; times in epoch milliseconds."""
+
+    log_offsets: tuple[int, ...]
+    from_at: int | None = None
+    to_at: int | None = None
+
+
+_MOST_PLACES = 20
+"""The most places that one finding names: enough to look at, and a row stays a row."""
+
+
+def found(
+    kind: FindingKind,
+    rows: GroupRows,
+    places: Places,
+    title: str,
+    *,
+    confidence: Confidence = Confidence.CERTAIN,
+    **more: Any,
+) -> Finding:
+    """Return a finding of a group; `more` are fields of Finding that are not those of the kind and the group."""
+    log_offsets = tuple(dict.fromkeys(places.log_offsets))
+    fields: dict[str, Any] = {
+        "kind": kind.name,
+        "severity": kind.severity,
+        "group": rows.group,
+        "topic": None,
+        "partition": None,
+        "from_at": time_or_none(places.from_at),
+        "to_at": time_or_none(places.to_at),
+        "confidence": confidence,
+        "alternatives": (),
+        "title": title,
+        "remedy": kind.remedy,
+        "evidence": tuple(place_text(rows.log_partition, each) for each in log_offsets[:_MOST_PLACES]),
+        "log_partition": rows.log_partition,
+        "log_offset": log_offsets[0],
+    }
+    return _plain(fields | more)
+
+
+def _plain(fields: dict[str, Any]) -> Finding:
+    """Return the finding with its words as plain texts."""
+    fields["severity"] = Severity(fields["severity"]).value
+    fields["confidence"] = Confidence(fields["confidence"]).value
+    return Finding(**fields)
+
+
+def time_or_none(timestamp: int | None) -> int | None:
+    """Return epoch milliseconds; None for Kafka's "no timestamp"."""
+    return None if timestamp is None or timestamp < 0 else timestamp
+
+
+def place_text(log_partition: int | None, log_offset: int) -> str:
+    """Return a place of the log as text; without a number where no source says the partition."""
+    return f"{'' if log_partition is None else log_partition}:{log_offset}"

@@ -1,0 +1,178 @@
+"""What finders read: all rows of one group in one log partition, in the order of the log, and what holds for the whole log.
+
+Rows only, no live state: the command line makes them of events, a task of the lake reads them from its tables.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from offsets_tool.as_of.transactions import TransactionOutcome
+from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.history.change_labels import STATIC_LEFT_EPOCH
+from offsets_tool.history.rows import (
+    AnomalyRow,
+    GroupHistoryRow,
+    MemberEndCause,
+    MemberHistoryRow,
+    OffsetHistoryRow,
+)
+from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.replay.changes import GroupKind, TopicPartition
+from offsets_tool.wire.longs import difference
+
+GroupRow = OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow | AnomalyRow | ExpiryRow | TransactionRow
+"""A row that finders read."""
+
+
+class LogContext(NamedTuple):
+    """What holds for all groups: when the evidence ends, and how the cluster's transaction coordinators write markers."""
+
+    newest_at: int | None = None
+    """Time of the newest record, or of the moment asked for, epoch milliseconds."""
+    raises_epochs: bool = True
+    """Whether markers of committed transactions have a raised epoch somewhere (transaction version 2), or may have."""
+    session_timeout_ms: int | None = None
+    """Shortest time after which a broker removed a static member that stayed away; None if none did."""
+
+
+@dataclass
+class GroupRows:
+    """All rows of one group in one log partition, each list in the order of the log."""
+
+    group: str
+    log_partition: int | None
+    offsets: list[OffsetHistoryRow] = field(default_factory=list)
+    groups: list[GroupHistoryRow] = field(default_factory=list)
+    members: list[MemberHistoryRow] = field(default_factory=list)
+    anomalies: list[AnomalyRow] = field(default_factory=list)
+    expiry: list[ExpiryRow] = field(default_factory=list)
+    transactions: list[TransactionRow] = field(default_factory=list)
+
+    def state_at(self, log_offset: int) -> GroupHistoryRow | None:
+        """Return the group as it was after the record at this offset; None where it was not there."""
+        at = bisect_right(self._began, log_offset) - 1
+        row = self.groups[at] if at >= 0 else None
+        return row if row is not None and _holds(row, log_offset) else None
+
+    def has_members_at(self, log_offset: int) -> bool:
+        """Return whether the group had members after the record at this offset."""
+        row = self.state_at(log_offset)
+        return row is not None and row.members > 0
+
+    @cached_property
+    def removed(self) -> list[ExpiryRow]:
+        """The offsets that were removed, with their causes."""
+        return [row for row in self.expiry if row.status == "removed"]
+
+    @cached_property
+    def live(self) -> list[ExpiryRow]:
+        """The offsets that are there at the end, with their expiry."""
+        return [row for row in self.expiry if row.status == "live"]
+
+    @cached_property
+    def effective(self) -> dict[TopicPartition, list[OffsetHistoryRow]]:
+        """By partition, the commits that the group would be answered with."""
+        found: dict[TopicPartition, list[OffsetHistoryRow]] = defaultdict(list)
+        for row in self.offsets:
+            if row.is_effective:
+                found[TopicPartition(row.topic, row.partition)].append(row)
+        return found
+
+    @cached_property
+    def by_member(self) -> dict[str, list[MemberHistoryRow]]:
+        """By member id, the rows of that member."""
+        found: dict[str, list[MemberHistoryRow]] = defaultdict(list)
+        for row in self.members:
+            found[row.member_id].append(row)
+        return found
+
+    @cached_property
+    def commits_of(self) -> dict[str, list[tuple[int, int]]]:
+        """By the member that owned the partition, log offset and record time of each commit."""
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for row in self.offsets:
+            if row.member_id is not None and row.from_log_offset == row.commit_log_offset:
+                found[row.member_id].append((row.from_log_offset, row.from_timestamp))
+        return found
+
+    @cached_property
+    def _began(self) -> list[int]:
+        return [row.from_log_offset for row in self.groups]
+
+
+def _holds(row: GroupHistoryRow, log_offset: int) -> bool:
+    return row.to_log_offset is None or log_offset < row.to_log_offset
+
+
+def is_simple(row: GroupHistoryRow | None) -> bool:
+    """Return whether a group is one that only has offsets: its client never joins."""
+    return row is None or row.kind == GroupKind.SIMPLE
+
+
+def gather(rows: Iterable[GroupRow], log_partition: int | None) -> dict[str, GroupRows]:
+    """Return rows of one log partition by group, each kind in the order of the log."""
+    found: dict[str, GroupRows] = {}
+    for row in rows:
+        if row.group is not None:
+            of = found.get(row.group)
+            if of is None:
+                of = found[row.group] = GroupRows(row.group, log_partition)
+            _list_of(of, row).append(row)
+    for of in found.values():
+        _sort(of)
+    return found
+
+
+def _list_of(rows: GroupRows, row: GroupRow) -> list[GroupRow]:
+    name = _LISTS[type(row)]
+    found: list[GroupRow] = getattr(rows, name)
+    return found
+
+
+_LISTS: dict[type, str] = {
+    OffsetHistoryRow: "offsets",
+    GroupHistoryRow: "groups",
+    MemberHistoryRow: "members",
+    AnomalyRow: "anomalies",
+    ExpiryRow: "expiry",
+    TransactionRow: "transactions",
+}
+
+
+def _sort(rows: GroupRows) -> None:
+    """Sort a group's rows by their places: rows that ended come before those that hold, whenever they began."""
+    rows.offsets.sort(key=lambda row: row.from_log_offset)
+    rows.groups.sort(key=lambda row: row.from_log_offset)
+    rows.members.sort(key=lambda row: row.from_log_offset)
+    rows.anomalies.sort(key=lambda row: row.log_offset)
+    rows.expiry.sort(key=lambda row: row.log_offset)
+    rows.transactions.sort(key=lambda row: row.first_log_offset)
+
+
+def context_of(groups: Iterable[GroupRows], *, newest_at: int | None, is_new: bool) -> LogContext:
+    """Return what holds for all groups, from the rows of all of them; `is_new`: a broker of 4.0 or newer wrote some."""
+    raises_epochs, away = is_new, None
+    for rows in groups:
+        raises_epochs = raises_epochs or any(map(_is_commit_raised, rows.transactions))
+        away = min((at for at in (away, *_times_away(rows)) if at is not None), default=None)
+    return LogContext(newest_at, raises_epochs, away)
+
+
+def _is_commit_raised(row: TransactionRow) -> bool:
+    is_raised = row.marker_epoch is not None and row.marker_epoch > row.producer_epoch
+    return is_raised and row.outcome == TransactionOutcome.COMMITTED
+
+
+def _times_away(rows: GroupRows) -> Iterator[int]:
+    """Yield how long each static member stayed away until the broker removed it."""
+    for of_member in rows.by_member.values():
+        last = of_member[-1]
+        if last.end_cause != MemberEndCause.LEFT or last.to_timestamp is None:
+            continue
+        left = [row.from_timestamp for row in of_member if row.member_epoch == STATIC_LEFT_EPOCH]
+        if left:
+            yield difference(last.to_timestamp, left[-1])

@@ -1,0 +1,59 @@
+"""Was a group that had no offsets deleted? Deletions that took offsets are told with the offsets."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from offsets_tool.expiry.causes import Cause, Confidence
+from offsets_tool.findings.finder import Places, finder, found, place_text
+from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.offsets.lost import GROUP_DELETED
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, named
+from offsets_tool.history.rows import GroupEndCause, GroupHistoryRow
+from offsets_tool.replay.changes import GroupKind
+
+GROUP_EXPIRED: Final = FindingKind(
+    "group_expired",
+    Severity.NOTICE,
+    "The broker removed a group that had neither members nor offsets.",
+    "Nothing is lost: the group is there again as soon as a client joins it or commits.",
+)
+
+
+@finder(GROUP_DELETED, GROUP_EXPIRED)
+def find_deleted_groups(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each tombstone of the group's own record that took no offset with it."""
+    told = {place for row in rows.removed for place in row.evidence}
+    for row in rows.groups:
+        if row.end_cause == GroupEndCause.DELETED and row.to_log_offset is not None:
+            is_left = rows.state_at(row.to_log_offset) is not None or _keeps_offsets(rows, row.to_log_offset)
+            if not is_left and place_text(rows.log_partition, row.to_log_offset) not in told:
+                yield _deletion(rows, row)
+
+
+def _keeps_offsets(rows: GroupRows, log_offset: int) -> bool:
+    """Return whether an offset outlives the group's record: brokers of 0.9 delete that with the last member."""
+    return any(
+        row.from_log_offset <= log_offset and (row.to_log_offset is None or row.to_log_offset > log_offset)
+        for row in rows.offsets
+    )
+
+
+def _deletion(rows: GroupRows, row: GroupHistoryRow) -> Finding:
+    # ShareGroup.shouldExpire is false: nothing but a request deletes one.
+    is_request = row.kind == GroupKind.SHARE
+    kind = GROUP_DELETED if is_request else GROUP_EXPIRED
+    assert row.to_log_offset is not None
+    said = (
+        f"Group {named(rows.group)} was deleted"
+        if is_request
+        else f"Group {named(rows.group)}, which had no offsets, was removed"
+    )
+    return found(
+        kind,
+        rows,
+        Places((row.to_log_offset, row.log_offset), row.to_timestamp, row.to_timestamp),
+        said + at_time(row.to_timestamp),
+        confidence=Confidence.CERTAIN if is_request else Confidence.LIKELY,
+        alternatives=() if is_request else (Cause.GROUP_DELETED.value,),
+    )

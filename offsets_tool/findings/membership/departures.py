@@ -1,0 +1,125 @@
+"""Did members leave cleanly, or did they die and time out? Were static members replaced?
+
+A clean leave and a timeout leave the same records: only how long the member had been silent tells them apart. A member's signs of
+life are its joining, the generations it took part in, and commits of its partitions; heartbeats are in no log.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, named, span
+from offsets_tool.history.change_labels import STATIC_LEFT_EPOCH
+from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
+from offsets_tool.wire.longs import difference
+
+TIMED_OUT: Final = FindingKind(
+    "member_timed_out",
+    Severity.NOTICE,
+    "A member was removed after it had been silent for its session timeout or longer: it seems to have died or hung.",
+    "Look at the member's host and log of that time: a crash, a long pause, or max.poll.interval.ms exceeded.",
+)
+REPLACED: Final = FindingKind(
+    "static_member_replaced",
+    Severity.NOTICE,
+    "A member with the same group.instance.id took the place of a static member, which was fenced if it still ran.",
+    "A restart does this once; if it repeats, two running instances share a group.instance.id: give each its own.",
+)
+CLEAN: Final = "left"
+"""The alternative: the member left, and had just been idle before."""
+DEFAULT_SESSION_TIMEOUT_MS: Final = 45_000
+"""group.consumer.session.timeout.ms of brokers, for members whose records do not say their timeout."""
+HEARTBEATS: Final = 3
+"""Heartbeats within a session timeout, at least, as clients are set up: the others of the group learn of a rebalance within one."""
+
+
+class _Departure(NamedTuple):
+    """A member's last row, and how long it had been silent then; milliseconds."""
+
+    row: MemberHistoryRow
+    sign_offset: int
+    sign_at: int
+    timeout: int
+    is_away: bool
+    """Whether it was a static member that had said it would be back."""
+
+    @property
+    def silence(self) -> int:
+        return difference(self.row.to_timestamp or 0, self.sign_at)
+
+
+@finder(TIMED_OUT, REPLACED)
+def find_departures(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each member that was replaced, or was removed after a silence that its session does not outlive."""
+    for member_rows in rows.by_member.values():
+        for at, row in enumerate(member_rows):
+            if row.to_log_offset is None or row.to_timestamp is None:
+                continue
+            if row.end_cause == MemberEndCause.REPLACED and not _is_away(member_rows[: at + 1]):
+                yield _replaced(rows, row)
+            elif row.end_cause == MemberEndCause.LEFT:
+                departure = _departure(rows, member_rows[: at + 1], context)
+                if departure.silence >= departure.timeout:
+                    yield _timed_out(rows, departure)
+
+
+def _departure(rows: GroupRows, member_rows: Sequence[MemberHistoryRow], context: LogContext) -> _Departure:
+    row = member_rows[-1]
+    signs = [
+        (each.from_log_offset, each.from_timestamp)
+        for each in member_rows
+        if each.from_log_offset != row.to_log_offset and each.from_timestamp != row.to_timestamp
+    ] or [(row.from_log_offset, row.from_timestamp)]
+    sign_offset, sign_at = max(*signs, *_commits(rows, row, signs[0][0]), key=lambda sign: sign[0])
+    timeout = row.session_timeout_ms or context.session_timeout_ms or DEFAULT_SESSION_TIMEOUT_MS
+    return _Departure(row, sign_offset, sign_at, timeout, _is_away(member_rows))
+
+
+def _commits(rows: GroupRows, row: MemberHistoryRow, first: int) -> Iterator[tuple[int, int]]:
+    """Yield the place and time of the last commit of the member's partitions, from an offset of the log on."""
+    commits = rows.commits_of.get(row.member_id, [])
+    at = bisect_left(commits, (row.to_log_offset or 0, 0))
+    yield commits[at - 1] if at and commits[at - 1][0] >= first else (first, -1)
+
+
+def _is_away(member_rows: Sequence[MemberHistoryRow]) -> bool:
+    """Return whether a static member had said that it would be back: in the row before those that its removal wrote."""
+    return any(row.member_epoch == STATIC_LEFT_EPOCH for row in member_rows[-4:])
+
+
+def _timed_out(rows: GroupRows, departure: _Departure) -> Finding:
+    row = departure.row
+    who = named(row.instance_id or row.client_id or row.member_id)
+    away = ", as it had said it would be back," if departure.is_away else ""
+    return found(
+        TIMED_OUT,
+        rows,
+        Places((row.to_log_offset or 0, departure.sign_offset), departure.sign_at, row.to_timestamp),
+        f"Member {who} of group {named(rows.group)} was removed{at_time(row.to_timestamp)}: {away}nothing was heard of it "
+        f"for {span(departure.silence)}, and its session times out after {span(departure.timeout)}",
+        confidence=_confidence(departure),
+        alternatives=() if departure.is_away else (CLEAN,),
+    )
+
+
+def _confidence(departure: _Departure) -> Confidence:
+    """Return how sure it is: silent for just its session timeout and one heartbeat of the others, it left by no accident."""
+    if departure.is_away:
+        return Confidence.LIKELY
+    is_known = departure.row.session_timeout_ms is not None
+    is_exact = departure.silence <= departure.timeout + departure.timeout // HEARTBEATS
+    return Confidence.LIKELY if is_known and is_exact else Confidence.AMBIGUOUS
+
+
+def _replaced(rows: GroupRows, row: MemberHistoryRow) -> Finding:
+    return found(
+        REPLACED,
+        rows,
+        Places((row.to_log_offset or 0, row.from_log_offset), row.to_timestamp, row.to_timestamp),
+        f"Static member {named(row.instance_id or row.member_id)} of group {named(rows.group)} was replaced"
+        f"{at_time(row.to_timestamp)} by another member with its group.instance.id",
+    )

@@ -1,0 +1,94 @@
+"""Did a group rebalance again and again? A storm is a run of generations or epochs, each soon after the one before."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, count, named, span
+from offsets_tool.history.rows import GroupHistoryRow
+from offsets_tool.replay.changes import GroupKind
+from offsets_tool.wire.longs import difference
+
+STORM: Final = FindingKind(
+    "rebalance_storm",
+    Severity.WARNING,
+    "The group rebalanced many times in a short time: its members hardly read anything in between.",
+    "Look at the members that come and go most: their session timeout, max.poll.interval.ms, restarts and deployments.",
+)
+LEAST: Final = 10
+"""The fewest rebalances that are worth a notice: starting a group of a few members makes less."""
+WARNED_FROM: Final = 15
+"""The fewest rebalances that are a warning: a rolling restart, where each member leaves and joins, makes less in small groups."""
+EACH: Final = 2
+"""Rebalances for each member that one rolling restart of a larger group makes: no more than these are no warning."""
+APART_MS: Final = 60_000
+"""How long a group rests, at most, between two rebalances of one storm."""
+
+
+class _Rebalance(NamedTuple):
+    """The record that began a generation, or an epoch with another assignment."""
+
+    log_offset: int
+    at: int
+    number: int
+
+
+@finder(STORM)
+def find_storms(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each run of rebalances that is long enough."""
+    run: list[_Rebalance] = []
+    for each in (*_rebalances(rows), None):
+        if each is not None and run and difference(each.at, run[-1].at) <= APART_MS:
+            run.append(each)
+            continue
+        if len(run) >= LEAST:
+            yield _storm(rows, run)
+        run = [] if each is None else [each]
+
+
+def _rebalances(rows: GroupRows) -> Iterator[_Rebalance]:
+    before: tuple[str, int] | None = None
+    for row in rows.groups:
+        number = _number(row)
+        if number is not None and (row.kind, number) != before:
+            yield _Rebalance(row.from_log_offset, row.from_timestamp, number)
+        before = (row.kind, number) if number is not None else before
+
+
+def _number(row: GroupHistoryRow) -> int | None:
+    """Return the generation, or the epoch of the assignment; None where there is none."""
+    if row.kind in (GroupKind.SIMPLE, GroupKind.SHARE):
+        return None
+    return row.generation if row.kind == GroupKind.CLASSIC else row.assignment_epoch
+
+
+def _storm(rows: GroupRows, run: list[_Rebalance]) -> Finding:
+    first, last = run[0], run[-1]
+    is_restart = len(run) <= EACH * _most_members(rows, first.log_offset, last.log_offset)
+    return found(
+        STORM,
+        rows,
+        Places(tuple(each.log_offset for each in run), first.at, last.at),
+        f"Group {named(rows.group)} rebalanced {count(len(run), 'time')} within {span(difference(last.at, first.at))} from"
+        f"{at_time(first.at)[3:]} on{_movers(rows, first.log_offset, last.log_offset)}",
+        severity=Severity.NOTICE if len(run) < WARNED_FROM or is_restart else Severity.WARNING,
+    )
+
+
+def _most_members(rows: GroupRows, first: int, last: int) -> int:
+    """Return how many members the group had at most in a stretch of the log."""
+    return max((row.members for row in rows.groups if first <= row.from_log_offset <= last), default=0)
+
+
+def _movers(rows: GroupRows, first: int, last: int) -> str:
+    """Return who came or left most often in a stretch of the log."""
+    moved: Counter[str] = Counter()
+    for of_member in rows.by_member.values():
+        name = of_member[0].instance_id or of_member[0].client_id or of_member[0].member_id
+        moved[name] += first <= of_member[0].from_log_offset <= last
+        moved[name] += first <= (of_member[-1].to_log_offset or -1) <= last
+    ((name, times),) = moved.most_common(1) or [("", 0)]
+    return f"; {named(name)} came and went most, {count(times, 'time')}" if times > 1 else ""

@@ -1,0 +1,1 @@
+"""Findings about committed offsets: lost, moved, standing still, written too often."""

@@ -1,0 +1,205 @@
+"""Were committed offsets lost, by what, and where did the group begin again?
+
+Takes the cause of each removal as `expiry` explains it; puts together what went for one cause, and looks for the next commits.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from offsets_tool.expiry.causes import Cause, Confidence
+from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, count, named, of_topics, only
+from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.time_texts import duration_text
+
+EXPIRED: Final = FindingKind(
+    "offsets_expired",
+    Severity.NOTICE,
+    "Committed offsets expired: the broker removed them when their retention was over.",
+    "Raise offsets.retention.minutes above the longest pause of this group, and set its offsets with "
+    "kafka-consumer-groups --reset-offsets before it starts again.",
+)
+DELETED: Final = FindingKind(
+    "offsets_deleted",
+    Severity.WARNING,
+    "Somebody deleted committed offsets (OffsetDelete, kafka-consumer-groups --delete-offsets).",
+    "Ask who may alter this group; `offsets-tool offsets --as-of` gives the offsets before that, to reset to.",
+)
+TOPIC_DELETED: Final = FindingKind(
+    "topic_deleted",
+    Severity.NOTICE,
+    "Committed offsets went because their topic was deleted.",
+    "If the topic was created again under the same name, its offsets begin at 0: no old offset fits.",
+)
+GROUP_DELETED: Final = FindingKind(
+    "group_deleted",
+    Severity.WARNING,
+    "Somebody deleted the group with all its offsets (DeleteGroups, kafka-consumer-groups --delete).",
+    "Ask who may delete groups; `offsets-tool offsets --as-of` gives the offsets before that, to reset to.",
+)
+LOST: Final = FindingKind(
+    "offsets_lost",
+    Severity.WARNING,
+    "Committed offsets were removed by something that is not known.",
+    "Look at the records around these places with `offsets-tool decode`, and at the logs of the broker of that time.",
+)
+
+_KINDS: Final = {
+    Cause.RETENTION: EXPIRED,
+    Cause.EXPIRE_TIMESTAMP: EXPIRED,
+    Cause.UNSUBSCRIBED_TOPIC: EXPIRED,
+    Cause.OFFSETS_DELETED: DELETED,
+    Cause.TOPIC_DELETED: TOPIC_DELETED,
+    Cause.GROUP_DELETED: GROUP_DELETED,
+    Cause.UNKNOWN: LOST,
+}
+_NOT_LOST: Final = (Cause.ABORTED, Cause.SUPERSEDED)
+"""Commits that were never effective."""
+_WHY: Final = {
+    Cause.RETENTION: "they expired (retention {retention})",
+    Cause.EXPIRE_TIMESTAMP: "they expired (at the time that the commits gave)",
+    Cause.UNSUBSCRIBED_TOPIC: "they expired (no member subscribed to it, retention {retention})",
+    Cause.OFFSETS_DELETED: "somebody deleted them",
+    Cause.TOPIC_DELETED: "the topic was deleted",
+    Cause.GROUP_DELETED: "somebody deleted the group",
+    Cause.UNKNOWN: "what did it is not known",
+}
+_WEAKEST: Final = (Confidence.AMBIGUOUS, Confidence.LIKELY, Confidence.CERTAIN)
+_CHECKS: Final = 2
+"""Checks of the broker between two removals up to which they are one loss: expiry takes what is due at each check."""
+
+
+class Restart(NamedTuple):
+    """Where a group began again after a loss, summed up over partitions; offsets of the topics."""
+
+    partitions: int
+    read_again: int
+    skipped: int
+    first: OffsetHistoryRow
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it began anywhere else than where it had been."""
+        return self.read_again > 0 or self.skipped > 0
+
+
+@finder(EXPIRED, DELETED, TOPIC_DELETED, GROUP_DELETED, LOST)
+def find_lost_offsets(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each loss: what went of one topic for one cause, or with the group."""
+    lost = [row for row in rows.removed if row.cause not in _NOT_LOST]
+    for together in _losses(lost):
+        yield _loss(rows, together)
+
+
+def _losses(lost: list[ExpiryRow]) -> Iterator[list[ExpiryRow]]:
+    """Yield what went together, by the log offset of the first."""
+    by_cause = sorted(lost, key=_of_one_cause)
+    losses = [
+        part for _, some in groupby(by_cause, _of_one_cause) for part in _apart(sorted(some, key=_place))
+    ]
+    yield from sorted(losses, key=lambda loss: loss[0].log_offset)
+
+
+def _of_one_cause(row: ExpiryRow) -> tuple[str, str]:
+    """Return what removals of one loss share: the cause, and the topic unless the whole group went."""
+    return row.cause or "", "" if row.cause == Cause.GROUP_DELETED else row.topic
+
+
+def _place(row: ExpiryRow) -> int:
+    return row.log_offset
+
+
+def _apart(some: Iterable[ExpiryRow]) -> Iterator[list[ExpiryRow]]:
+    """Yield runs of removals that follow each other within a few checks of the broker."""
+    run: list[ExpiryRow] = []
+    for row in some:
+        if run and _is_later(run[-1], row):
+            yield run
+            run = []
+        run.append(row)
+    if run:
+        yield run
+
+
+def _is_later(before: ExpiryRow, row: ExpiryRow) -> bool:
+    if before.removed_at is None or row.removed_at is None:
+        return row.log_offset - before.log_offset > 1
+    return row.removed_at - before.removed_at > _CHECKS * row.check_interval_ms
+
+
+def _loss(rows: GroupRows, lost: list[ExpiryRow]) -> Finding:
+    first = lost[0]
+    cause = Cause(first.cause or Cause.UNKNOWN)
+    restart = _restart(rows, lost)
+    kind = _KINDS[cause]
+    # Who gives a commit its own end has asked for that.
+    hurts = restart is not None and restart.is_elsewhere and cause is not Cause.EXPIRE_TIMESTAMP
+    severity = Severity.CRITICAL if hurts else kind.severity
+    return found(
+        kind,
+        rows,
+        Places(_places(lost, restart), first.removed_at, lost[-1].removed_at),
+        _title(rows.group, lost, cause) + _began_again(restart, first),
+        confidence=min((Confidence(row.confidence or "ambiguous") for row in lost), key=_WEAKEST.index),
+        severity=severity,
+        topic=only(row.topic for row in lost),
+        partition=lost[0].partition if len(lost) == 1 else None,
+        alternatives=tuple(dict.fromkeys(other for row in lost for other in row.alternatives)),
+    )
+
+
+def _title(group: str, lost: list[ExpiryRow], cause: Cause) -> str:
+    why = _WHY[cause].format(retention=duration_text(lost[0].retention_ms))
+    what = f"{count(len(lost), 'offset')} {of_topics([row.topic for row in lost])}"
+    if cause is Cause.GROUP_DELETED:
+        return f"Group {named(group)} was deleted{at_time(lost[0].removed_at)}, with {what}"
+    return f"Group {named(group)} lost {what}{at_time(lost[0].removed_at)}: {why}"
+
+
+def _places(lost: list[ExpiryRow], restart: Restart | None) -> tuple[int, ...]:
+    """Return the places of the tombstones first, then of what went, then of the first commit after it."""
+    before = [int(text.rpartition(":")[2]) for row in lost for text in row.evidence]
+    after = [restart.first.commit_log_offset] if restart else []
+    return (*(row.log_offset for row in lost[:1]), *after, *(row.log_offset for row in lost), *before)
+
+
+def _restart(rows: GroupRows, lost: list[ExpiryRow]) -> Restart | None:
+    """Return where the group began again, by its first commit in each partition after the loss; None if it has not yet."""
+    pairs = [(row, after) for row in lost if (after := _next(rows, row)) is not None]
+    if not pairs:
+        return None
+    moved = [
+        0 if row.committed_offset is None else after.committed_offset - row.committed_offset
+        for row, after in pairs
+    ]
+    return Restart(
+        len(pairs),
+        -sum(each for each in moved if each < 0),
+        sum(each for each in moved if each > 0),
+        min((after for _, after in pairs), key=lambda row: row.from_log_offset),
+    )
+
+
+def _next(rows: GroupRows, lost: ExpiryRow) -> OffsetHistoryRow | None:
+    commits = rows.effective.get(TopicPartition(lost.topic, lost.partition), ())
+    return next((row for row in commits if row.from_log_offset > lost.log_offset), None)
+
+
+def _began_again(restart: Restart | None, lost: ExpiryRow) -> str:
+    if restart is None:
+        return "; no commit followed"
+    later = ""
+    if lost.removed_at is not None and restart.first.from_timestamp >= lost.removed_at:
+        later = f" {duration_text(restart.first.from_timestamp - lost.removed_at)} later"
+    said = [
+        f"{number:,} {what}"
+        for number, what in ((restart.read_again, "behind"), (restart.skipped, "ahead of"))
+        if number
+    ]
+    where = f"{' and '.join(said)} where it had been" if said else "where it had been"
+    return f"; it began again{later} {count(restart.partitions, 'partition')} {where}"

@@ -1,0 +1,155 @@
+"""Did committed offsets move back, or by a leap ahead, and who moved them: a member, an admin, a client beside the group?
+
+A coordinator takes a commit without a member only for a group that has none (validateOffsetCommit): so a commit into a group with
+members is a member's, and one into an empty group is an admin's or a simple client's. Which member it was, the log does not say.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows, LogContext, is_simple
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, count, in_partitions, named, of_topics, only
+from offsets_tool.history.rows import OffsetBeginCause, OffsetHistoryRow
+
+RESET: Final = FindingKind(
+    "reset",
+    Severity.WARNING,
+    "Somebody outside of the group set its offsets while it had no members (--reset-offsets, alterConsumerGroupOffsets).",
+    "If nobody meant it, set the offsets back: `offsets-tool offsets --as-of` gives those from before.",
+)
+REWIND: Final = FindingKind(
+    "rewind",
+    Severity.NOTICE,
+    "A committed offset moved back: records are read again.",
+    "Look at the clients of that time for a seek, for auto.offset.reset, or for two that commit the same partition.",
+)
+JUMP: Final = FindingKind(
+    "jump",
+    Severity.NOTICE,
+    "A committed offset leapt ahead by far more than ever before: records may have been skipped.",
+    "Look at the clients of that time for a seek to the end, or for auto.offset.reset=latest after records had expired.",
+)
+LEAP: Final = 100
+"""How many times its largest step so far a commit must move ahead to count as a leap."""
+LEAST_STEPS: Final = 5
+"""How many steps ahead a partition must have made before a leap can be told from its usual pace."""
+NO_EPOCH: Final = -1
+
+
+class _Move(NamedTuple):
+    """A commit that moved an offset, and what the group was then."""
+
+    row: OffsetHistoryRow
+    is_outside: bool
+    """Whether the group had no members: nobody of it can have committed."""
+    is_simple: bool
+    is_leap: bool
+
+
+@finder(RESET, REWIND, JUMP)
+def find_moves(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for what was moved at one instant: by one request all of its commits have one time."""
+    moves = sorted(_moves(rows), key=lambda move: move.row.from_log_offset)
+    for _, together in groupby(moves, _request):
+        yield _finding(rows, list(together))
+
+
+def _request(move: _Move) -> tuple[int, int, bool]:
+    back = (move.row.delta or 0) < 0
+    is_reset = move.is_outside and not move.is_simple
+    return move.row.commit_timestamp, move.row.from_timestamp, is_reset or back
+
+
+def _moves(rows: GroupRows) -> Iterator[_Move]:
+    """Yield the commits that moved an offset back, leapt, or came from outside."""
+    for commits in rows.effective.values():
+        largest, steps = 0, 0
+        for row in commits:
+            if row.delta is None or row.begin_cause not in (
+                OffsetBeginCause.COMMIT,
+                OffsetBeginCause.TRANSACTION,
+            ):
+                continue
+            move = _move(rows, row, is_leap=steps >= LEAST_STEPS and row.delta > LEAP * largest > 0)
+            if row.delta < 0 or move.is_leap or (_is_reset(move) and row.delta):
+                yield move
+            if row.delta > 0:
+                largest, steps = max(largest, row.delta), steps + 1
+
+
+def _move(rows: GroupRows, row: OffsetHistoryRow, *, is_leap: bool) -> _Move:
+    group = rows.state_at(row.commit_log_offset)
+    has_members = group is not None and group.members > 0
+    return _Move(row, not has_members, is_simple(group), is_leap)
+
+
+def _is_reset(move: _Move) -> bool:
+    """Return whether it comes from outside of a group that had members before; a transaction needs no member."""
+    return move.is_outside and not move.is_simple and move.row.begin_cause == OffsetBeginCause.COMMIT
+
+
+def _finding(rows: GroupRows, moves: list[_Move]) -> Finding:
+    first = moves[0].row
+    judged = _judged(moves)
+    places = tuple(move.row.commit_log_offset for move in moves)
+    return found(
+        judged.kind,
+        rows,
+        Places(places, first.from_timestamp, first.from_timestamp),
+        _title(rows, judged.kind, moves),
+        confidence=judged.confidence,
+        alternatives=judged.alternatives,
+        topic=only(move.row.topic for move in moves),
+        partition=first.partition if len(moves) == 1 else None,
+    )
+
+
+class _Judged(NamedTuple):
+    """What some commits are, how sure that is, and what else they can be."""
+
+    kind: FindingKind
+    confidence: Confidence = Confidence.CERTAIN
+    alternatives: tuple[str, ...] = ()
+
+
+def _judged(moves: list[_Move]) -> _Judged:
+    """Return what the commits are that one request made."""
+    move = moves[0]
+    if _is_reset(move):
+        # An admin's commit has no leader epoch (kafka-consumer-groups); a client that reads commits its own.
+        is_admins = all(each.row.leader_epoch == NO_EPOCH for each in moves)
+        return _Judged(RESET, Confidence.LIKELY if is_admins else Confidence.AMBIGUOUS, ("simple_client",))
+    if (move.row.delta or 0) < 0:
+        return _Judged(REWIND)
+    return _Judged(JUMP, Confidence.LIKELY, ("burst",))
+
+
+def _title(rows: GroupRows, kind: FindingKind, moves: list[_Move]) -> str:
+    topics = [move.row.topic for move in moves]
+    where = f"{of_topics(topics)} {in_partitions([move.row.partition for move in moves])}"
+    back = -sum(move.row.delta or 0 for move in moves if (move.row.delta or 0) < 0)
+    ahead = sum(move.row.delta or 0 for move in moves if (move.row.delta or 0) > 0)
+    moved = " and ".join(text for text in (back and f"{back:,} back", ahead and f"{ahead:,} ahead") if text)
+    what = f"{count(len(moves), 'offset')} of group {named(rows.group)} {where}"
+    when = at_time(moves[0].row.from_timestamp)
+    if kind is RESET:
+        return f"{what} were set from outside{when}, {moved}, while the group had no members"
+    return f"{what} moved {moved}{when}, by {_who(moves[0])}"
+
+
+def _who(move: _Move) -> str:
+    """Return who committed, as far as the log tells."""
+    row = move.row
+    if row.producer_id is not None:
+        return f"a transaction of producer {row.producer_id}"
+    if move.is_simple:
+        return "a client that is no member"
+    if move.is_outside:
+        return "an admin or a simple client: the group had no members"
+    if row.member_id is None:
+        return "a member of the group; nobody owned the partition"
+    return f"a member of the group; {named(row.instance_id or row.member_id)} owned the partition"

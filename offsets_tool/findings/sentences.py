@@ -1,0 +1,62 @@
+"""Words for titles: names, times, counts and lists as an operator reads them. Knows no kind of finding.
+
+Names stay as they were decoded: whoever shows a title makes it visible, as any text of a row.
+"""
+
+from collections.abc import Collection, Iterable
+
+from offsets_tool.time_texts import duration_text, time_text
+from offsets_tool.wire.text import in_cell
+
+_NAMED = 3
+"""How many names a title has before the rest is only counted."""
+
+
+def named(name: str) -> str:
+    """Return a name for a sentence; in quotes where it is blank or begins or ends in a way that one would not see."""
+    return in_cell(name)
+
+
+def at_time(timestamp: int | None) -> str:
+    """Return " at 2026-11-21T02:14:07Z"; nothing where there is no such time."""
+    text = None if timestamp is None else time_text(timestamp)
+    return "" if text is None else f" at {text[:19]}Z"
+
+
+def span(milliseconds: int | None) -> str:
+    """Return a span as "2m 5s"; "an unknown time" for None."""
+    return "an unknown time" if milliseconds is None else duration_text(milliseconds)
+
+
+def count(number: int, thing: str) -> str:
+    """Return "1 offset", "12 offsets", "1,000 offsets"."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return "a", "a and b", "a, b, c and 4 more"."""
+    texts = [named(name) for name in dict.fromkeys(names)]
+    if len(texts) > _NAMED + 1:
+        texts = [*texts[:_NAMED], f"{len(texts) - _NAMED} more"]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def of_topics(topics: Collection[str]) -> str:
+    """Return "of topic a", "of topics a and b"."""
+    distinct = sorted(set(topics))
+    return f"of topic{'' if len(distinct) == 1 else 's'} {listed(distinct)}"
+
+
+def in_partitions(partitions: Collection[int]) -> str:
+    """Return "in partition 3", "in partitions 0 to 7", "in 5 partitions"."""
+    distinct = sorted(set(partitions))
+    if len(distinct) == 1:
+        return f"in partition {distinct[0]}"
+    is_range = distinct[-1] - distinct[0] == len(distinct) - 1
+    return f"in partitions {distinct[0]} to {distinct[-1]}" if is_range else f"in {len(distinct)} partitions"
+
+
+def only(names: Iterable[str]) -> str | None:
+    """Return the one name that there is; None if there are several."""
+    distinct = set(names)
+    return distinct.pop() if len(distinct) == 1 else None

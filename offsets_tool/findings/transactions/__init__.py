@@ -1,0 +1,1 @@
+"""Findings about transactions that commit offsets: how they ended, or that they did not."""

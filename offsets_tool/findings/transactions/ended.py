@@ -1,0 +1,168 @@
+"""How did aborted transactions end: by the application, by their timeout, or because a second producer took the name over?
+
+The coordinator raises the producer's epoch when it aborts on its own: the marker has it (TransactionCoordinator, KIP-890). With
+transaction version 2 every marker has a raised epoch, and only what came before and after tells them apart.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from offsets_tool.as_of.transactions import TransactionOutcome
+from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, count, named, span
+from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.wire.longs import difference
+
+TIMED_OUT: Final = FindingKind(
+    "transaction_timed_out",
+    Severity.WARNING,
+    "The coordinator aborted a transaction that its producer did not end in time (transaction.timeout.ms).",
+    "Look for a producer that stalled or died at that time; its commits did not count, and its records are read again.",
+)
+FENCED: Final = FindingKind(
+    "transaction_fenced",
+    Severity.WARNING,
+    "The coordinator aborted a transaction because another producer began with the same transactional.id.",
+    "A restart does this once; if it repeats, two running instances share a transactional.id: give each its own.",
+)
+ABORTED: Final = FindingKind(
+    "transactions_aborted",
+    Severity.NOTICE,
+    "An application aborted transactions: what they committed never counted.",
+    "Look at the application's own log for why it called abortTransaction at these times.",
+)
+SHORTEST_TIMEOUT_MS: Final = 10_000
+"""The shortest transaction.timeout.ms that is usual (Kafka Streams); what was aborted sooner was hardly left to it."""
+TIMEOUT_MS: Final = 60_000
+"""Producer's default of transaction.timeout.ms."""
+SOON_MS: Final = 10_000
+"""How soon after fencing the new producer's own commits follow, if it is why the old one was fenced."""
+SILENCE_MS: Final = 1_000
+"""How long after its last commit an application ends a transaction at most: clients send offsets just before they end it."""
+RAISED_TWICE: Final = 2
+"""By how much the epoch rises from a fenced producer to its successor: once for the abort, once for the new producer."""
+
+
+class Aborted(NamedTuple):
+    """An aborted transaction, and the next one of the same producer id in this group."""
+
+    row: TransactionRow
+    after: TransactionRow | None
+
+    @property
+    def age(self) -> int:
+        """Milliseconds from its first commit to the marker."""
+        return difference(self.row.marker_timestamp or 0, self.row.first_timestamp)
+
+    @property
+    def silence(self) -> int:
+        """Milliseconds from its last commit to the marker."""
+        return difference(self.row.marker_timestamp or 0, self.row.last_timestamp)
+
+    @property
+    def is_raised(self) -> bool:
+        """Whether the marker's epoch is above the producer's."""
+        return self.row.marker_epoch is not None and self.row.marker_epoch > self.row.producer_epoch
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether a producer of an epoch that only a new one gets went on."""
+        return self.after is not None and (
+            self.after.producer_epoch - self.row.producer_epoch >= RAISED_TWICE
+            or self.after.producer_epoch < self.row.producer_epoch
+        )
+
+    @property
+    def is_taken_over_soon(self) -> bool:
+        """Whether that producer's commits followed the marker closely."""
+        after = self.after
+        return (
+            self.is_taken_over
+            and after is not None
+            and difference(after.first_timestamp, self.row.marker_timestamp or 0) <= SOON_MS
+        )
+
+
+@finder(TIMED_OUT, FENCED, ABORTED)
+def find_aborted_transactions(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each transaction that the coordinator aborted, and one for all that the application did."""
+    plain = _plain_producers(rows.transactions)
+    by_application: list[TransactionRow] = []
+    for each in _aborted(rows.transactions):
+        is_doubtful = context.raises_epochs and each.row.producer_id not in plain
+        if not each.is_raised or (is_doubtful and not (each.is_taken_over or each.silence > SILENCE_MS)):
+            by_application.append(each.row)
+        else:
+            yield _by_coordinator(rows, each, is_doubtful)
+    if by_application:
+        yield _by_application(rows, by_application)
+
+
+def _plain_producers(transactions: Sequence[TransactionRow]) -> set[int]:
+    """Return the producers that do not use transaction version 2: a marker of theirs has their own epoch."""
+    return {row.producer_id for row in transactions if row.marker_epoch == row.producer_epoch}
+
+
+def _aborted(transactions: Sequence[TransactionRow]) -> Iterator[Aborted]:
+    after: dict[int, TransactionRow] = {}
+    found_: list[Aborted] = []
+    for row in reversed(transactions):
+        if row.outcome == TransactionOutcome.ABORTED:
+            found_.append(Aborted(row, after.get(row.producer_id)))
+        after[row.producer_id] = row
+    yield from reversed(found_)
+
+
+def _by_coordinator(rows: GroupRows, aborted: Aborted, is_doubtful: bool) -> Finding:
+    kind, other, confidence = _judged(aborted)
+    if is_doubtful and not aborted.is_taken_over:
+        confidence = Confidence.AMBIGUOUS
+    row, after = aborted.row, aborted.after
+    why = "it timed out" if kind is TIMED_OUT else "another producer took over"
+    places = (row.marker_log_offset or 0, row.first_log_offset, row.last_log_offset)
+    more = (after.first_log_offset,) if after is not None and kind is FENCED else ()
+    return found(
+        kind,
+        rows,
+        Places((*places, *more), row.first_timestamp, row.marker_timestamp),
+        f"The transaction of producer {row.producer_id} for group {named(rows.group)} was aborted"
+        f"{at_time(row.marker_timestamp)}, {span(aborted.age)} after it began, by the coordinator: {why}",
+        confidence=confidence,
+        alternatives=(other.name, *((ABORTED.name,) if is_doubtful else ())),
+    )
+
+
+def _judged(aborted: Aborted) -> tuple[FindingKind, FindingKind, Confidence]:
+    """Return what it was, what it can have been too, and how sure: what is younger than any timeout was fenced."""
+    if aborted.is_taken_over_soon and aborted.age < TIMEOUT_MS:
+        likely = aborted.age < SHORTEST_TIMEOUT_MS
+        return FENCED, TIMED_OUT, Confidence.LIKELY if likely else Confidence.AMBIGUOUS
+    if aborted.silence < SILENCE_MS:
+        return FENCED, TIMED_OUT, Confidence.AMBIGUOUS
+    is_late = aborted.age >= SHORTEST_TIMEOUT_MS
+    return TIMED_OUT, FENCED, Confidence.LIKELY if is_late else Confidence.AMBIGUOUS
+
+
+def _by_application(rows: GroupRows, aborted: list[TransactionRow]) -> Finding:
+    first, last = aborted[0], aborted[-1]
+    ended = sum(row.outcome != TransactionOutcome.OPEN for row in rows.transactions)
+    return found(
+        ABORTED,
+        rows,
+        Places(
+            tuple(row.marker_log_offset or 0 for row in aborted),
+            first.marker_timestamp,
+            last.marker_timestamp,
+        ),
+        f"{len(aborted):,} of {count(ended, 'transaction')} of group {named(rows.group)} were aborted, "
+        f"the first{at_time(first.marker_timestamp)}",
+        confidence=Confidence.LIKELY,
+        alternatives=(FENCED.name, TIMED_OUT.name) if any(_is_raised(row) for row in aborted) else (),
+    )
+
+
+def _is_raised(row: TransactionRow) -> bool:
+    return row.marker_epoch is not None and row.marker_epoch > row.producer_epoch

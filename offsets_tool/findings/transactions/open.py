@@ -1,0 +1,59 @@
+"""Is a transaction still open at the end, how long, and what does it hold back?
+
+Whether it hangs (its coordinator has forgotten it) is not in this log: its age against the timeouts of producers is the evidence.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from offsets_tool.as_of.transactions import TransactionOutcome
+from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, count, named, span
+from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.wire.longs import difference
+
+HANGING: Final = FindingKind(
+    "hanging_transaction",
+    Severity.WARNING,
+    "A transaction is open at the end of the log: its commits wait, and neither compaction nor committed reads get past it.",
+    "Find its producer with kafka-transactions --find-hanging or --describe-producers, and end it with kafka-transactions --abort "
+    "if nobody will.",
+)
+MAX_TIMEOUT_MS: Final = 900_000
+"""Broker's default of transaction.max.timeout.ms: no coordinator lets a transaction be open for longer."""
+TIMEOUT_MS: Final = 60_000
+"""Producer's default of transaction.timeout.ms: most transactions are aborted when they are older."""
+RUNNING: Final = "running_transaction"
+"""The alternative: the producer is alive and will end it."""
+
+
+@finder(HANGING)
+def find_open_transactions(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each transaction without a marker; its severity and confidence grow with its age."""
+    for row in rows.transactions:
+        if row.outcome == TransactionOutcome.OPEN:
+            yield _open(rows, row, context.newest_at)
+
+
+def _open(rows: GroupRows, row: TransactionRow, newest_at: int | None) -> Finding:
+    age = None if newest_at is None else difference(newest_at, row.first_timestamp)
+    severity, confidence = _judged(age or 0)
+    return found(
+        HANGING,
+        rows,
+        Places((row.first_log_offset, row.last_log_offset), row.first_timestamp),
+        f"Producer {row.producer_id} has a transaction open for group {named(rows.group)} since{at_time(row.first_timestamp)[3:]}, "
+        f"{span(age)} up to the newest record: {count(row.commits, 'commit')} wait{'s' if row.commits == 1 else ''}",
+        severity=severity,
+        confidence=confidence,
+        alternatives=() if confidence is Confidence.CERTAIN else (RUNNING,),
+    )
+
+
+def _judged(age: int) -> tuple[Severity, Confidence]:
+    if age > MAX_TIMEOUT_MS:
+        return Severity.CRITICAL, Confidence.LIKELY
+    return (Severity.WARNING if age > TIMEOUT_MS else Severity.NOTICE), Confidence.AMBIGUOUS

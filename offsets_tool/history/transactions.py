@@ -1,0 +1,87 @@
+"""Transactions that committed offsets, a row for each group of each: from its first record to the marker that ended it.
+
+A transaction without a commit in the log partition has no row. Who ended it is not in the log; its marker's epoch tells something.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Final, NamedTuple
+
+from offsets_tool.as_of.transactions import TransactionOutcome
+from offsets_tool.events import Event
+from offsets_tool.history.rows import Group
+from offsets_tool.replay.changes import Change, ChangeKind, Transaction, TransactionOf
+from offsets_tool.table_rows import LogPartition
+from offsets_tool.wire.schema import Int16, Int32, Int64, String
+
+
+class TransactionRow(NamedTuple):
+    """A transaction in which a producer committed offsets of a group; one that has several groups has a row for each."""
+
+    group: Group
+    producer_id: Annotated[Int64, "Id of the producer."]
+    producer_epoch: Annotated[Int16, "Epoch of the producer when it wrote the commits."]
+    outcome: Annotated[String, "open, committed or aborted."]
+    commits: Annotated[Int32, "Commits of the transaction in this log partition, of all its groups."]
+    log_partition: LogPartition
+    first_log_offset: Annotated[Int64, "Offset in the log of its first record."]
+    first_timestamp: Annotated[Int64, "When that record was written, epoch milliseconds."]
+    last_log_offset: Annotated[Int64, "Offset in the log of its last commit."]
+    last_timestamp: Annotated[Int64, "When that record was written, epoch milliseconds."]
+    marker_log_offset: Annotated[
+        Int64 | None, "Offset in the log of the marker that ended it; null while open."
+    ]
+    marker_timestamp: Annotated[
+        Int64 | None, "When the marker was written, epoch milliseconds; null while open."
+    ]
+    marker_epoch: Annotated[
+        Int16 | None,
+        "Producer epoch of the marker; null while open. Above producer_epoch the transaction coordinator raised it: it aborted a "
+        "transaction that timed out or was fenced, or, with transaction version 2, ended any.",
+    ]
+
+
+_OUTCOMES: Final = {
+    ChangeKind.COMMITTED: TransactionOutcome.COMMITTED,
+    ChangeKind.ABORTED: TransactionOutcome.ABORTED,
+}
+
+
+def ended_transactions(event: Event, changes: Sequence[Change]) -> Iterator[TransactionRow]:
+    """Yield the rows of the transaction that a marker ended; none for other events and for markers without data."""
+    if event.control is None:
+        return
+    for change in changes:
+        if isinstance(change.subject, TransactionOf) and isinstance(change.before, Transaction):
+            marker = (change.log_offset, change.timestamp, event.record.producer_epoch)
+            outcome = _OUTCOMES.get(change.kind, TransactionOutcome.OPEN)
+            yield from _rows(change.before, change.log_partition, outcome, marker)
+
+
+def open_transactions(
+    transactions: Iterable[Transaction], log_partition: int | None
+) -> Iterator[TransactionRow]:
+    """Yield the rows of transactions that no marker has ended."""
+    for transaction in transactions:
+        yield from _rows(transaction, log_partition, TransactionOutcome.OPEN, (None, None, None))
+
+
+def _rows(
+    transaction: Transaction,
+    log_partition: int | None,
+    outcome: TransactionOutcome,
+    marker: tuple[int | None, int | None, int | None],
+) -> Iterator[TransactionRow]:
+    for group in transaction.groups:
+        yield TransactionRow(
+            group,
+            transaction.producer_id,
+            transaction.producer_epoch,
+            outcome.value,
+            transaction.commits,
+            log_partition,
+            transaction.first_offset,
+            transaction.first_timestamp,
+            transaction.last_offset,
+            transaction.last_timestamp,
+            *marker,
+        )
