@@ -17,7 +17,7 @@ from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.clock_places import tell_range
 from offsets_tool.evidence.filters import Filters
-from offsets_tool.evidence.finding import findings_of
+from offsets_tool.evidence.findings.finding import findings_of
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.findings.finders import kinds
@@ -49,7 +49,7 @@ Examples:
 """
 
 
-class Asked(NamedTuple):
+class FindingsAsked(NamedTuple):
     """The options that choose which findings are shown; the whole log is replayed in any case."""
 
     wanted: Wanted
@@ -125,11 +125,11 @@ def findings_command(*, format_: str | None, output_path: str | None, strict: bo
     replay.finish()
 
 
-def _parse_asked(options: Row, clock: Clock) -> Asked:
+def _parse_asked(options: Row, clock: Clock) -> FindingsAsked:
     since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     names = [each.value for each in Severity]
     worst = names[: names.index(options["severity"]) + 1] if options["severity"] else []
-    return Asked(
+    return FindingsAsked(
         parse_wanted(options),
         Filters(since=since, until=until),
         frozenset(map(_parse_kind, options["kinds"])),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.expiring import PolicyGiven
-from offsets_tool.evidence.finding import findings_of
+from offsets_tool.evidence.findings.finding import findings_of
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.rows import Finding
 
