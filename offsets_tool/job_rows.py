@@ -47,7 +47,24 @@ class ReplayRow(NamedTuple):
         Int64 | None, "First offset where both rules differ while nothing proved which hold; null if none."
     ]
     unnamed_topic_ids: Annotated[tuple[String, ...], "Ids of topics that had no name."]
-    checkpoint: Annotated[String, "File in the lake's folder _checkpoints to go on from."]
+    proven_from_log_offset: Annotated[Int64, "Every record from this offset on is there."]
+    copies: Annotated[
+        tuple[String, ...], "The copies that were joined; empty where the partition is one log."
+    ]
+    absences: Annotated[
+        Int64, "Keys that were deleted, as copies that were compacted later do not have them."
+    ]
+    abandoned: Annotated[Int64, "Records that a later leader epoch left behind; they are in no history."]
+    contradictions: Annotated[
+        Int64, "Records left out because another of their leader epoch stands at their offset in more copies."
+    ]
+    problem: Annotated[
+        String | None,
+        "Why the partition could not be replayed: its histories are those of before; null if it was.",
+    ]
+    checkpoint: Annotated[
+        String, "File in the lake's folder _checkpoints to go on from; empty if it was never replayed."
+    ]
     replayed_at: Annotated[datetime, "When the replay began."]
     run: ReplayRun
 

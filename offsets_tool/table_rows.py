@@ -178,6 +178,51 @@ class UnreadableRange(NamedTuple):
     reason: String
 
 
+class EpochRun(NamedTuple):
+    """Batches of one leader epoch that follow each other: the offset of the first, and their number."""
+
+    leader_epoch: Int32
+    start_offset: Int64
+    batches: Int64
+
+
+class ArchivedRange(NamedTuple):
+    """A log partition of which an archive has records, with the lowest and the highest offset of these."""
+
+    log_partition: Int32 | None
+    first_offset: Int64
+    last_offset: Int64
+
+
+class EpochStartRow(NamedTuple):
+    """The first offset of a leader epoch."""
+
+    leader_epoch: Int32
+    start_offset: Int64
+
+
+class CopyRow(NamedTuple):
+    """A copy of a log partition as an ingest found it: its files, and what Kafka's checkpoint files beside them said. A copy
+    whose files were rewritten or joined by others since has a row for each time."""
+
+    cluster: Cluster
+    copy: Annotated[String, "The data directory around the partition's; of an archive its path."]
+    log_partition: LogPartition
+    sources: Annotated[
+        tuple[String, ...], "The files of the log that were there then, by their names in sources."
+    ]
+    log_start_offset: Annotated[Int64 | None, "From log-start-offset-checkpoint; null if it does not say."]
+    cleaned_to_offset: Annotated[
+        Int64 | None,
+        "First offset that the cleaner had not reached, by cleaner-offset-checkpoint; null if it does not say.",
+    ]
+    leader_epochs: Annotated[
+        tuple[EpochStartRow, ...], "Lines of leader-epoch-checkpoint; empty without one."
+    ]
+    cluster_id: Annotated[String | None, "The cluster's id, from meta.properties; null without one."]
+    run: Run
+
+
 class SourceRow(NamedTuple):
     """A file, or a range of its bytes, that an ingest read, and where every byte and record of it went. The rows of a run
     are written last: they make the run's rows in the other tables count."""
@@ -240,6 +285,12 @@ class SourceRow(NamedTuple):
     max_timestamp: Annotated[Int64 | None, "Latest record time, epoch milliseconds; null without records."]
     magics: Annotated[tuple[Int8, ...], "Formats of the batches: 0, 1, 2."]
     codecs: Annotated[tuple[String, ...], "Compressions of the batches."]
+    leader_epochs: Annotated[
+        tuple[EpochRun, ...], "Leader epochs of batches with records, in their order; empty in an archive."
+    ]
+    archived: Annotated[
+        tuple[ArchivedRange, ...], "Partitions of which an archive has records; empty for a segment."
+    ]
     sha256: Annotated[
         String,
         "SHA-256 of bytes range_start to range_end; of the file on disk if it is compressed or an archive.",

@@ -4,7 +4,7 @@ Every job makes its own commit: killed and run again, the tables end up the same
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -34,6 +34,8 @@ class JobDone(NamedTuple):
     ledger: Mapping[str, int]
     notes: list[str]
     seconds: float
+    problems: Sequence[str] = ()
+    """What it could not do, while all else is done."""
 
 
 def run(
@@ -111,7 +113,7 @@ def _ingested(done: Ingested) -> JobDone:
 def _replayed(done: Replayed) -> JobDone:
     records = sum(row["records"] for row in done.partitions)
     came = {"records": records, "partitions": len(done.partitions)}
-    return JobDone("replay", done.run, done.rows, came, done.notes, 0)
+    return JobDone("replay", done.run, done.rows, came, done.notes, 0, done.problems)
 
 
 def _derived(job: str, done: Derived) -> JobDone:

@@ -3,7 +3,7 @@
 The rules are those of log.copies; this module knows which sources are copies, and how people name the one that leads.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -57,7 +57,8 @@ class JoinedLog:
         self._as_of = as_of
         self._asked = asked
         self.facts = [_facts(log, as_of.time) for log in self.copies] if facts is None else facts
-        _refuse_two_clusters(self.facts)
+        if differing := of_two_clusters(self.facts):
+            raise UsageError(f"{differing}; give those of one")
         self.moment = self._moment()
         self.deciding = self._deciding()
 
@@ -82,15 +83,7 @@ class JoinedLog:
         joined = Union[Event](self.facts, self.moment, self.deciding, self.log_partition)
         self.left_out = joined.left_out
         streams = enumerate(log.events() for log in self.copies)
-        absent: list[Event] = []
-        for item in joined.records(union(streams, self.epoch_of)):
-            if isinstance(item, Absence):
-                absent.append(decode_absence(item))
-                continue
-            yield from _in_order(absent)
-            absent.clear()
-            yield item
-        yield from _in_order(absent)
+        yield from with_absences(joined.records(union(streams, self.epoch_of)))
 
     def epoch_of(self, number: int, record: LogRecord) -> int | None:
         """Return the leader epoch of a record of a copy: its batch's, or what the others say of a copy that is damaged."""
@@ -190,6 +183,19 @@ def _facts_by_reading(log: PartitionLog, sources: list[Source], time: int | None
     return CopyFacts(log.name, 0, seen.end, None, seen.facts())
 
 
+def with_absences(found: Iterable[Event | Absence]) -> Iterator[Event]:
+    """Yield events, and those that absences stand for, in the order in which they are replayed."""
+    absent: list[Event] = []
+    for item in found:
+        if isinstance(item, Absence):
+            absent.append(decode_absence(item))
+            continue
+        yield from _in_order(absent)
+        absent.clear()
+        yield item
+    yield from _in_order(absent)
+
+
 def _in_order(absent: list[Event]) -> list[Event]:
     """Return absences of one place in the order in which Kafka would have deleted their keys.
 
@@ -204,11 +210,13 @@ def _in_order(absent: list[Event]) -> list[Event]:
     return sorted(absent, key=order)
 
 
-def _refuse_two_clusters(copies: list[CopyFacts]) -> None:
+def of_two_clusters(copies: Iterable[CopyFacts]) -> str | None:
+    """Return the sentence that copies are of two clusters; None where they are of one, as far as they say."""
     first: dict[str, str] = {}
     for copy in copies:
         if copy.cluster_id is not None:
             first.setdefault(copy.cluster_id, copy.name)
-    if len(first) > 1:
-        one, other = list(first.values())[:2]
-        raise UsageError(f"{one} and {other} are of two clusters (meta.properties); give those of one")
+    if len(first) < 2:
+        return None
+    one, other = list(first.values())[:2]
+    return f"{one} and {other} are of two clusters (meta.properties)"

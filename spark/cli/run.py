@@ -10,6 +10,7 @@ from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.cli.table import Column, PrintedTable
+from offsets_tool.errors import OffsetsToolError
 from spark.cli import Bar, ingest_command
 from spark.cli.job import LakeCommand
 
@@ -103,9 +104,13 @@ def take_shown(options: dict[str, Any]) -> OutputOptions:
 
 
 def show(steps: "Iterable[JobDone]", shown: OutputOptions) -> None:
-    """Write a row to stdout for each job: JSON lines as each job ends, a table when all have ended; notes go to stderr."""
+    """Write a row to stdout for each job: JSON lines as each job ends, a table when all have ended; notes go to stderr.
+
+    OffsetsToolError at the end, where a job could not do all of its work.
+    """
     chosen, table = shown
-    noted = _with_notes(steps)
+    problems: list[str] = []
+    noted = _with_notes(steps, problems)
     with output(None) as out:
         if chosen == "jsonl":
             for step in noted:
@@ -113,14 +118,19 @@ def show(steps: "Iterable[JobDone]", shown: OutputOptions) -> None:
                 out.flush()
         else:
             write_rows(out, map(_row, noted), chosen, table)
+    if problems:
+        raise OffsetsToolError(
+            f"{len(problems)} log partition(s) could not be replayed, as noted above: all others were; mend these and run it again"
+        )
 
 
-def _with_notes(steps: "Iterable[JobDone]") -> "Iterator[JobDone]":
-    """Yield the jobs, and write the notes of each to stderr before it."""
+def _with_notes(steps: "Iterable[JobDone]", problems: list[str]) -> "Iterator[JobDone]":
+    """Yield the jobs, write the notes of each to stderr before it, and add what it could not do to `problems`."""
     for step in steps:
-        for text in step.notes:
+        for text in (*step.notes, *step.problems):
             note(text)
-        if step.run is None:
+        problems += step.problems
+        if step.run is None and not step.problems:
             note(f"{step.job}: nothing new, the tables are as they were")
         yield step
 

@@ -22,6 +22,7 @@ from offsets_tool.rows import LogRecord, Unreadable
 from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
 from offsets_tool.wire.text import shown
 from spark.ingest.digest import RangeDigest
+from spark.ingest.epoch_runs import ArchivedRanges, EpochRuns
 from spark.ingest.plan import ARCHIVE, FilePiece, digest, edges
 
 _COUNTED: Final = [name for name in LedgerEntry.__dataclass_fields__ if name in SourceRow._fields]
@@ -47,12 +48,18 @@ class PieceRead:
         self._end = piece.start
         self._tail: list[Unreadable] = []
         self._digest: RangeDigest | None = None
+        self._epochs, self._archived = EpochRuns(), ArchivedRanges()
 
     def read(self, run: int) -> Iterator[RowsRead]:
         """Yield the piece's rows for `log` and for `events`; SourceError if the file cannot be read, or is replaced meanwhile."""
         path = Path(self._piece.file.segment.path)
         before = _identity(path)
-        yield from self._archive(run) if self._piece.file.kind == ARCHIVE else self._segment(run)
+        is_archive = self._piece.file.kind == ARCHIVE
+        observer = self._archived if is_archive else self._epochs
+        for rows in self._archive(run) if is_archive else self._segment(run):
+            if rows.log is not None:
+                observer.observe(rows.log)
+            yield rows
         if _identity(path) != before or not self._is_as_expected():
             raise SourceError(path.as_posix(), "was replaced while it was read; ingest again")
 
@@ -142,6 +149,8 @@ class PieceRead:
             "bytes": end - start,
             "bytes_in_batches": end - start - unreadable if is_archive else entry.bytes_in_batches,
             "bytes_unreadable": unreadable,
+            "leader_epochs": self._epochs.runs,
+            "archived": self._archived.ranges,
             "kept_raw_reasons": [ReasonCount(*count) for count in entry.reasons.items()],
             "unreadable": [UnreadableRange(u.position, u.size, u.kind, shown(u.reason)) for u in settled],
             **self._digests(start, end, entry.sha256),

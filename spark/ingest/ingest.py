@@ -19,13 +19,15 @@ import pyarrow as pa
 
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.log.batches.limits import LIMITS, Limits
-from offsets_tool.wire.arrow import arrow_schema
-from spark.ingest.plan import FilePiece, find_files, in_units, plan
+from offsets_tool.table_rows import CopyRow
+from offsets_tool.wire.arrow import arrow_schema, record_batch
+from spark.ingest.copies import found_copies
+from spark.ingest.plan import FilePiece, IngestFile, find_files, in_units, plan
 from spark.ingest.tasks import IngestJob, UnitDone, account_units, log_units, write_units
 from spark.lake.commit import ArrowLake, Lake, SparkLake
 from spark.lake.folder import locked
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.tables import LOG, SOURCES, Table
+from spark.lake.tables import COPIES, LOG, SOURCES, Table
 from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, Task, is_little, of_units, untold
 
 if TYPE_CHECKING:
@@ -102,39 +104,55 @@ def ingest(request: Request, start: StartSpark, progress: Progress = untold) -> 
 def _with_arrow(tasks: "Tasks", request: Request, root: Path) -> Ingested:
     """Ingest into a lake in a folder, which must be locked: the tasks write the files, this process commits them."""
     lake = ArrowLake(root)
-    job, note = _prepare(lake, request)
+    job, found, note = _prepare(lake, request)
     files, sources = tasks.collect(job, lambda part: write_units(part, root))
     if sources.num_rows == 0:
         return Ingested(None, [], note)
-    with TableWriter(root, SOURCES) as writer:
-        writer.write(sources)
-        files += writer.close()
+    for table, rows in ((COPIES, found.copies(sources, job.run)), (SOURCES, sources)):
+        with TableWriter(root, table) as writer:
+            writer.write(rows)
+            files += writer.close()
     lake.commit(job.run, files)
     return Ingested(job.run, sources.to_pylist(), note)
 
 
 def _with_spark(tasks: "Tasks", request: Request, lake: SparkLake) -> Ingested:
     """Ingest into a lake that only Spark can write. Reads everything twice: the account must be known before the first commit."""
-    job, note = _prepare(lake, request)
+    job, found, note = _prepare(lake, request)
     _, sources = tasks.collect(job, account_units)
     if sources.num_rows == 0:
         return Ingested(None, [], note)
     rows = sources.to_pylist()
-    lake.commit(job.run, tasks.rows(_settled(job, rows), log_units, LOG), sources)
+    lake.commit(
+        job.run, tasks.rows(_settled(job, rows), log_units, LOG), found.copies(sources, job.run), sources
+    )
     return Ingested(job.run, rows, note)
 
 
-def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, str | None]:
-    """Finish an interrupted run, and return the job of this one with a note. Files of the lake itself are left out as sources."""
+class _Found(NamedTuple):
+    """The files that the sources of a request have, and the rows of `sources` of earlier runs."""
+
+    files: Sequence[IngestFile]
+    known: Sequence[dict[str, Any]]
+
+    def copies(self, sources: pa.RecordBatch, run: int) -> pa.RecordBatch:
+        """Return the rows of `copies` of a run, given its rows of `sources`."""
+        return record_batch(CopyRow, found_copies(self.files, self.known, sources.to_pylist(), run))
+
+
+def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, _Found, str | None]:
+    """Finish an interrupted run, and return the job of this one, what there is, and a note. The lake itself is no source."""
     found = find_files(request.paths, request.cluster, request.log_partition, request.columns)
     own = Path(request.lake).resolve()
     files = [file for file in found if not Path(file.segment.path).is_relative_to(own)]
     lake.create()
     note = lake.finish()
-    units = plan(files, lake.sources())
-    return IngestJob(
+    known = lake.sources()
+    units = plan(files, known)
+    job = IngestJob(
         units, lake.next_run(), datetime.now(UTC), request.log_partition, request.columns, request.limits
-    ), note
+    )
+    return job, _Found(files, known), note
 
 
 def _settled(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:

@@ -1,7 +1,8 @@
 """Commit a run: the only module that knows how rows become part of a table.
 
-Order: log, events, sources; histories, names, replays. The first commit carries, as its user metadata, all that the others still
-need; so a run that was killed in between is finished by whoever comes next, and a run that the last table has not does not count.
+Order: log, events, copies, sources; histories, names, replays. The first commit carries, as its user metadata, all that the
+others still need; so a run that was killed in between is finished by whoever comes next, and a run that the last table has not does
+not count.
 Each table remembers the last run it has (Delta's application transactions): nothing is committed twice.
 Two ways to write: files that tasks wrote with Arrow, committed by deltalake (ArrowLake), or DataFrames that Spark appends
 (SparkLake), for storage that only Spark can write.
@@ -9,7 +10,6 @@ Two ways to write: files that tasks wrote with Arrow, committed by deltalake (Ar
 
 import json
 import time
-from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -26,10 +26,12 @@ from offsets_tool.columns.decode import decode_batches
 from offsets_tool.log.archive.delta import delta_rows, open_delta
 from offsets_tool.log.archive.delta_log import has_commit
 from spark.lake.folder import other_columns
+from spark.lake.journal import JOURNAL, finished, given_up, journal_of, packed, unpacked
 from spark.lake.parquet import NewFile
 from spark.lake.replaced import Replaced, Replacement, count_replaced, replace
 from spark.lake.scan import facts_of
 from spark.lake.tables import (
+    COPIES,
     EVENTS,
     LOG,
     REPLAY_TABLES,
@@ -39,7 +41,6 @@ from spark.lake.tables import (
     create_statement,
 )
 
-JOURNAL: Final = "offsets-tool run"
 ATTEMPTS: Final = 5
 """How often a commit is tried when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
 
@@ -115,7 +116,7 @@ class ArrowLake:
         files = list(files)
         of_first = [file for file in files if file.table == self._first.name]
         others = [file for file in files if file.table != self._first.name]
-        if of_first or replaced:
+        if of_first or replaced or any(file.table != self._tables[-1].name for file in others):
             is_replaced_later = any(table.is_replaced for table in self._others)
             left = {"run": run, "files": others, "replaced": replaced if is_replaced_later else ()}
             self._commit(self._first, run, of_first, replaced, json.dumps({JOURNAL: left}))
@@ -127,16 +128,16 @@ class ArrowLake:
         run = self._last_run(self._first)
         if run <= self._last_run(self._tables[-1]):
             return None
-        left = _journal(
+        left = journal_of(
             run, (entry.get("userMetadata") for entry in self._open(self._first).history()), "files"
         )
         files = [NewFile(*fields) for fields in left["files"]] if left else []
         if not files or any(not (self._root / file.table / file.path).is_file() for file in files):
-            return _given_up(run)
+            return given_up(run)
         replaced = [Replaced(*fields) for fields in left["replaced"]]
         for table in self._others:
             self._commit(table, run, [file for file in files if file.table == table.name], replaced)
-        return _finished(run)
+        return finished(run)
 
     def _commit(
         self,
@@ -216,34 +217,36 @@ class SparkLake:
         return rows
 
     def next_run(self) -> int:
-        return max(self._last_run(LOG), self._last_run(SOURCES)) + 1
+        return max(map(self._last_run, TABLES)) + 1
 
-    def commit(self, run: int, log: DataFrame, sources: pa.RecordBatch) -> None:
-        """Commit a run: its rows of `log`, computed only where `sources` counts any, and its rows of `sources`."""
+    def commit(self, run: int, log: DataFrame, copies: pa.RecordBatch, sources: pa.RecordBatch) -> None:
+        """Commit a run: its rows of `log`, computed only where `sources` counts any, of `copies`, and of `sources`."""
         if any(sources.column("records").to_pylist()):
-            packed = b64encode(sources.serialize()).decode()
-            self._append(LOG, run, log, json.dumps({JOURNAL: {"run": run, "sources": packed}}))
+            names = {name: packed(rows) for name, rows in (("copies", copies), ("sources", sources))}
+            self._append(LOG, run, log, json.dumps({JOURNAL: {"run": run, **names}}))
             self.finish()
         else:
-            self._append_sources(run, sources)
+            self._append_rows(COPIES, run, copies)
+            self._append_rows(SOURCES, run, sources)
 
     def finish(self) -> str | None:
         run = self._last_run(LOG)
         if run <= self._last_run(SOURCES):
             return None
         history = self._session.sql(f"DESCRIBE HISTORY {self._name(LOG)}").select("userMetadata").collect()
-        left = _journal(run, (row.userMetadata for row in history), "sources")
+        left = journal_of(run, (row.userMetadata for row in history), "sources")
         if left is None:
-            return _given_up(run)
+            return given_up(run)
         log = self._read(LOG).where(F.col("run") == run)
         self._append(EVENTS, run, log.mapInArrow(decode_batches, from_arrow_schema(EVENTS.schema)))
-        self._append_sources(run, pa.ipc.read_record_batch(b64decode(left["sources"]), SOURCES.schema))
-        return _finished(run)
+        for table in (COPIES, SOURCES):
+            self._append_rows(table, run, unpacked(left[table.name], table.schema))
+        return finished(run)
 
-    def _append_sources(self, run: int, sources: pa.RecordBatch) -> None:
-        SOURCES.check(sources)
-        rows = pa.Table.from_batches([sources])
-        self._append(SOURCES, run, self._session.createDataFrame(rows, from_arrow_schema(SOURCES.schema)))
+    def _append_rows(self, table: Table, run: int, rows: pa.RecordBatch) -> None:
+        table.check(rows)
+        all_ = pa.Table.from_batches([rows])
+        self._append(table, run, self._session.createDataFrame(all_, from_arrow_schema(table.schema)))
 
     def _append(self, table: Table, run: int, rows: DataFrame, metadata: str | None = None) -> None:
         """Append the rows of a run; Delta ignores them if the table has that run already."""
@@ -261,29 +264,3 @@ class SparkLake:
 
     def _name(self, table: Table) -> str:
         return f"delta.`{self._root}/{table.name}`"
-
-
-def _journal(run: int, metadata: Iterable[str | None], part: str) -> Any:
-    """Return the part of a run's journal that names what is left to commit; None if no commit has it any more."""
-    for text in metadata:
-        if text and text.startswith("{"):
-            left = json.loads(text).get(JOURNAL, {})
-            if left.get("run") == run and part in left:
-                return left
-    return None
-
-
-def run_of(metadata: str | None) -> int:
-    """Return the run that made a commit, given the commit's user metadata; 0 for a commit of no run, such as OPTIMIZE."""
-    if metadata and metadata.startswith("{"):
-        return int(json.loads(metadata).get(JOURNAL, {}).get("run", 0))
-    said, _, run = (metadata or "").rpartition(" ")
-    return int(run) if said == JOURNAL else 0
-
-
-def _finished(run: int) -> str:
-    return f"finished run {run}, which had been interrupted"
-
-
-def _given_up(run: int) -> str:
-    return f"run {run} was interrupted and cannot be finished here: its rows do not count, and its files are read again"

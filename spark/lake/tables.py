@@ -18,7 +18,7 @@ from offsets_tool.expiry.rows import ExpiryRow, RemovalRow
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.job_rows import DerivationRow, DerivedRun, EndRow, ReplayRow, ReplayRun, TopicNameRow
 from offsets_tool.lag.rows import LagRow
-from offsets_tool.table_rows import Cluster, EventRow, LogRow, SourceRow
+from offsets_tool.table_rows import Cluster, CopyRow, EventRow, LogRow, SourceRow
 from offsets_tool.wire.arrow import arrow_schema
 
 _LOOKED_AT: Final = 32
@@ -127,6 +127,13 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 RECORD = ("cluster", "source", "log_partition", "log_offset")
 LOG = Table("log", LogRow, RECORD, ("log_partition", "log_offset"), made_by=Maker.INGEST)
 EVENTS = Table("events", EventRow, RECORD, ("group", "topic", "timestamp"), made_by=Maker.INGEST)
+COPIES = Table(
+    "copies",
+    CopyRow,
+    ("cluster", "copy", "log_partition", "run"),
+    ("cluster", "log_partition"),
+    made_by=Maker.INGEST,
+)
 SOURCES = Table(
     "sources",
     SourceRow,

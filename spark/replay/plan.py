@@ -47,7 +47,37 @@ class Work(NamedTuple):
 
 
 def latest(replays: Iterable[LakeRow]) -> dict[LogPartition, LakeRow]:
-    """Return the newest row of `replays` for each log partition."""
+    """Return the newest row of `replays` for each log partition that was ever replayed."""
+    return {place: row for place, row in _newest(replays).items() if row["checkpoint"]}
+
+
+def failed(replays: Iterable[LakeRow]) -> dict[LogPartition, str]:
+    """Return the log partitions whose last replay failed, and why."""
+    return {place: row["problem"] for place, row in _newest(replays).items() if row["problem"] is not None}
+
+
+def never_replayed(cluster: str, log_partition: int | None) -> LakeRow:
+    """Return a row of `replays` of a partition that was never replayed, without what the replay says of itself."""
+    return {
+        "cluster": cluster,
+        "log_partition": log_partition,
+        "next_log_offset": 0,
+        "settled_log_offset": 0,
+        "is_from_start": True,
+        "rules": "",
+        "proving_log_offset": None,
+        "differing_log_offset": None,
+        "unnamed_topic_ids": (),
+        "proven_from_log_offset": 0,
+        "copies": (),
+        "absences": 0,
+        "abandoned": 0,
+        "contradictions": 0,
+        "checkpoint": "",
+    }
+
+
+def _newest(replays: Iterable[LakeRow]) -> dict[LogPartition, LakeRow]:
     return {
         (row["cluster"], row["log_partition"]): row for row in sorted(replays, key=lambda row: row["run"])
     }
@@ -58,23 +88,24 @@ def plan(
     new: Sequence[New],
     known: Mapping[LogPartition, LakeRow],
     named: Mapping[str, Iterable[str]],
-    lost: Collection[LogPartition] = (),
+    anew: Collection[LogPartition] = (),
 ) -> list[Work]:
     """Return the partitions to replay, those with most records first.
 
     `asked` is auto, classic or new. `known` has the rows of `replays`, `named` by cluster the topic ids whose names were learned
-    since the last replay, `lost` the partitions whose checkpoints cannot be read.
+    since the last replay, `anew` the partitions that cannot go on from a checkpoint: it does not read, other copies came, the
+    last replay failed.
     """
     forced = None if asked == "auto" else Rules(asked)
     found = {(each.cluster, each.log_partition): each for each in new}
     proved = _proved(known)
     work = []
-    for place in {*found, *known}:
+    for place in {*found, *known, *anew}:
         cluster, log_partition = place
         row, added = known.get(place), found.get(place)
         records = added.records if added else 0
         rules = forced or (Rules.NEW if cluster in proved else None)
-        if row is None or place in lost or not _goes_on(row, added, asked, named.get(cluster, ())):
+        if row is None or place in anew or not _goes_on(row, added, asked, named.get(cluster, ())):
             work.append(Work(cluster, log_partition, records, rules, None, 0, 0))
         elif added is not None:
             # A partition replayed by the new rules, or by the classic ones where both agree, may go on by the new rules.

@@ -5,7 +5,7 @@ A replay that finds nothing new writes nothing. Holds no rules about groups (col
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,22 +14,24 @@ from typing import Any, NamedTuple
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.job_rows import ReplayRow
-from offsets_tool.log.names import not_replayed
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch
-from spark.ingest.plan import counts
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.folder import locked, require_lake
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced
-from spark.lake.tables import REPLAYS, TOPIC_NAMES, Table
+from spark.lake.tables import COPIES, REPLAYS, TOPIC_NAMES, Table
 from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
+from spark.replay.copies import copies_of
 from spark.replay.news import news
+from spark.replay.notes import joined_notes, partition_text, replayed_anew, set_aside_notes
 from spark.replay.plan import (
     LakeRow,
     LogPartition,
     Work,
+    failed,
     latest,
+    never_replayed,
     plan,
     to_name,
     to_replay_again,
@@ -47,6 +49,8 @@ class Replayed(NamedTuple):
     partitions: list[dict[str, Any]]
     rows: dict[str, int]
     notes: list[str]
+    problems: tuple[str, ...] = ()
+    """Which partitions could not be replayed, and why; all others were."""
 
 
 def replay(
@@ -59,7 +63,8 @@ def replay(
     """Replay what ingests have added to a lake since the last replay, and commit it; `progress` is told in log partitions.
 
     `start` makes a session, and is called only if there is something to do. `coordinator` is auto, classic or new. `topic_ids` are
-    names for ids that no record names. UsageError for a folder that is no lake, and where it has two copies of a partition.
+    names for ids that no record names. UsageError for a folder that is no lake. A partition that cannot be replayed is named in
+    `problems`; its histories stay as they were, and the next replay tries again.
     """
     root = Path(lake).absolute()
     require_lake(root)
@@ -91,14 +96,18 @@ class _Replay:
         self._lake = ArrowLake(root, REPLAY)
         self._sources = ArrowLake(root).sources()
         self._upto = max((row["run"] for row in self._sources), default=0)
+        self._copies = copies_of(ArrowLake(root).rows(COPIES), self._sources)
         self._notes: list[str] = []
+        self._failed: dict[LogPartition, str] = {}
+        """The partitions whose replay has failed, and why."""
 
     def run(self) -> Replayed:
         """Do the whole replay, once."""
         self._lake.create()
         if note := self._lake.finish():
             self._notes.append(note)
-        known = latest(self._lake.rows(REPLAYS))
+        told = self._lake.rows(REPLAYS)
+        known, before = latest(told), failed(told)
         # In any case: a replay that was killed right after its commit has left old checkpoints behind.
         self._forget_checkpoints(known)
         since = max((row["ingest_run"] for row in known.values()), default=0)
@@ -106,19 +115,21 @@ class _Replay:
         is_as_asked = all(row["coordinator"] == self._asked for row in known.values())
         names = TopicIds(self._lake.rows(TOPIC_NAMES))
         self._learn_given(names, known)
-        if self._upto <= since and is_as_asked and not lost and not names.added:
+        if self._upto <= since and is_as_asked and not (lost or before or names.added):
             return Replayed(None, [], {}, self._notes)
-        self._notes += (_replayed_anew(*place, why) for place, why in lost.items())
-        self._notes += _set_aside(row for row in self._sources if row["run"] > since)
+        self._notes += (replayed_anew(*place, why) for place, why in lost.items())
+        self._notes += set_aside_notes(row for row in self._sources if row["run"] > since)
         rows = LakeRows.now(self._root, self._sources)
         found = news(rows, since, self._start)
         for cluster, topic_id, topic in found.names:
             names.learn(cluster, topic_id, topic, RECORD)
-        work = plan(self._asked, found.new, known, names.added, lost)
+        anew = {*lost, *before, *self._joined_anew(known)}
+        work = plan(self._asked, found.new, known, names.added, anew)
         if not work:
             return Replayed(None, [], {}, self._notes)
         run = self._lake.next_run()
         done = self._replay(rows, work, run, names)
+        known = {place: row for place, row in known.items() if place not in self._failed}
         again = to_replay_again(self._asked, known, {place: each.row for place, each in done.items()})
         if again:
             done |= self._replay_anew(
@@ -127,7 +138,18 @@ class _Replay:
         now = {**known, **{place: each.row for place, each in done.items()}}
         if named := self._derive_names(rows, now, names):
             done |= self._replay_anew(rows, named, done, run, names)
-        return self._commit(run, done, names)
+        # What was replayed once more may have failed then.
+        done = {place: each for place, each in done.items() if place not in self._failed}
+        if not done and self._failed == before:
+            return Replayed(None, [], {}, self._notes, self._problems())
+        return self._commit(run, done, names, latest(told))
+
+    def _joined_anew(self, known: Mapping[LogPartition, LakeRow]) -> Iterator[LogPartition]:
+        """Yield the partitions of which other copies came since their last replay."""
+        for place, copies in self._copies.items():
+            row = known.get(place)
+            if row is None or max(copy.run for copy in copies) > row["ingest_run"]:
+                yield place
 
     def _learn_given(self, names: TopicIds, now: Mapping[LogPartition, LakeRow]) -> None:
         """Learn the names that the caller gives, of ids that a replay has missed."""
@@ -168,20 +190,25 @@ class _Replay:
     ) -> dict[LogPartition, _Done]:
         """Replay each partition in a task; from its first record where its checkpoint is lost or of another release.
 
-        OffsetsToolError with the reason of the first task that failed.
+        Partitions that fail are kept in `_failed`. OffsetsToolError where the disk is why a task failed.
         """
-        job = ReplayJob(tuple(work), run, self._root.as_posix(), names.names, rows)
+        places = {each.place for each in work}
+        copies = {place: copies for place, copies in self._copies.items() if place in places}
+        job = ReplayJob(tuple(work), run, self._root.as_posix(), names.names, rows, copies)
         is_here = _is_little(rows, min(each.after_run for each in work))
         units = of_units(self._start, len(work), is_here=is_here, progress=self._progress)
         told = units.through(replay_work(job), arrow_schema(WorkDone)).collect()
         results = [WorkDone(*row) for row in told]
-        if error := next((each.error for each in results if each.error), None):
+        if error := next((each.error for each in results if each.is_stopping), None):
             raise OffsetsToolError(error)
+        self._failed |= {work[each.unit].place: each.error for each in results if each.error}
         done = {
-            work[each.unit].place: self._done(work[each.unit], each, run) for each in results if not each.lost
+            work[each.unit].place: self._done(work[each.unit], each, run)
+            for each in results
+            if not each.lost and not each.error
         }
         if lost := {work[each.unit]: each.lost for each in results if each.lost}:
-            self._notes += (_replayed_anew(*each.place, why) for each, why in lost.items())
+            self._notes += (replayed_anew(*each.place, why) for each, why in lost.items())
             anew = [each._replace(checkpoint=None, after_run=0, settled=0) for each in lost]
             done |= self._replay(rows, anew, run, names)
         return done
@@ -200,15 +227,42 @@ class _Replay:
         }
         return _Done(files, row, work.settled)
 
-    def _commit(self, run: int, done: Mapping[LogPartition, _Done], names: TopicIds) -> Replayed:
+    def _commit(
+        self,
+        run: int,
+        done: Mapping[LogPartition, _Done],
+        names: TopicIds,
+        known: Mapping[LogPartition, LakeRow],
+    ) -> Replayed:
         files = [file for each in done.values() for file in each.files]
         rows = [each.row for each in done.values()]
-        files += self._write(TOPIC_NAMES, names.rows(run))
+        rows += [self._failed_row(place, known.get(place, {}), run) for place in self._failed]
+        files += self._write(TOPIC_NAMES, names.rows(run) if done else [])
         files += self._write(REPLAYS, [ReplayRow(**row) for row in rows])
         self._lake.commit(run, files, [Replaced(*place, each.settled) for place, each in done.items()])
         self._forget_checkpoints(latest(self._lake.rows(REPLAYS)))
         counts = {table.name: sum(f.rows for f in files if f.table == table.name) for table in REPLAY.tables}
-        return Replayed(run, [dict(row) for row in rows], counts, self._notes)
+        self._notes += joined_notes(each.row for each in done.values())
+        return Replayed(run, [dict(row) for row in rows], counts, self._notes, self._problems())
+
+    def _failed_row(self, place: LogPartition, before: LakeRow, run: int) -> LakeRow:
+        """Return the row of `replays` of a partition that failed: what holds is what held before, if anything did."""
+        return {
+            **never_replayed(*place),
+            **before,
+            "ingest_run": self._upto,
+            "coordinator": self._asked,
+            "records": 0,
+            "problem": self._failed[place],
+            "replayed_at": self._at,
+            "run": run,
+        }
+
+    def _problems(self) -> tuple[str, ...]:
+        return tuple(
+            f"{partition_text(*place)} could not be replayed: {why}"
+            for place, why in sorted(self._failed.items(), key=repr)
+        )
 
     def _write(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[NewFile]:
         writer = TableWriter(self._root, table)
@@ -231,15 +285,3 @@ class _Replay:
 def _is_little(rows: LakeRows, since: int) -> bool:
     """Return whether the rows of ingests after the run `since` are few."""
     return is_little(sum(file.records for file in rows.since(since)))
-
-
-def _replayed_anew(cluster: str, log_partition: int | None, why: str) -> str:
-    return (
-        f"partition {log_partition} of cluster {cluster!r} is replayed from its first record, since its checkpoint "
-        f"cannot be read: {why}"
-    )
-
-
-def _set_aside(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    aside = {row["source"] for row in sources if not counts(row["kind"], row["fate"])}
-    return [not_replayed(len(aside))] if aside else []

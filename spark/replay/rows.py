@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.replay.row_events import COLUMNS
+from offsets_tool.columns.replay.row_events import COLUMNS, PLACE, RAW
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.records.kinds import COMMITS
 from spark.ingest.plan import counts
@@ -23,8 +23,6 @@ from spark.lake.tables import EVENTS, LOG, Table
 from spark.replay.merge import Part, merged, sorted_parts
 from spark.replay.plan import Work
 
-COPY: Final = "copy"
-"""The column with the copy of the partition that a row comes from: its data directory, or the file of an archive."""
 ORIGIN: Final = ("cluster", "source", "run", "misplaced")
 """The columns that tell whether a row counts."""
 _TELLING: Final = ("record_type", "is_control", "problem")
@@ -32,13 +30,18 @@ _PLACE: Final = ("cluster", "log_partition", "run", "log_offset")
 _KEPT: Final = ("run", "cluster", "log_partition", "problem", "record_type", "num_records")
 _COMMIT_TYPES: Final = pa.array(sorted(COMMITS), pa.int16())
 _TYPES: Final = {field.name: field.type for table in (EVENTS, LOG) for field in encoded_schema(table.schema)}
-_SCHEMA: Final = pa.schema(
-    [("run", pa.int64()), (COPY, pa.string()), *((name, _TYPES[name]) for name in COLUMNS)]
+_SCHEMA: Final = pa.schema([("run", pa.int64()), *((name, _TYPES[name]) for name in COLUMNS)])
+RECORD_SCHEMA: Final = pa.schema(
+    [
+        *((name, _TYPES[name]) for name in ("source", "run", "partition_leader_epoch")),
+        *((name, _TYPES[name]) for name in (*PLACE, *RAW)),
+    ]
 )
+"""The columns of a record as copies of a partition have it."""
 Keep = Callable[[pa.RecordBatch], pa.Array]
 """Tells of each row of a file whether it is wanted."""
-CopyOf = Mapping[tuple[str, str, int], str]
-"""By cluster, source and run the copy of a partition; sources that are set aside are not there."""
+Counting = frozenset[tuple[str, str, int]]
+"""Cluster, source and run of what is part of a log: sources that Kafka has set aside are not there."""
 
 
 class TableFile(NamedTuple):
@@ -80,7 +83,7 @@ class LakeRows(NamedTuple):
 
     events: Sequence[TableFile]
     log: Sequence[TableFile]
-    copies: CopyOf
+    counting: Counting
     upto: int
 
     @classmethod
@@ -90,12 +93,10 @@ class LakeRows(NamedTuple):
             [TableFile.of(root, table, facts) for facts in facts_of(open_delta(root / table.name))]
             for table in (EVENTS, LOG)
         )
-        copies = {
-            (row["cluster"], row["source"], row["run"]): row["directory"] or row["path"]
-            for row in sources
-            if counts(row["kind"], row["fate"])
-        }
-        return cls(events, log, copies, max((row["run"] for row in sources), default=0))
+        counting = frozenset(
+            (row["cluster"], row["source"], row["run"]) for row in sources if counts(row["kind"], row["fate"])
+        )
+        return cls(events, log, counting, max((row["run"] for row in sources), default=0))
 
     def since(self, run: int) -> list[TableFile]:
         """Return the files of `events` that may have rows of later ingests."""
@@ -116,11 +117,16 @@ class LakeRows(NamedTuple):
             wanted = _Reading(self, work, LOG, partial(_are_data_of, types=sorted(types)))
             yield from merged(wanted.parts(self.log, Path(folder)))
 
+    def records(self, work: Work) -> Iterator[pa.RecordBatch]:
+        """Yield all records of a log partition, of each copy, with the columns RECORD_SCHEMA, in the same order."""
+        with TemporaryDirectory(prefix="offsets-tool-") as folder:
+            all_ = _Reading(self, work, LOG, _are_all, RECORD_SCHEMA)
+            yield from merged(all_.parts(self.log, Path(folder)))
+
     def counted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that count, given those with the columns ORIGIN, with their copy."""
-        copies = _copies(rows, self.copies)
-        known = pc.and_(pc.is_valid(copies), pc.less_equal(rows.column("run"), self.upto))
-        return _only(rows.append_column(COPY, copies), pc.and_(known, pc.is_null(rows.column("misplaced"))))
+        """Return the rows that count, given those with the columns ORIGIN."""
+        known = pc.and_(_are_of(rows, self.counting), pc.less_equal(rows.column("run"), self.upto))
+        return _only(rows, pc.and_(known, pc.is_null(rows.column("misplaced"))))
 
 
 class _Reading(NamedTuple):
@@ -130,6 +136,7 @@ class _Reading(NamedTuple):
     work: Work
     table: Table
     keep: Keep
+    schema: pa.Schema = _SCHEMA
 
     def parts(self, files: Iterable[TableFile], folder: Path) -> Iterator[Part]:
         """Yield the rows in sorted parts; `folder` is for those of files that are not sorted."""
@@ -158,7 +165,7 @@ class _Reading(NamedTuple):
 
     def _uniform(self, file: TableFile, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file, in the order in which it has them; null is what the table does not have."""
-        return map(_uniform, self.wanted(file, COLUMNS, groups))
+        return (_uniform(rows, self.schema) for rows in self.wanted(file, self.schema.names, groups))
 
     def wanted(
         self, file: TableFile, columns: Sequence[str] = (), groups: Sequence[int] | None = None
@@ -197,8 +204,8 @@ class _Odd(NamedTuple):
         return pc.replace_with_mask(may_be, may_be, found)
 
 
-def _copies(rows: pa.RecordBatch, copies: Mapping[tuple[str, str, int], str]) -> pa.Array:
-    """Return for each row the copy that it comes from; null for one of a source that does not count."""
+def _are_of(rows: pa.RecordBatch, counting: Counting) -> pa.Array:
+    """Return for each row whether it comes from a source that counts."""
     clusters, sources = rows.column("cluster"), rows.column("source")
     names = [
         (cluster, source)
@@ -206,9 +213,9 @@ def _copies(rows: pa.RecordBatch, copies: Mapping[tuple[str, str, int], str]) ->
         for source in sources.dictionary.to_pylist()
     ]
     number = pc.add(pc.multiply(clusters.indices, len(sources.dictionary)), sources.indices)
-    found = pa.nulls(rows.num_rows, pa.string())
+    found = pa.array([False] * rows.num_rows, pa.bool_())
     for run in pc.unique(rows.column("run")).to_pylist():
-        told = pa.array([copies.get((*name, run)) for name in names], pa.string())
+        told = pa.array([(*name, run) in counting for name in names], pa.bool_())
         found = pc.if_else(pc.equal(rows.column("run"), run), told.take(number), found)
     return found
 
@@ -238,6 +245,10 @@ def _is_commit(rows: pa.RecordBatch) -> pa.Array:
     return pc.and_(pc.is_in(rows.column("record_type"), _COMMIT_TYPES), _is_data(rows))
 
 
+def _are_all(rows: pa.RecordBatch) -> pa.Array:
+    return pc.is_valid(rows.column("run"))
+
+
 def _is_data(rows: pa.RecordBatch) -> pa.Array:
     return pc.invert(rows.column("is_control"))
 
@@ -263,10 +274,10 @@ def _only(rows: pa.RecordBatch, wanted: pa.Array) -> pa.RecordBatch:
     return rows if wanted.true_count == rows.num_rows else rows.filter(wanted)
 
 
-def _uniform(rows: pa.RecordBatch) -> pa.RecordBatch:
+def _uniform(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     has = set(rows.schema.names)
     columns = [
         rows.column(field.name) if field.name in has else pa.nulls(rows.num_rows, field.type)
-        for field in _SCHEMA
+        for field in schema
     ]
-    return pa.record_batch(columns, schema=_SCHEMA)
+    return pa.record_batch(columns, schema=schema)

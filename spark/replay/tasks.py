@@ -1,40 +1,54 @@
 """The task of a replay: replay one log partition to its end and write its histories.
 
 Rows are read in the order of the log (spark.replay.rows), are replayed by the library (columns.replay.history), and become Parquet
-files and a checkpoint, which the driver commits. A log offset in two copies of a partition is an error, because nothing here can
-choose between copies. Where one copy was ingested twice, as after compaction, the record of the first ingest counts.
+files and a checkpoint, which the driver commits. Of a partition that is one log, each offset counts once; several copies are joined
+(spark.replay.joined) and replayed from their first record.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.replay.history import HistoryReplay, HistoryRows, Left, Start
-from offsets_tool.errors import OffsetsToolError, SourceError, UsageError
+from offsets_tool.columns.replay.history import (
+    EventHistoryReplay,
+    HistoryReplay,
+    HistoryRows,
+    Left,
+    Start,
+)
+from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
 from offsets_tool.wire.text import shown
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.tables import HISTORIES
 from spark.replay.checkpoints import checkpoint_path, keep_checkpoint
+from spark.replay.copies import Copies, LakeCopy
+from spark.replay.joined import JoinedRows
 from spark.replay.plan import Work
-from spark.replay.rows import COPY, LakeRows
+from spark.replay.rows import LakeRows
 from spark.runtime.rows import Batches, Task, numbers_of
+
+_NOTHING_JOINED: Final = {"copies": (), "absences": 0, "abandoned": 0, "contradictions": 0}
+EVENTS_AT_ONCE: Final = 16_384
+"""How many events of joined copies become rows at a time."""
 
 
 class ReplayJob(NamedTuple):
-    """What all tasks of a replay share; `names` are names of topics by cluster and topic id."""
+    """What all tasks of a replay share; `names` are names of topics by cluster and topic id, `copies` those that are joined."""
 
     work: tuple[Work, ...]
     run: int
     lake: str
     names: Mapping[str, Mapping[str, str]]
     rows: LakeRows
+    copies: Copies = MappingProxyType({})
 
 
 class WorkDone(NamedTuple):
@@ -46,6 +60,8 @@ class WorkDone(NamedTuple):
     """Why the checkpoint cannot be read: then nothing was done, and the partition must be replayed from its first record."""
     files: String
     facts: String
+    is_stopping: bool = False
+    """Whether the error is not the partition's but the disk's: then nothing is committed."""
 
 
 def replay_work(job: ReplayJob) -> Task:
@@ -53,14 +69,17 @@ def replay_work(job: ReplayJob) -> Task:
 
     def task(numbers: Batches) -> Batches:
         for unit in numbers_of(numbers):
-            if done := replay_rows(job, unit, job.rows.of(job.work[unit])):
+            work = job.work[unit]
+            copies = job.copies.get(work.place)
+            done = replay_rows(job, unit, job.rows.of(work)) if copies is None else _joined(job, unit, copies)
+            if done:
                 yield record_batch(WorkDone, [done])
 
     return task
 
 
 def replay_rows(job: ReplayJob, unit: int, batches: Batches) -> WorkDone | None:
-    """Replay the rows of one Work (row_events.COLUMNS and COPY), and return what came of it; None where there are no rows."""
+    """Replay the rows of one Work (row_events.COLUMNS), and return what came of it; None where there are no rows."""
     first = next((batch for batch in batches if batch.num_rows), None)
     return None if first is None else _done(job, unit, chain([first], batches))
 
@@ -71,27 +90,32 @@ def _done(job: ReplayJob, unit: int, batches: Iterator[pa.RecordBatch]) -> WorkD
         replay = HistoryReplay(_start(job, work))
     except (SourceError, OSError) as error:
         return WorkDone(unit, None, shown(str(error)), "[]", "{}")
+    return _written(unit, lambda: _replay(job, work, replay, once(batches)))
+
+
+def _joined(job: ReplayJob, unit: int, copies: Sequence[LakeCopy]) -> WorkDone:
+    work = job.work[unit]
+    return _written(unit, lambda: _replay_joined(job, work, copies))
+
+
+def _written(unit: int, replay: Callable[[], tuple[list[NewFile], dict[str, Any]]]) -> WorkDone:
     try:
-        files, facts = _replay(job, work, replay, once(batches, work))
+        files, facts = replay()
     except SourceError:
         # A file of the lake is damaged: what that means is said where the lake's folders are known.
         raise
     except (OffsetsToolError, OSError) as error:
-        return WorkDone(unit, shown(str(error)), None, "[]", "{}")
+        return WorkDone(unit, shown(str(error)), None, "[]", "{}", isinstance(error, OSError))
     return WorkDone(unit, None, None, json.dumps(files), json.dumps(facts))
 
 
-def once(batches: Iterator[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
-    """Yield each record once, given rows in the order of offsets, then of ingests; UsageError where two copies have one offset."""
-    last, copy = -1, ""
+def once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield each record once, given rows in the order of offsets, then of ingests: of each offset the first."""
+    last = -1
     for batch in batches:
-        offsets, copies = batch.column("log_offset"), batch.column(COPY)
-        before, copies_before = _shifted(offsets, last), _shifted(copies, copy)
-        again = pc.equal(offsets, before)
-        other = pc.index(pc.and_(again, pc.not_equal(copies, copies_before)), True).as_py()
-        if other >= 0:
-            raise _twice(work, *(column[other].as_py() for column in (offsets, copies_before, copies)))
-        last, copy = offsets[-1].as_py(), copies[-1].as_py()
+        offsets = batch.column("log_offset")
+        again = pc.equal(offsets, _shifted(offsets, last))
+        last = offsets[-1].as_py()
         yield batch.filter(pc.invert(again)) if again.true_count else batch
 
 
@@ -100,25 +124,44 @@ def _shifted(column: pa.Array, first: Any) -> pa.Array:
     return pa.concat_arrays([pa.array([first], column.type), column.slice(0, len(column) - 1)])
 
 
-def _twice(work: Work, log_offset: int, copy: str, other: str) -> UsageError:
-    return UsageError(
-        f"partition {work.log_partition} of cluster {work.cluster!r} is in the lake twice: offset {log_offset} is in {copy} and in "
-        f"{other}; make a new lake, of one copy alone or of each copy with its own --cluster"
-    )
-
-
 def _replay(
     job: ReplayJob, work: Work, replay: HistoryReplay, batches: Iterator[pa.RecordBatch]
 ) -> tuple[list[NewFile], dict[str, Any]]:
-    ended, held, records = _Writers(job, work), _Writers(job, work), 0
+    ended, records = _Writers(job, work), 0
     for batch in batches:
         records += batch.num_rows
         ended.write(replay.replay(batch))
-    left = replay.leave()
+    return _left(job, work, ended, replay.leave(), {"records": records, **_NOTHING_JOINED})
+
+
+def _replay_joined(
+    job: ReplayJob, work: Work, copies: Sequence[LakeCopy]
+) -> tuple[list[NewFile], dict[str, Any]]:
+    joined, replay = JoinedRows(copies, work.log_partition), EventHistoryReplay(_start(job, work))
+    ended, records = _Writers(job, work), 0
+    events = joined.events(job.rows.records(work))
+    while some := list(islice(events, EVENTS_AT_ONCE)):
+        records += sum(event.absence is None for event in some)
+        ended.write(replay.replay(some))
+    out = joined.left_out
+    facts = {
+        "records": records,
+        "copies": joined.names,
+        "absences": out.absences,
+        "abandoned": out.abandoned,
+        "contradictions": out.contradictions,
+    }
+    return _left(job, work, ended, replay.leave(), facts)
+
+
+def _left(
+    job: ReplayJob, work: Work, ended: "_Writers", left: Left, facts: dict[str, Any]
+) -> tuple[list[NewFile], dict[str, Any]]:
+    held = _Writers(job, work)
     held.write(left.rows)
     files = [*ended.close(), *held.close()]
     name = keep_checkpoint(Path(job.lake), left.checkpoint)
-    return files, {"records": records, "checkpoint": name, **_facts(left)}
+    return files, {**facts, "checkpoint": name, **_facts(left)}
 
 
 def _start(job: ReplayJob, work: Work) -> Start:
@@ -137,6 +180,8 @@ def _facts(left: Left) -> dict[str, Any]:
         "proving_log_offset": left.proved_at,
         "differing_log_offset": left.differed_at,
         "unnamed_topic_ids": left.unnamed,
+        "proven_from_log_offset": left.proven_from,
+        "problem": None,
     }
 
 

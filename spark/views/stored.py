@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from offsets_tool.errors import UsageError
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_log import DELTA_LOG
-from spark.lake.commit import run_of
 from spark.lake.folder import check_whole, other_columns
+from spark.lake.journal import run_of
 from spark.lake.scan import facts_of, file_rows
 from spark.lake.tables import (
     DERIVATIONS,

@@ -1,7 +1,7 @@
 """Histories of a lake, and what they must be: the library's, record by record, over the same files."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,15 @@ def plain_histories(evidence: dict[str, Path]) -> Rows:
     """Of each cluster's files."""
     all_ = [each for cluster, path in evidence.items() for each in told(cluster, path)]
     return {name: _sorted([row for table, row in all_ if table == name]) for name in TABLES}
+
+
+def told_rows(cluster: str, found: Iterable[Any]) -> Rows:
+    """Rows of histories as a lake's tables have them."""
+    names = {kind: name for name, kind in TABLES.items()}
+    by_table: Rows = {name: [] for name in TABLES}
+    for row in found:
+        by_table[names[type(row)]].append(_told(cluster, row))
+    return {name: _sorted(some) for name, some in by_table.items()}
 
 
 def told(cluster: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

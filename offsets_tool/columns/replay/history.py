@@ -1,7 +1,7 @@
 """History many at a time: rows of one partition in, columns of its histories out, as History tells them record by record.
 
-`replay_batches` for what a reader loops over; HistoryReplay for whoever goes on later from where it was left. Decides nothing that
-history.history and replay.coordinator do not.
+`replay_batches` for what a reader loops over; HistoryReplay for whoever goes on later from where it was left; EventHistoryReplay
+for events that are no rows, since copies were joined. Decides nothing that history.history and replay.coordinator do not.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +15,7 @@ from offsets_tool.checkpoint import Observers, restore, save
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_facts import observe_rows
+from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
@@ -71,6 +72,8 @@ class Left(NamedTuple):
     rows: HistoryRows
     settled: int
     position: int
+    proven_from: int
+    """Every record from this offset on is present."""
     checkpoint: bytes
     rules: Rules
     proved_at: int | None
@@ -128,19 +131,59 @@ class HistoryReplay:
     def leave(self) -> Left:
         """Return what is left; to be called once, at the end."""
         coordinator, history, removals = self._replay.settle(), self._replay.history, self._replay.removals
-        settled = history.settled
-        checkpoint = save(coordinator, self._position, Observers(history, removals, self._facts))
-        held = [*history.flush(), *history.open_rows(), *removals.unsettled()]
-        return Left(
-            rows=_columns(held, []),
-            settled=settled,
-            position=self._position,
-            checkpoint=checkpoint,
-            rules=coordinator.rules,
-            proved_at=coordinator.proved_at,
-            differed_at=coordinator.differed_at,
-            unnamed=tuple(sorted(self._names.missing)),
-        )
+        observers = Observers(history, removals, self._facts)
+        return _left(coordinator, observers, self._position, self._names)
+
+
+class EventHistoryReplay:
+    """Replays the events of one partition one at a time, from its first: absences, too, which no row stands for."""
+
+    def __init__(self, start: Start) -> None:
+        """Start where `start` says, which may have no checkpoint."""
+        self._names = _Names(start.names)
+        self._position = 0
+        self._coordinator = Coordinator(start.log_partition, start.rules)
+        history, removals = History(self._names.name), RemovalLog(start.log_partition)
+        self._observers = Observers(history, removals, LogFacts())
+
+    def replay(self, events: Iterable[Event]) -> HistoryRows:
+        """Replay events; return the rows that ended with them, and anomalies."""
+        history, removals, facts = self._observers
+        rows: list[HistoryRow | RemovalRow] = []
+        for event in events:
+            at = event.record.log_offset
+            if event.absence is None:
+                facts.observe_offsets(at, at, None)
+                self._position = at + 1
+            facts.observe(event)
+            history.observe_record(at)
+            changes = self._coordinator.replay(event)
+            removals.fold(event, changes)
+            rows += (row for change in changes for row in history.fold(change))
+        rows += removals.settled(history.settled)
+        return _columns(rows, [])
+
+    def leave(self) -> Left:
+        """Return what is left; to be called once, at the end."""
+        return _left(self._coordinator, self._observers, self._position, self._names)
+
+
+def _left(coordinator: Coordinator, observers: Observers, position: int, names: "_Names") -> Left:
+    history, removals, facts = observers
+    settled = history.settled
+    checkpoint = save(coordinator, position, observers)
+    held = [*history.flush(), *history.open_rows(), *removals.unsettled()]
+    return Left(
+        rows=_columns(held, []),
+        settled=settled,
+        position=position,
+        proven_from=facts.proven_from,
+        checkpoint=checkpoint,
+        rules=coordinator.rules,
+        proved_at=coordinator.proved_at,
+        differed_at=coordinator.differed_at,
+        unnamed=tuple(sorted(names.missing)),
+    )
 
 
 class _Names:

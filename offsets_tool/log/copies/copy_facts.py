@@ -37,6 +37,24 @@ class EpochFacts(NamedTuple):
     """The offset of its first record that is later than that time; NO_END without one."""
 
 
+class BatchesOfEpoch(NamedTuple):
+    """Batches of one leader epoch that follow each other: the offset of the first, and their number."""
+
+    epoch: int
+    start: int
+    batches: int
+
+
+class CopyCheckpoints(NamedTuple):
+    """What Kafka's checkpoint files say of one copy of a partition; what no file says is None, or no epochs."""
+
+    log_start: int | None = None
+    cleaned_to: int | None = None
+    """The first offset that its cleaner had not reached."""
+    leader_epochs: tuple[tuple[int, int], ...] = ()
+    """Leader epochs, each with its first offset."""
+
+
 class CopyFacts(NamedTuple):
     """One copy of a partition: where it begins and ends, its leader epochs by rising number, and how far its cleaner came."""
 
@@ -84,18 +102,16 @@ def copy_facts(name: str, segments: Sequence[Segment], time: int | None = None) 
                 is_damaged = True
             else:
                 epochs.observe(batch)
-    for epoch, start in _epoch_starts(first):
-        epochs.observe_start(epoch, start)
-    begins = min((segment.base_offset for segment in segments if segment.base_offset is not None), default=0)
-    found = epochs.facts()
-    return CopyFacts(
-        name,
-        max(begins, _checkpoint(first, LOG_START) or 0),
-        epochs.end,
-        _checkpoint(first, CLEANER),
-        found,
-        first.cluster_id,
-        is_whole=not (is_damaged or epochs.has_odd),
+    bases = [segment.base_offset for segment in segments if segment.base_offset is not None]
+    return epochs.copy_facts(name, bases, checkpoints_of(first), first.cluster_id, is_damaged=is_damaged)
+
+
+def checkpoints_of(segment: Segment) -> CopyCheckpoints:
+    """Return what the checkpoint files beside a segment say of its partition."""
+    return CopyCheckpoints(
+        _checkpoint(segment, LOG_START),
+        _checkpoint(segment, CLEANER),
+        tuple((epoch, start) for epoch, start in _epoch_starts(segment)),
     )
 
 
@@ -152,15 +168,39 @@ class EpochsSeen:
             batch.last_offset + 1 if counts else 0,
             batch.base_offset if is_later else NO_END,
         )
+        self._add(seen, 1)
+
+    def _add(self, seen: EpochFacts, batches: int) -> None:
         last = self._runs[-1] if self._runs else None
         if last is not None and last.facts.epoch == seen.epoch:
-            self._runs[-1] = _Run(_joined(last.facts, seen), last.batches + 1)
+            self._runs[-1] = _Run(_joined(last.facts, seen), last.batches + batches)
         else:
-            self._runs.append(_Run(seen, 1))
+            self._runs.append(_Run(seen, batches))
 
-    def observe_start(self, epoch: int, start: int) -> None:
-        """Take in a line of the checkpoint."""
-        self._starts[epoch] = start
+    def reach(self, end: int) -> None:
+        """Take in that the batches reach up to an offset."""
+        self.end = max(self.end, end)
+
+    def observe_run(self, run: BatchesOfEpoch) -> None:
+        """Take in the next batches of one epoch, of which no time is known."""
+        self._add(EpochFacts(run.epoch, run.start, NO_END, 0), run.batches)
+
+    def copy_facts(
+        self,
+        name: str,
+        bases: Iterable[int],
+        checkpoints: CopyCheckpoints,
+        cluster_id: str | None,
+        *,
+        is_damaged: bool,
+    ) -> CopyFacts:
+        """Return the facts of the copy; `bases` are the base offsets of its segments."""
+        for epoch, start in checkpoints.leader_epochs:
+            self._starts[epoch] = start
+        found = self.facts()
+        begin = max(min(bases, default=0), checkpoints.log_start or 0)
+        is_whole = not (is_damaged or self.has_odd)
+        return CopyFacts(name, begin, self.end, checkpoints.cleaned_to, found, cluster_id, is_whole=is_whole)
 
     def facts(self) -> tuple[EpochFacts, ...]:
         """Return the epochs by rising number."""

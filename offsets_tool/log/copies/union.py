@@ -56,7 +56,10 @@ def union(streams: Iterable[tuple[int, Iterable[T]]], epoch_of: EpochOf) -> Iter
     """
     numbered = [_numbered(number, items) for number, items in streams]
     for _, together in groupby(merge(*numbered, key=attrgetter("at")), attrgetter("at")):
-        yield _distinct(together, epoch_of)
+        yield distinct(
+            Distinct(each.item, epoch_of(each.number, each.item.record), 1 << each.number)
+            for each in together
+        )
 
 
 class _Numbered(NamedTuple, Generic[T]):
@@ -73,17 +76,19 @@ def _numbered(number: int, items: Iterable[T]) -> "Iterator[_Numbered[T]]":
         yield _Numbered(at, number, item)
 
 
-def _distinct(together: "Iterable[_Numbered[T]]", epoch_of: EpochOf) -> list[Distinct[T]]:
+def distinct(together: Iterable[Distinct[T]]) -> list[Distinct[T]]:
+    """Return the distinct records among those at one offset, each with all copies that have it, the newest leader epoch first.
+
+    Which records are the same is said by `union`.
+    """
     found: dict[tuple[object, ...], Distinct[T]] = {}
     for each in together:
-        record = each.item.record
-        epoch = epoch_of(each.number, record)
+        record = each.record
         # Two records that do not say where they belong are two.
         place = record.log_offset if record.misplaced is None else object()
-        identity = (place, epoch, record.key, record.value, record.is_control)
+        identity = (place, each.epoch, record.key, record.value, record.is_control)
         known = found.get(identity)
-        copies = (known.copies if known else 0) | 1 << each.number
-        found[identity] = Distinct(known.item if known else each.item, epoch, copies)
+        found[identity] = each if known is None else known._replace(copies=known.copies | each.copies)
     if len(found) == 1:
         return list(found.values())
     newest = sorted(found.values(), key=lambda each: (each.epoch is None, -(each.epoch or 0)))

@@ -18,16 +18,16 @@ import resource, sys
 import pyarrow as pa
 from offsets_tool.columns.replay.row_events import COLUMNS
 from spark.replay.plan import Work
-from spark.replay.rows import COPY, LakeRows
+from spark.replay.rows import LakeRows
 from spark.replay.tasks import ReplayJob, replay_rows
 from spark.lake.tables import EVENTS, LOG
 
 ALIKE = {{
-    COPY: "here", "log_partition": 0, "is_transactional": False, "is_control": False, "record_type": 1,
+    "log_partition": 0, "is_transactional": False, "is_control": False, "record_type": 1,
     "topic": "topic", "value_version": 3, "leader_epoch": -1, "expire_timestamp": -1, "producer_id": -1,
     "producer_epoch": -1, "sequence": -1, "magic": 2, "topic_id": "A" * 22,
 }}
-TYPES = {{COPY: pa.string()}} | {{
+TYPES = {{
     field.name: field.type for table in (LOG, EVENTS) for field in table.schema if field.name in COLUMNS
 }}
 
@@ -49,7 +49,7 @@ def batches():
         yield rows(first)
 
 work = Work("c", 0, {RECORDS}, None, None, 0, 0)
-told = replay_rows(ReplayJob((work,), 1, sys.argv[1], {{}}, LakeRows([], [], {{}}, 1)), 0, batches())
+told = replay_rows(ReplayJob((work,), 1, sys.argv[1], {{}}, LakeRows([], [], frozenset(), 1)), 0, batches())
 assert told.error is told.lost is None, told
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

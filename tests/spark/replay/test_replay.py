@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.generator.batches import Batch, Record, write_batches
-from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.errors import UsageError
 from offsets_tool.events import Key, Value, encode_key, encode_value
 from offsets_tool.log.segment import read_segment
 from offsets_tool.records import RECORD_TYPES
@@ -19,7 +19,6 @@ from offsets_tool.rows import BatchRead
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.compact import compact
 from tests.as_of.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_told
-from tests.corpora import COPIES
 from tests.depth import DEEP
 from tests.replay.story import commit
 from tests.replay.story_segments import Placed, write_log
@@ -171,39 +170,6 @@ def test_what_one_partition_proves_is_so_for_all(session: SparkSession, tmp_path
     assert {row["rules"] for row in forced.partitions} == {"classic"}
     assert histories(tmp_path / "lake") != plain_histories({"c": tmp_path / "plain"})
     assert tell(session, tmp_path / "lake", "classic").run is None
-
-
-def test_two_copies_of_a_partition_are_refused(session: SparkSession, tmp_path: Path) -> None:
-    ingest_here(tmp_path, COPIES)
-    with pytest.raises(
-        OffsetsToolError, match=r"is in the lake twice: offset \d+ is in /.* and in /.*--cluster"
-    ):
-        tell(session, tmp_path)
-    assert not rows(tmp_path, "offset_history") and not rows(tmp_path, "replays")
-
-
-@deep
-def test_a_log_that_was_compacted_between_two_ingests_is_one_log(
-    session: SparkSession, tmp_path: Path
-) -> None:
-    """The cleaner writes files anew under their names: what they had is known already."""
-    log = CORPORA / "3.9.2-txn" / "segments" / "__consumer_offsets-4"
-    path = tmp_path / "logs" / log.name / f"{0:020d}.log"
-    path.parent.mkdir(parents=True)
-    data = (log / path.name).read_bytes()
-    path.write_bytes(data)
-    ingest_here(tmp_path / "lake", path, cluster="c")
-    tell(session, tmp_path / "lake")
-    before = histories(tmp_path / "lake")
-    path.unlink()
-    path.write_bytes(data[first_batch(data) :])
-    ingest_here(tmp_path / "lake", path, cluster="c")
-    tell(session, tmp_path / "lake")
-    assert histories(tmp_path / "lake") == before
-
-
-def first_batch(data: bytes) -> int:
-    return 12 + int.from_bytes(data[8:12], "big")
 
 
 def test_commits_that_read_with_a_problem_or_not_at_all(session: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""What the first commit of a run says of the others: the journal in its user metadata, from which an interrupted run is finished.
+
+Knows no tables and makes no commits.
+"""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from typing import Any, Final
+
+import pyarrow as pa
+
+JOURNAL: Final = "offsets-tool run"
+
+
+def packed(rows: pa.RecordBatch) -> str:
+    """Return rows as text for a journal."""
+    return b64encode(rows.serialize()).decode()
+
+
+def unpacked(text: str, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the rows of which `packed` made a text."""
+    return pa.ipc.read_record_batch(b64decode(text), schema)
+
+
+def journal_of(run: int, metadata: Iterable[str | None], part: str) -> Any:
+    """Return the part of a run's journal that names what is left to commit; None if no commit has it any more."""
+    for text in metadata:
+        if text and text.startswith("{"):
+            left = json.loads(text).get(JOURNAL, {})
+            if left.get("run") == run and part in left:
+                return left
+    return None
+
+
+def run_of(metadata: str | None) -> int:
+    """Return the run that made a commit, given the commit's user metadata; 0 for a commit of no run, such as OPTIMIZE."""
+    if metadata and metadata.startswith("{"):
+        return int(json.loads(metadata).get(JOURNAL, {}).get("run", 0))
+    said, _, run = (metadata or "").rpartition(" ")
+    return int(run) if said == JOURNAL else 0
+
+
+def finished(run: int) -> str:
+    """Return the note that an interrupted run was finished."""
+    return f"finished run {run}, which had been interrupted"
+
+
+def given_up(run: int) -> str:
+    """Return the note that an interrupted run cannot be finished."""
+    return f"run {run} was interrupted and cannot be finished here: its rows do not count, and its files are read again"

@@ -1,0 +1,200 @@
+"""The copies of each log partition in a lake, as rows of `copies` and `sources` tell: which there are, and what each consists of.
+
+A partition is one log if its copies follow from each other as a log grows; then its rows are replayed as they come. What several
+copies make together is known by offsets_tool.log.copies. Pure functions over rows of tables.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
+
+from offsets_tool.log.copies.copy_facts import BatchesOfEpoch, CopyCheckpoints, CopyFacts, EpochsSeen
+from offsets_tool.rows import UnreadableKind
+from spark.ingest.plan import ARCHIVE, counts
+from spark.replay.plan import LogPartition
+
+Row = Mapping[str, Any]
+Unit = tuple[str, int]
+"""What one ingest has read of a file: the source's name and the run."""
+_BEFORE_ALL: Final = -1
+
+
+class LakeCopy(NamedTuple):
+    """A copy of a log partition: its facts, and which rows of the lake it has, by source and run."""
+
+    facts: CopyFacts
+    units: frozenset[Unit]
+    run: int
+    """The ingest that found it so."""
+
+
+Copies = Mapping[LogPartition, tuple[LakeCopy, ...]]
+"""The copies of log partitions, in the order of their names."""
+
+
+class _Part(NamedTuple):
+    """What one ingest has read of a file of a copy."""
+
+    unit: Unit
+    begins: int
+    """What orders it among the others: the base offset of its segment, or its own first offset."""
+    first: int
+    end: int
+    """The offset after its last batch; not above `first` without one."""
+    base_offset: int | None
+    epochs: tuple[BatchesOfEpoch, ...]
+
+
+class _State(NamedTuple):
+    """A copy as an ingest found it."""
+
+    name: str
+    run: int
+    parts: tuple[_Part, ...]
+    checkpoints: CopyCheckpoints
+    cluster_id: str | None
+    is_damaged: bool
+    is_archive: bool
+
+    @property
+    def units(self) -> frozenset[Unit]:
+        return frozenset(part.unit for part in self.parts)
+
+    @property
+    def begin(self) -> int:
+        return min((part.first for part in self.parts if part.end > part.first), default=0)
+
+    @property
+    def end(self) -> int:
+        return max((part.end for part in self.parts), default=0)
+
+
+def copies_of(rows: Iterable[Row], sources: Iterable[Row]) -> dict[LogPartition, tuple[LakeCopy, ...]]:
+    """Return the copies of each log partition of which there are several that must be joined, given rows of `copies`.
+
+    `sources` are the rows of `sources`, which say which runs count.
+    """
+    states = _states(rows, list(sources))
+    return {
+        place: tuple(map(_lake_copy, sorted(found, key=attrgetter("name", "run"))))
+        for place, found in states.items()
+        if not _is_one_log(found)
+    }
+
+
+def _states(rows: Iterable[Row], sources: Sequence[Row]) -> dict[LogPartition, list[_State]]:
+    by_source: dict[tuple[str, str], list[Row]] = {}
+    for source in sources:
+        if counts(source["kind"], source["fate"]):
+            by_source.setdefault((source["cluster"], source["source"]), []).append(source)
+    runs = {source["run"] for source in sources}
+    found: dict[LogPartition, dict[str, list[_State]]] = {}
+    for row in sorted((row for row in rows if row["run"] in runs), key=lambda row: row["run"]):
+        there = [
+            source
+            for name in row["sources"]
+            for source in by_source.get((row["cluster"], name), ())
+            if source["run"] <= row["run"]
+        ]
+        of_place = found.setdefault((row["cluster"], row["log_partition"]), {})
+        if there:
+            _add(of_place.setdefault(row["copy"], []), _state(row, there))
+    return {place: [state for states in named.values() for state in states] for place, named in found.items()}
+
+
+def _add(states: list[_State], state: _State) -> None:
+    """Add a later state of one copy: it takes the place of the one before it if the log has only grown."""
+    if states and state.is_archive:
+        # An archive that was written anew is read again as a whole: rows that were there before are known.
+        state = state._replace(parts=(*states.pop().parts, *state.parts))
+    elif states and _has_grown(states[-1], state):
+        states.pop()
+    states.append(state)
+
+
+def _state(row: Row, sources: Sequence[Row]) -> _State:
+    by_unit: dict[Unit, list[Row]] = {}
+    for source in sorted(sources, key=lambda source: (source["range_start"], source["range_end"])):
+        by_unit.setdefault((source["source"], source["run"]), []).append(source)
+    is_archive = sources[0]["kind"] == ARCHIVE
+    parts = (
+        _archived(unit, of, row["log_partition"]) if is_archive else _part(unit, of)
+        for unit, of in by_unit.items()
+    )
+    starts = ((each["leader_epoch"], each["start_offset"]) for each in row["leader_epochs"])
+    return _State(
+        row["copy"],
+        row["run"],
+        tuple(sorted(parts, key=attrgetter("begins", "first", "unit"))),
+        CopyCheckpoints(row["log_start_offset"], row["cleaned_to_offset"], tuple(starts)),
+        row["cluster_id"],
+        _is_damaged(sources),
+        is_archive,
+    )
+
+
+def _part(unit: Unit, sources: Sequence[Row]) -> _Part:
+    first = min((s["first_offset"] for s in sources if s["first_offset"] is not None), default=0)
+    last = max((s["last_offset"] for s in sources if s["last_offset"] is not None), default=_BEFORE_ALL)
+    base = sources[0]["base_offset"]
+    epochs = tuple(
+        BatchesOfEpoch(each["leader_epoch"], each["start_offset"], each["batches"])
+        for source in sources
+        for each in source["leader_epochs"]
+    )
+    return _Part(unit, first if base is None else base, first, last + 1, base, epochs)
+
+
+def _archived(unit: Unit, sources: Sequence[Row], log_partition: int | None) -> _Part:
+    ranges = [of for source in sources for of in source["archived"] if of["log_partition"] == log_partition]
+    first = min((of["first_offset"] for of in ranges), default=0)
+    end = max((of["last_offset"] for of in ranges), default=_BEFORE_ALL) + 1
+    return _Part(unit, first, first, end, None, ())
+
+
+def _is_damaged(sources: Sequence[Row]) -> bool:
+    """Return whether something of a copy may be in what cannot be read; of a file that grew, its last tail counts."""
+    last: dict[str, Row] = {}
+    for source in sorted(sources, key=lambda source: (source["run"], source["range_end"])):
+        last[source["source"]] = source
+    tails = [source["tail_kind"] for source in last.values() if source["tail_kind"] is not None]
+    kinds = [found["kind"] for source in sources for found in source["unreadable"]]
+    is_unread = any(not UnreadableKind(kind).is_tail for kind in (*tails, *kinds))
+    return is_unread or any(source["misplaced_batches"] for source in sources)
+
+
+def _is_one_log(states: Sequence[_State]) -> bool:
+    """Return whether the copies are states of one log that has grown, with archives of other parts of it."""
+    archives = [state for state in states if state.is_archive]
+    logs = sorted((state for state in states if not state.is_archive), key=attrgetter("end", "begin"))
+    ranges = sorted((state.begin, state.end) for state in (*archives, *logs[-1:]))
+    overlap = any(after[0] < before[1] for before, after in pairwise(ranges))
+    return not overlap and all(_has_grown(before, after) for before, after in pairwise(logs))
+
+
+def _has_grown(before: _State, after: _State) -> bool:
+    """Return whether a copy is another one with more at either end."""
+    if not before.units <= after.units or before.cluster_id != after.cluster_id:
+        return False
+    others = (part for part in after.parts if part.unit not in before.units)
+    return all(
+        part.end <= before.begin or part.first >= before.end for part in others if part.end > part.first
+    )
+
+
+def _lake_copy(state: _State) -> LakeCopy:
+    if state.is_archive:
+        # An archive proves no absence: what it lacks may never have been archived.
+        facts = CopyFacts(state.name, state.begin, state.end, is_whole=False)
+        return LakeCopy(facts, state.units, state.run)
+    seen = EpochsSeen(None)
+    for part in state.parts:
+        for run in part.epochs:
+            seen.observe_run(run)
+        seen.reach(part.end)
+    bases = [part.base_offset for part in state.parts if part.base_offset is not None]
+    facts = seen.copy_facts(
+        state.name, bases, state.checkpoints, state.cluster_id, is_damaged=state.is_damaged
+    )
+    return LakeCopy(facts, state.units, state.run)

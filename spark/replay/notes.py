@@ -1,0 +1,42 @@
+"""What there is to say of a replay, as sentences. Knows no tables."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from offsets_tool.log.names import not_replayed
+from spark.ingest.plan import counts
+from spark.replay.plan import LakeRow
+
+
+def partition_text(cluster: str, log_partition: int | None) -> str:
+    """Return the words for a log partition of a cluster."""
+    return f"partition {log_partition} of cluster {cluster!r}"
+
+
+def replayed_anew(cluster: str, log_partition: int | None, why: str) -> str:
+    """Return the note that a partition does not go on from its checkpoint."""
+    return f"{partition_text(cluster, log_partition)} is replayed from its first record, since its checkpoint cannot be read: {why}"
+
+
+def set_aside_notes(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the note on files among rows of `sources` that Kafka has set aside, if there are any."""
+    aside = {row["source"] for row in sources if not counts(row["kind"], row["fate"])}
+    return [not_replayed(len(aside))] if aside else []
+
+
+def joined_notes(replays: Iterable[LakeRow]) -> Iterator[str]:
+    """Yield what is to be known of partitions whose copies were joined, given their rows of `replays`."""
+    for row in replays:
+        if not row["copies"]:
+            continue
+        about = partition_text(row["cluster"], row["log_partition"])
+        found = [
+            (row["absences"], "key(s) were deleted, as copies that were compacted later do not have them"),
+            (row["abandoned"], "record(s) are left out, as a later leader epoch left them behind"),
+            (
+                row["contradictions"],
+                "record(s) are left out, as more copies have another of the same leader epoch",
+            ),
+        ]
+        told = "; ".join(f"{number} {what}" for number, what in found if number)
+        yield f"{about}: {len(row['copies'])} copies are joined" + (f"; {told}" if told else "")

@@ -1,0 +1,144 @@
+"""Copies of one topic in a lake: its histories are those of the command line by the view of the evidence, however copies come."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from offsets_tool.evidence.evidence import open_evidence
+from offsets_tool.evidence.joined_log import CopiesAsked
+from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.expiry.removal_log import RemovalLog
+from offsets_tool.history.history import History
+from offsets_tool.log.copies.views import CopiesView
+from spark.replay.replay import Replayed, replay
+from tests.corpora import REPLICATED
+from tests.evidence.copies import copy
+from tests.replay.story import commit
+from tests.replay.story_segments import in_order
+from tests.spark.histories import Rows, histories, rows, told_rows
+from tests.spark.kills import Killed, killed
+from tests.spark.lakes import ingest_here, no_session
+
+CORPORA = {name: REPLICATED / name for name in ("4.1.2-nightly", "4.1.2-unclean")}
+
+
+def tell(lake: Path) -> Replayed:
+    return replay(str(lake), no_session)
+
+
+def copies_of(corpus: Path) -> list[Path]:
+    manifest = json.loads((corpus / "manifest.json").read_text())
+    return [corpus / name for name in manifest["checks"]["copies"] if (corpus / name).is_dir()]
+
+
+def by_evidence(paths: list[Path], cluster: str = "c") -> Rows:
+    """What the command line replays of these copies."""
+    return told_rows(cluster, _rows(paths))
+
+
+def _rows(paths: list[Path]) -> Iterator[Any]:
+    evidence = open_evidence(*paths)
+    with EvidenceReplay(evidence, copies=CopiesAsked(CopiesView.EVIDENCE)) as replayed:
+        names = replayed.run().names
+        for partition, happened in replayed.once_more():
+            history, removals = History(names.name), RemovalLog(partition.log_partition)
+            for event, changes in happened:
+                history.observe_record(event.record.log_offset)
+                removals.fold(event, changes)
+                for change in changes:
+                    yield from history.fold(change)
+            yield from history.flush()
+            yield from history.open_rows()
+            yield from removals.unsettled()
+
+
+@pytest.fixture(scope="module", params=CORPORA)
+def corpus(request: pytest.FixtureRequest) -> tuple[list[Path], Rows]:
+    """Copies, and their histories."""
+    copies = copies_of(CORPORA[request.param])
+    return copies, by_evidence(copies)
+
+
+def test_all_copies_at_once(tmp_path: Path, corpus: tuple[list[Path], Rows]) -> None:
+    copies, expected = corpus
+    ingest_here(tmp_path, *copies, cluster="c")
+    assert not tell(tmp_path).problems
+    assert histories(tmp_path) == expected
+    assert all(row["copies"] for row in rows(tmp_path, "replays"))
+    assert tell(tmp_path).run is None
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(2, 8))])
+def test_copies_in_any_order_with_kills_between(
+    tmp_path: Path, corpus: tuple[list[Path], Rows], seed: int
+) -> None:
+    copies, expected = corpus
+    random = Random(seed)
+    random.shuffle(copies)
+    for number, path in enumerate(copies):
+        for job in (lambda path=path: ingest_here(tmp_path, path, cluster="c"), lambda: tell(tmp_path)):
+            with suppress(Killed), killed(random.randrange(4), before=random.random() < 0.5):
+                job()
+            if number == len(copies) - 1 or random.random() < 0.7:
+                job()
+    assert histories(tmp_path) == expected
+
+
+LOG = in_order(commit("g", "t", 0, 1), commit("h", "t", 0, 2), commit("h", "t", 0, 3), commit("k", "t", 0, 4))
+
+
+def test_copies_that_grow_go_on_from_a_checkpoint(tmp_path: Path) -> None:
+    """One path, more of it each time: one log, as it was before there were copies."""
+    for end in (2, 3, 4):
+        shutil.rmtree(tmp_path / "logs", ignore_errors=True)
+        copy(tmp_path / "logs", LOG[:end], cleaned_to=1)
+        ingest_here(tmp_path / "lake", tmp_path / "logs", cluster="c")
+        (row,) = tell(tmp_path / "lake").partitions
+        assert not row["copies"] and row["is_from_start"] is (end == 2)
+    assert histories(tmp_path / "lake") == by_evidence([tmp_path / "logs"])
+
+
+def test_a_file_that_its_cleaner_wrote_anew_proves_what_was_deleted(tmp_path: Path) -> None:
+    """The same path before and after: two copies, as two nights are."""
+    logs = tmp_path / "logs"
+    ingest_here(tmp_path / "lake", copy(logs, LOG), cluster="c")
+    tell(tmp_path / "lake")
+    before = shutil.copytree(logs, tmp_path / "night-1")
+    shutil.rmtree(logs)
+    ingest_here(tmp_path / "lake", copy(logs, LOG[2:], cleaned_to=3), cluster="c")
+    (row,) = tell(tmp_path / "lake").partitions
+    assert (row["absences"], row["is_from_start"]) == (1, True)
+    assert histories(tmp_path / "lake") == by_evidence([before, logs])
+    ended = {row["group"]: row["end_cause"] for row in rows(tmp_path / "lake", "offset_history")}
+    assert ended["g"] == "absent" and ended["k"] is None
+
+
+def test_a_partition_that_cannot_be_joined_stops_no_other(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    for name in ("one", "two"):
+        folder = copy(tmp_path / name, LOG)
+        (folder / "meta.properties").write_text(f"version=0\nbroker.id=1\ncluster.id={name}\n")
+    other = copy(tmp_path / "other", LOG)
+    ingest_here(lake, tmp_path / "one", cluster="c")
+    tell(lake)
+    before = histories(lake)
+    ingest_here(lake, tmp_path / "two", cluster="c")
+    ingest_here(lake, other, cluster="d")
+    done = tell(lake)
+    (problem,) = done.problems
+    assert (
+        problem.startswith("partition 3 of cluster 'c' could not be replayed: ") and "two clusters" in problem
+    )
+    found = histories(lake)
+    assert {row["cluster"] for row in found["offset_history"]} == {"c", "d"}
+    assert [row for row in found["offset_history"] if row["cluster"] == "c"] == before["offset_history"]
+    told = {row["cluster"]: row for row in rows(lake, "replays") if row["run"] == done.run}
+    assert told["c"]["problem"] in problem and told["d"]["problem"] is None
+    again = tell(lake)
+    assert (again.run, again.problems) == (None, done.problems)
