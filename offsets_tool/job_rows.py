@@ -1,16 +1,45 @@
-"""One row of each small table that the lake's later jobs write: names, how far a replay came, ends, what other rows rest on.
+"""One row of each small table of the lake: copies, names, how far a replay came, ends, what other rows rest on.
 
-Declared as those of an ingest are (table_rows); rows of histories, lag and expiry stand beside their rules.
+Declared as those of records and files are (table_rows); rows of histories, lag and expiry stand beside their rules.
 """
 
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
-from offsets_tool.table_rows import Cluster, LogPartition
+from offsets_tool.table_rows import Cluster, LogPartition, Run
 from offsets_tool.wire.schema import Int32, Int64, String
 from offsets_tool.wire.times import UtcTime
 
 ReplayRun = Annotated[Int64, "The replay that wrote the row."]
+
+
+class EpochStartRow(NamedTuple):
+    """The first offset of a leader epoch."""
+
+    leader_epoch: Int32
+    start_offset: Int64
+
+
+class CopyRow(NamedTuple):
+    """A copy of a log partition as an ingest found it: its files, and what Kafka's checkpoint files beside them said. A copy
+    whose files were rewritten or joined by others since has a row for each time."""
+
+    cluster: Cluster
+    copy: Annotated[String, "The data directory around the partition's; of an archive its path."]
+    log_partition: LogPartition
+    sources: Annotated[
+        tuple[String, ...], "The files of the log that were there then, by their names in sources."
+    ]
+    log_start_offset: Annotated[Int64 | None, "From log-start-offset-checkpoint; null if it does not say."]
+    cleaned_to_offset: Annotated[
+        Int64 | None,
+        "First offset that the cleaner had not reached, by cleaner-offset-checkpoint; null if it does not say.",
+    ]
+    leader_epochs: Annotated[
+        tuple[EpochStartRow, ...], "Lines of leader-epoch-checkpoint; empty without one."
+    ]
+    cluster_id: Annotated[String | None, "The cluster's id, from meta.properties; null without one."]
+    run: Run
 
 
 class TopicNameRow(NamedTuple):

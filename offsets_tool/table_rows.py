@@ -194,35 +194,6 @@ class ArchivedRange(NamedTuple):
     last_offset: Int64
 
 
-class EpochStartRow(NamedTuple):
-    """The first offset of a leader epoch."""
-
-    leader_epoch: Int32
-    start_offset: Int64
-
-
-class CopyRow(NamedTuple):
-    """A copy of a log partition as an ingest found it: its files, and what Kafka's checkpoint files beside them said. A copy
-    whose files were rewritten or joined by others since has a row for each time."""
-
-    cluster: Cluster
-    copy: Annotated[String, "The data directory around the partition's; of an archive its path."]
-    log_partition: LogPartition
-    sources: Annotated[
-        tuple[String, ...], "The files of the log that were there then, by their names in sources."
-    ]
-    log_start_offset: Annotated[Int64 | None, "From log-start-offset-checkpoint; null if it does not say."]
-    cleaned_to_offset: Annotated[
-        Int64 | None,
-        "First offset that the cleaner had not reached, by cleaner-offset-checkpoint; null if it does not say.",
-    ]
-    leader_epochs: Annotated[
-        tuple[EpochStartRow, ...], "Lines of leader-epoch-checkpoint; empty without one."
-    ]
-    cluster_id: Annotated[String | None, "The cluster's id, from meta.properties; null without one."]
-    run: Run
-
-
 class SourceRow(NamedTuple):
     """A file, or a range of its bytes, that an ingest read, and where every byte and record of it went. The rows of a run
     are written last: they make the run's rows in the other tables count."""

@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from offsets_tool.job_rows import CopyRow, EpochStartRow
 from offsets_tool.log.copies.copy_facts import checkpoints_of
 from offsets_tool.log.names import Segment
-from offsets_tool.table_rows import CopyRow, EpochStartRow
 from offsets_tool.wire.text import from_shown, shown
 from spark.ingest.plan import ARCHIVE, IngestFile, SourceFields, counts
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.job_rows import CopyRow
 from offsets_tool.log.batches.limits import LIMITS, Limits
-from offsets_tool.table_rows import CopyRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.ingest.copies import found_copies
 from spark.ingest.plan import FilePiece, IngestFile, find_files, in_units, plan

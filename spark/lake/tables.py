@@ -16,9 +16,17 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.expiry.rows import ExpiryRow, RemovalRow
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
-from offsets_tool.job_rows import DerivationRow, DerivedRun, EndRow, ReplayRow, ReplayRun, TopicNameRow
+from offsets_tool.job_rows import (
+    CopyRow,
+    DerivationRow,
+    DerivedRun,
+    EndRow,
+    ReplayRow,
+    ReplayRun,
+    TopicNameRow,
+)
 from offsets_tool.lag.rows import LagRow
-from offsets_tool.table_rows import Cluster, CopyRow, EventRow, LogRow, SourceRow
+from offsets_tool.table_rows import Cluster, EventRow, LogRow, SourceRow
 from offsets_tool.wire.arrow import arrow_schema
 
 _LOOKED_AT: Final = 32

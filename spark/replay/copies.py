@@ -7,15 +7,14 @@ copies make together is known by offsets_tool.log.copies. Pure functions over ro
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.log.copies.copy_facts import BatchesOfEpoch, CopyCheckpoints, CopyFacts, EpochsSeen
 from offsets_tool.rows import UnreadableKind
 from spark.ingest.plan import ARCHIVE, counts
-from spark.replay.plan import LogPartition
+from spark.replay.plan import LakeRow, LogPartition
 
-Row = Mapping[str, Any]
-Unit = tuple[str, int]
+StoredPart = tuple[str, int]
 """What one ingest has read of a file: the source's name and the run."""
 _BEFORE_ALL: Final = -1
 
@@ -24,19 +23,19 @@ class LakeCopy(NamedTuple):
     """A copy of a log partition: its facts, and which rows of the lake it has, by source and run."""
 
     facts: CopyFacts
-    units: frozenset[Unit]
+    units: frozenset[StoredPart]
     run: int
     """The ingest that found it so."""
 
 
-Copies = Mapping[LogPartition, tuple[LakeCopy, ...]]
+LakeCopies = Mapping[LogPartition, tuple[LakeCopy, ...]]
 """The copies of log partitions, in the order of their names."""
 
 
 class _Part(NamedTuple):
     """What one ingest has read of a file of a copy."""
 
-    unit: Unit
+    unit: StoredPart
     begins: int
     """What orders it among the others: the base offset of its segment, or its own first offset."""
     first: int
@@ -58,7 +57,7 @@ class _State(NamedTuple):
     is_archive: bool
 
     @property
-    def units(self) -> frozenset[Unit]:
+    def units(self) -> frozenset[StoredPart]:
         return frozenset(part.unit for part in self.parts)
 
     @property
@@ -70,7 +69,9 @@ class _State(NamedTuple):
         return max((part.end for part in self.parts), default=0)
 
 
-def copies_of(rows: Iterable[Row], sources: Iterable[Row]) -> dict[LogPartition, tuple[LakeCopy, ...]]:
+def copies_of(
+    rows: Iterable[LakeRow], sources: Iterable[LakeRow]
+) -> dict[LogPartition, tuple[LakeCopy, ...]]:
     """Return the copies of each log partition of which there are several that must be joined, given rows of `copies`.
 
     `sources` are the rows of `sources`, which say which runs count.
@@ -83,8 +84,8 @@ def copies_of(rows: Iterable[Row], sources: Iterable[Row]) -> dict[LogPartition,
     }
 
 
-def _states(rows: Iterable[Row], sources: Sequence[Row]) -> dict[LogPartition, list[_State]]:
-    by_source: dict[tuple[str, str], list[Row]] = {}
+def _states(rows: Iterable[LakeRow], sources: Sequence[LakeRow]) -> dict[LogPartition, list[_State]]:
+    by_source: dict[tuple[str, str], list[LakeRow]] = {}
     for source in sources:
         if counts(source["kind"], source["fate"]):
             by_source.setdefault((source["cluster"], source["source"]), []).append(source)
@@ -113,8 +114,8 @@ def _add(states: list[_State], state: _State) -> None:
     states.append(state)
 
 
-def _state(row: Row, sources: Sequence[Row]) -> _State:
-    by_unit: dict[Unit, list[Row]] = {}
+def _state(row: LakeRow, sources: Sequence[LakeRow]) -> _State:
+    by_unit: dict[StoredPart, list[LakeRow]] = {}
     for source in sorted(sources, key=lambda source: (source["range_start"], source["range_end"])):
         by_unit.setdefault((source["source"], source["run"]), []).append(source)
     is_archive = sources[0]["kind"] == ARCHIVE
@@ -134,7 +135,7 @@ def _state(row: Row, sources: Sequence[Row]) -> _State:
     )
 
 
-def _part(unit: Unit, sources: Sequence[Row]) -> _Part:
+def _part(unit: StoredPart, sources: Sequence[LakeRow]) -> _Part:
     first = min((s["first_offset"] for s in sources if s["first_offset"] is not None), default=0)
     last = max((s["last_offset"] for s in sources if s["last_offset"] is not None), default=_BEFORE_ALL)
     base = sources[0]["base_offset"]
@@ -146,16 +147,16 @@ def _part(unit: Unit, sources: Sequence[Row]) -> _Part:
     return _Part(unit, first if base is None else base, first, last + 1, base, epochs)
 
 
-def _archived(unit: Unit, sources: Sequence[Row], log_partition: int | None) -> _Part:
+def _archived(unit: StoredPart, sources: Sequence[LakeRow], log_partition: int | None) -> _Part:
     ranges = [of for source in sources for of in source["archived"] if of["log_partition"] == log_partition]
     first = min((of["first_offset"] for of in ranges), default=0)
     end = max((of["last_offset"] for of in ranges), default=_BEFORE_ALL) + 1
     return _Part(unit, first, first, end, None, ())
 
 
-def _is_damaged(sources: Sequence[Row]) -> bool:
+def _is_damaged(sources: Sequence[LakeRow]) -> bool:
     """Return whether something of a copy may be in what cannot be read; of a file that grew, its last tail counts."""
-    last: dict[str, Row] = {}
+    last: dict[str, LakeRow] = {}
     for source in sorted(sources, key=lambda source: (source["run"], source["range_end"])):
         last[source["source"]] = source
     tails = [source["tail_kind"] for source in last.values() if source["tail_kind"] is not None]

@@ -29,7 +29,7 @@ from offsets_tool.wire.text import shown
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.tables import HISTORIES
 from spark.replay.checkpoints import checkpoint_path, keep_checkpoint
-from spark.replay.copies import Copies, LakeCopy
+from spark.replay.copies import LakeCopies, LakeCopy
 from spark.replay.joined import JoinedRows
 from spark.replay.plan import Work
 from spark.replay.rows import LakeRows
@@ -48,7 +48,7 @@ class ReplayJob(NamedTuple):
     lake: str
     names: Mapping[str, Mapping[str, str]]
     rows: LakeRows
-    copies: Copies = MappingProxyType({})
+    copies: LakeCopies = MappingProxyType({})
 
 
 class WorkDone(NamedTuple):

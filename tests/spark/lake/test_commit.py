@@ -87,7 +87,7 @@ def test_killed_at_any_change(
         ingest_here(tmp_path / str(step), SEGMENT)
         assert content(tmp_path / str(step)) == expected
         step += 1
-    assert step == 7, "three tables, the constraints, three commits"
+    assert step == 9, "four tables, the constraints, four commits"
 
 
 @pytest.mark.spark

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -81,13 +81,19 @@ def test_copies_in_any_order_with_kills_between(
     copies, expected = corpus
     random = Random(seed)
     random.shuffle(copies)
-    for number, path in enumerate(copies):
-        for job in (lambda path=path: ingest_here(tmp_path, path, cluster="c"), lambda: tell(tmp_path)):
-            with suppress(Killed), killed(random.randrange(4), before=random.random() < 0.5):
-                job()
-            if number == len(copies) - 1 or random.random() < 0.7:
-                job()
+    for path in copies:
+        _killed_once(random, lambda path=path: ingest_here(tmp_path, path, cluster="c"))
+        if random.random() < 0.7:
+            _killed_once(random, lambda: tell(tmp_path))
+    tell(tmp_path)
     assert histories(tmp_path) == expected
+
+
+def _killed_once(random: Random, job: Callable[[], object]) -> None:
+    """A job that was killed around some commit and done again, if it was."""
+    with suppress(Killed), killed(random.randrange(4), before=random.random() < 0.5):
+        job()
+    job()
 
 
 LOG = in_order(commit("g", "t", 0, 1), commit("h", "t", 0, 2), commit("h", "t", 0, 3), commit("k", "t", 0, 4))

@@ -86,7 +86,7 @@ def test_what_was_committed_at_a_moment_is_what_the_brokers_answered(
 
 def test_a_second_replay_writes_nothing(session: SparkSession, lake: Path) -> None:
     before = [file for file in files(lake) if file[0] != ".ingest.lock"]
-    assert tell(session, lake) == (None, [], {}, [])
+    assert tell(session, lake) == (None, [], {}, [], ())
     assert [file for file in files(lake) if file[0] != ".ingest.lock"] == before
 
 
