@@ -27,17 +27,17 @@ from offsets_tool.time_texts import time_text
 
 TABLE = PrintedTable.of(
     Column.word("SEVERITY", 1),
-    Column.time("FROM-AT", 3),
-    Column.text("TITLE", 2),
-    Column.word("KIND", 4),
-    Column.word("CONFIDENCE", 5),
+    Column.time("FROM-AT", 3, lambda row: _seconds(row["from_at"])),
+    Column.sentence("TITLE", 2),
+    Column.word("KIND", 5),
+    Column.word("CONFIDENCE", 4),
+    Column.word("OR", 7, lambda row: " ".join(row["alternatives"]) or None),
     Column.word("LOG", 6, lambda row: row["evidence"][0]),
-    Column.name("GROUP", 7),
-    Column.name("TOPIC", 8),
-    Column.number("PARTITION", 9),
-    Column.time("TO-AT", 10),
-    Column.word("OR", 11, lambda row: " ".join(row["alternatives"]) or None),
-    Column.text("REMEDY", 12),
+    Column.sentence("REMEDY", 8),
+    Column.name("GROUP", 9),
+    Column.name("TOPIC", 10),
+    Column.number("PARTITION", 11),
+    Column.time("TO-AT", 12, lambda row: _seconds(row["to_at"])),
 )
 
 _EPILOG = """
@@ -147,6 +147,11 @@ def _parse_kind(text: str) -> str:
 
 def _row(finding: Finding) -> Row:
     return {**finding._asdict(), **{name: _time(getattr(finding, name)) for name in ("from_at", "to_at")}}
+
+
+def _seconds(time: str | None) -> str | None:
+    """Return a time without its milliseconds, which the sentence does not have either."""
+    return None if time is None else f"{time[:19]}Z"
 
 
 def _time(timestamp: int | None) -> str | None:

@@ -1,7 +1,8 @@
 """Lay out the lines of a table for a terminal's width: one line a row, never longer than the terminal is wide.
 
-Numbers, times and words are whole; names are shortened in the middle, texts at the end. Columns that do not fit then are left out,
-the least important first. Takes cells as text and writes nothing. The only module that asks how wide a character is.
+Numbers, times and words are whole; names are shortened in the middle, texts at the end; only sentences go on in lines of their own.
+Columns that do not fit then are left out, the least important first. Takes cells as text and writes nothing. The only module that
+asks how wide a character is.
 """
 
 import re
@@ -18,8 +19,11 @@ LEGIBLE: Final = 24
 """The width that names keep before columns of less importance get room."""
 ESSENTIAL: Final = 6
 """For how many columns names are shortened down to `LEAST`; for others only down to `LEGIBLE`."""
-SHORTENED: Final = (CellKind.NAME, CellKind.TEXT)
-"""The kinds of cells that may be shortened; a column of another kind is shown whole or left out."""
+SHORTENED: Final = {CellKind.NAME: 1, CellKind.TEXT: 1, CellKind.SENTENCE: 3}
+"""The kinds of cells that need not have their full width, and how many times the least width of a name each keeps.
+
+A column of another kind is shown whole or left out.
+"""
 CUT: Final = "…"
 
 _NUMBER: Final = re.compile(r">?=?-?\d[\d.]*(e[+-]?\d+)?")
@@ -56,7 +60,7 @@ class _Measured(NamedTuple):
 
     def shortened(self, least: int) -> int:
         """Return the column's width when its names are shortened to `least` cells."""
-        content = min(self.content_width, least) if self.kind in SHORTENED else self.content_width
+        content = min(self.content_width, least * SHORTENED.get(self.kind, self.content_width))
         return max(self.title_width, content)
 
 
@@ -68,8 +72,15 @@ def lay_out(table: PrintedTable, rows: Sequence[Sequence[str]], width: int | Non
         widths = _fitted(measured, width)
     shown = [m for m in measured if m.column.title in widths]
     columns = [_drawn(m, widths[m.column.title]) for m in shown]
-    heading, *lines = (GAP.join(cells).rstrip() for cells in zip(*columns, strict=True))
+    heading, *lines = (line for cells in zip(*columns, strict=True) for line in _lines(cells))
     return Page(heading, lines, tuple(m.column.title for m in shown))
+
+
+def _lines(cells: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a row: as many as its longest cell has."""
+    for number in range(max(map(len, cells))):
+        texts = (cell[number] if number < len(cell) else " " * cell_width(cell[0]) for cell in cells)
+        yield GAP.join(texts).rstrip()
 
 
 def _measure(column: Column, cells: Sequence[str]) -> _Measured:
@@ -120,12 +131,25 @@ def _widened(kept: Sequence[_Measured], width: int) -> dict[str, int]:
     return widths
 
 
-def _drawn(m: _Measured, width: int) -> list[str]:
-    """Return the heading and the cells of a column, each padded or shortened to `width`."""
+def _drawn(m: _Measured, width: int) -> list[list[str]]:
+    """Return the heading and the cells of a column as lines, each padded, shortened or, if a sentence, wrapped to `width`."""
     texts = [m.column.title, *m.cells]
+    if m.kind is CellKind.SENTENCE:
+        return [list(_padded(wrap(text, width), width, is_right=False)) for text in texts]
     if m.width > width:
         texts = [shorten(text, width, tail=0 if m.kind is CellKind.TEXT else None) for text in texts]
-    return list(_padded(texts, width, is_right=m.kind is CellKind.NUMBER))
+    return [[text] for text in _padded(texts, width, is_right=m.kind is CellKind.NUMBER)]
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Return the text in lines of no more than `width` cells of the terminal, broken at blanks; longer words are shortened."""
+    lines: list[str] = []
+    for word in (shorten(word, width) for word in text.split(" ")):
+        if lines and cell_width(lines[-1]) + 1 + cell_width(word) <= width:
+            lines[-1] = f"{lines[-1]} {word}"
+        else:
+            lines.append(word)
+    return lines
 
 
 def _padded(texts: Iterable[str], width: int, *, is_right: bool) -> Iterator[str]:

@@ -26,6 +26,8 @@ class CellKind(StrEnum):
     """Names that people and clients choose, of any length: groups, topics, members, metadata, files. Shortened in the middle."""
     TEXT = "text"
     """Sentences, and fields such as `state=Stable members=2`. Shortened at the end, so that no two fields run together."""
+    SENTENCE = "sentence"
+    """Sentences that have to be read whole: they go on in further lines."""
     UNKNOWN = "unknown"
     """Decided by the values themselves: for columns of a user's SQL."""
 
@@ -63,6 +65,11 @@ class Column(NamedTuple):
     def text(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
         """Declare a column of sentences, or of fields with their names. `value` is a field's name or a function of a row."""
         return _column(title, CellKind.TEXT, importance, value)
+
+    @classmethod
+    def sentence(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
+        """Declare a column of sentences that go on in further lines. `value` is a field's name or a function of a row."""
+        return _column(title, CellKind.SENTENCE, importance, value)
 
     @property
     def names(self) -> tuple[str, str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.cli.layout import cell_width, lay_out, shorten
+from offsets_tool.cli.layout import cell_width, lay_out, shorten, wrap
 from offsets_tool.cli.render import _cell
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
@@ -132,3 +132,23 @@ def test_what_cannot_be_shown_is_refused(show: str, format_: str, said: str) -> 
 def test_the_values_decide_how_an_answer_in_sql_is_laid_out(values: list[str], is_right: bool) -> None:
     page = lay_out(PrintedTable.of_names(["total"]), [[value] for value in values], 40)
     assert page.lines[0].startswith(" ") == (is_right and len(values[0]) < 5)
+
+
+def test_a_sentence_goes_on_in_lines_of_its_own() -> None:
+    table = PrintedTable.of(
+        Column.word("KIND", 1), Column.sentence("TITLE", 2), Column.number("PARTITION", 3)
+    )
+    text = "an offset of group orders moved back, by an admin or a simple client"
+    page = lay_out(table, [["rewind", text, "7"], ["reset", "short", "8"]], 56)
+    assert page.shown == ("KIND", "TITLE", "PARTITION")
+    assert [page.heading, *page.lines] == [
+        "KIND    TITLE                                  PARTITION",
+        "rewind  an offset of group orders moved back,          7",
+        "        by an admin or a simple client",
+        "reset   short                                          8",
+    ]
+    assert lay_out(table, [["rewind", text, "7"]], None).lines == [f"rewind  {text}          7"]
+
+
+def test_a_word_of_a_sentence_that_is_too_long_is_shortened() -> None:
+    assert wrap("see orders-orders-orders for it", 10) == ["see", "order…ders", "for it"]

@@ -61,13 +61,13 @@ _KINDS: Final = {
 _NOT_LOST: Final = (Cause.ABORTED, Cause.SUPERSEDED)
 """Commits that were never effective."""
 _WHY: Final = {
-    Cause.RETENTION: "they expired (retention {retention})",
-    Cause.EXPIRE_TIMESTAMP: "they expired (at the time that the commits gave)",
-    Cause.UNSUBSCRIBED_TOPIC: "they expired (no member subscribed to it, retention {retention})",
-    Cause.OFFSETS_DELETED: "somebody deleted them",
+    Cause.RETENTION: "expired (retention {retention})",
+    Cause.EXPIRE_TIMESTAMP: "expired (at the time that the commit gave)",
+    Cause.UNSUBSCRIBED_TOPIC: "expired (no member subscribed to the topic, retention {retention})",
+    Cause.OFFSETS_DELETED: "deleted by somebody",
     Cause.TOPIC_DELETED: "the topic was deleted",
     Cause.GROUP_DELETED: "somebody deleted the group",
-    Cause.UNKNOWN: "what did it is not known",
+    Cause.UNKNOWN: "by what is not known",
 }
 _WEAKEST: Final = (Confidence.AMBIGUOUS, Confidence.LIKELY, Confidence.CERTAIN)
 _CHECKS: Final = 2
