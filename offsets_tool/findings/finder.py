@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
-from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.context import LogContext
+from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 
 GroupQuestion = Callable[[GroupRows, LogContext], Iterator[Finding]]

@@ -10,8 +10,9 @@ from functools import cache
 from typing import Final
 
 from offsets_tool import findings
+from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Finder
-from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 
 _WORST_FIRST: Final = {severity.value: rank for rank, severity in enumerate(Severity)}

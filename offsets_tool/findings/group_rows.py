@@ -1,42 +1,26 @@
-"""What finders read: all rows of one group in one log partition, in the order of the log, and what holds for the whole log.
+"""What finders read: all rows of one group in one log partition, in the order of the log.
 
 Rows only, no live state: the command line makes them of events, a task of the lake reads them from its tables.
 """
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
-from offsets_tool.as_of.transactions import TransactionOutcome
 from offsets_tool.expiry.rows import ExpiryRow
-from offsets_tool.history.change_labels import STATIC_LEFT_EPOCH
 from offsets_tool.history.rows import (
     AnomalyRow,
     GroupHistoryRow,
-    MemberEndCause,
     MemberHistoryRow,
     OffsetHistoryRow,
 )
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.replay.changes import GroupKind, TopicPartition
-from offsets_tool.wire.longs import difference
 
 GroupRow = OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow | AnomalyRow | ExpiryRow | TransactionRow
 """A row that finders read."""
-
-
-class LogContext(NamedTuple):
-    """What holds for all groups: when the evidence ends, and how the cluster's transaction coordinators write markers."""
-
-    newest_at: int | None = None
-    """Time of the newest record, or of the moment asked for, epoch milliseconds."""
-    raises_epochs: bool = True
-    """Whether markers of committed transactions have a raised epoch somewhere (transaction version 2), or may have."""
-    session_timeout_ms: int | None = None
-    """Shortest time after which a broker removed a static member that stayed away; None if none did."""
 
 
 @dataclass
@@ -151,28 +135,3 @@ def _sort(rows: GroupRows) -> None:
     rows.anomalies.sort(key=lambda row: row.log_offset)
     rows.expiry.sort(key=lambda row: row.log_offset)
     rows.transactions.sort(key=lambda row: row.first_log_offset)
-
-
-def context_of(groups: Iterable[GroupRows], *, newest_at: int | None, is_new: bool) -> LogContext:
-    """Return what holds for all groups, from the rows of all of them; `is_new`: a broker of 4.0 or newer wrote some."""
-    raises_epochs, away = is_new, None
-    for rows in groups:
-        raises_epochs = raises_epochs or any(map(_is_commit_raised, rows.transactions))
-        away = min((at for at in (away, *_times_away(rows)) if at is not None), default=None)
-    return LogContext(newest_at, raises_epochs, away)
-
-
-def _is_commit_raised(row: TransactionRow) -> bool:
-    is_raised = row.marker_epoch is not None and row.marker_epoch > row.producer_epoch
-    return is_raised and row.outcome == TransactionOutcome.COMMITTED
-
-
-def _times_away(rows: GroupRows) -> Iterator[int]:
-    """Yield how long each static member stayed away until the broker removed it."""
-    for of_member in rows.by_member.values():
-        last = of_member[-1]
-        if last.end_cause != MemberEndCause.LEFT or last.to_timestamp is None:
-            continue
-        left = [row.from_timestamp for row in of_member if row.member_epoch == STATIC_LEFT_EPOCH]
-        if left:
-            yield difference(last.to_timestamp, left[-1])

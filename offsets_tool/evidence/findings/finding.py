@@ -12,8 +12,9 @@ from offsets_tool.events import Event
 from offsets_tool.evidence.expiring import PolicyGiven, expiry_rows
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
+from offsets_tool.findings.context import LogContext, context_of
 from offsets_tool.findings.finders import find_all, worst_first
-from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogContext, context_of, gather
+from offsets_tool.findings.group_rows import GroupRow, GroupRows, gather
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf

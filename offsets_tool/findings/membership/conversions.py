@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
+from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
-from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, count, named
 from offsets_tool.history.rows import GroupHistoryRow

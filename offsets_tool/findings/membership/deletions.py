@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from offsets_tool.expiry.causes import Cause, Confidence
+from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found, place_text
-from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.offsets.lost import GROUP_DELETED
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, named

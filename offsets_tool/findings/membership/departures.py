@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
-from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, named, span
 from offsets_tool.history.change_labels import STATIC_LEFT_EPOCH

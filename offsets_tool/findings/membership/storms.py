@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
-from offsets_tool.findings.group_rows import GroupRows, LogContext
+from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, count, named, span
 from offsets_tool.history.rows import GroupHistoryRow

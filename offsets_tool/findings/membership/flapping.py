@@ -1,0 +1,87 @@
+"""Did one client join and leave again and again, or did two clients fight for one group.instance.id?"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from offsets_tool.findings.context import LogContext
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, count, listed, named, span
+from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
+from offsets_tool.wire.longs import difference
+
+FLAPPING: Final = FindingKind(
+    "flapping_member",
+    Severity.NOTICE,
+    "One client left and joined its group again and again within minutes: each time the group rebalances.",
+    "Look at the client's own log: it is restarted, loses its connection, or exceeds max.poll.interval.ms.",
+)
+CONFLICT: Final = FindingKind(
+    "instance_conflict",
+    Severity.WARNING,
+    "Members with one group.instance.id replaced each other again and again: each fences the one before.",
+    "Give every running instance a group.instance.id of its own.",
+)
+TIMES: Final = 4
+"""How often a client must have gone to be said to flap: one restart, or two, are everyday."""
+APART_MS: Final = 600_000
+"""How far two departures of one client are apart at most if they belong together."""
+
+
+class _Gone(NamedTuple):
+    """A member that left or was replaced, and who it was to those who know no member ids."""
+
+    row: MemberHistoryRow
+    host: str
+
+
+@finder(FLAPPING, CONFLICT)
+def find_flapping(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each client, and each instance id, that went often enough within a short time."""
+    left, replaced = defaultdict[str, list[_Gone]](list), defaultdict[str, list[_Gone]](list)
+    for row in sorted(rows.members, key=lambda row: row.to_log_offset or -1):
+        if row.end_cause == MemberEndCause.LEFT:
+            left[f"{row.client_id or row.member_id} {row.client_host or ''}"].append(_gone(row))
+        elif row.end_cause == MemberEndCause.REPLACED and row.instance_id is not None:
+            replaced[row.instance_id].append(_gone(row))
+    for kind, by_name in ((FLAPPING, left), (CONFLICT, replaced)):
+        for gone in by_name.values():
+            yield from (_finding(rows, kind, run) for run in _runs(gone) if len(run) >= TIMES)
+
+
+def _gone(row: MemberHistoryRow) -> _Gone:
+    return _Gone(row, row.client_host or "")
+
+
+def _runs(gone: Sequence[_Gone]) -> Iterator[list[_Gone]]:
+    """Yield departures that follow each other closely."""
+    run: list[_Gone] = []
+    for each in gone:
+        apart = difference(each.row.to_timestamp or 0, run[-1].row.to_timestamp or 0) if run else 0
+        # Members that went with one record are a shutdown of many consumers of one name.
+        if run and each.row.to_log_offset == run[-1].row.to_log_offset:
+            continue
+        if apart > APART_MS:
+            yield run
+            run = []
+        run.append(each)
+    if run:
+        yield run
+
+
+def _finding(rows: GroupRows, kind: FindingKind, run: list[_Gone]) -> Finding:
+    first, last = run[0].row, run[-1].row
+    took = span(difference(last.to_timestamp or 0, first.to_timestamp or 0))
+    hosts = [each.host for each in run if each.host]
+    on = f", on {listed(hosts)}" if hosts else ""
+    when = f"within {took} from{at_time(first.to_timestamp)[3:]} on{on}"
+    if kind is FLAPPING:
+        who = f"Client {named(first.client_id or first.member_id)} of group {named(rows.group)}"
+        title = f"{who} left {count(len(run), 'time')} {when}"
+    else:
+        who = f"Static member {named(first.instance_id or '')} of group {named(rows.group)}"
+        title = f"{who} was replaced {count(len(run), 'time')} {when}"
+    places = Places(tuple(each.row.to_log_offset or 0 for each in run), first.to_timestamp, last.to_timestamp)
+    return found(kind, rows, places, title)

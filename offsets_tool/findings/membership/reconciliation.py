@@ -1,0 +1,82 @@
+"""Did a group of the consumer or streams protocol take long to reach its target assignment, and who held it back?"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from offsets_tool.findings.context import LogContext
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, listed, named, span
+from offsets_tool.history.rows import GroupHistoryRow, MemberHistoryRow
+from offsets_tool.replay.changes import GroupState
+from offsets_tool.wire.longs import difference
+
+SLOW: Final = FindingKind(
+    "slow_reconciliation",
+    Severity.WARNING,
+    "Members took minutes to hand over partitions after the target assignment had changed (KIP-848).",
+    "Look at the members that are named: they poll rarely, or their rebalance listener takes long.",
+)
+SLOW_MS: Final = 60_000
+"""How long a reconciliation takes at most where members poll: some heartbeats of five seconds each."""
+_RECONCILING: Final = (GroupState.RECONCILING, GroupState.ASSIGNING)
+
+
+class _Stretch(NamedTuple):
+    """The rows of a group between two stable states, and when it was stable again; None if it is not yet."""
+
+    first: GroupHistoryRow
+    last: GroupHistoryRow
+    until: int | None
+
+
+@finder(SLOW)
+def find_slow_reconciliations(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each stretch between two stable states that lasted too long."""
+    for stretch in _stretches(rows):
+        until = context.newest_at if stretch.until is None else stretch.until
+        took = difference(until or 0, stretch.first.from_timestamp)
+        if until is not None and took >= SLOW_MS:
+            yield _slow(rows, stretch, took)
+
+
+def _stretches(rows: GroupRows) -> Iterator[_Stretch]:
+    first: GroupHistoryRow | None = None
+    last: GroupHistoryRow | None = None
+    for row in rows.groups:
+        if row.state in _RECONCILING:
+            first, last = first or row, row
+        elif first is not None and last is not None:
+            yield _Stretch(first, last, row.from_timestamp)
+            first = None
+    if first is not None and last is not None and last.to_log_offset is None:
+        yield _Stretch(first, last, None)
+
+
+def _slow(rows: GroupRows, stretch: _Stretch, took: int) -> Finding:
+    holding = _holding(rows, stretch.last)
+    by = f"; it waited for {listed(row.client_id or row.member_id for row in holding)}" if holding else ""
+    first = stretch.first
+    return found(
+        SLOW,
+        rows,
+        Places(
+            (first.from_log_offset, *(row.from_log_offset for row in holding)),
+            first.from_timestamp,
+            stretch.until,
+        ),
+        f"Group {named(rows.group)} took {span(took)} to reach its assignment from{at_time(first.from_timestamp)[3:]} on{by}",
+    )
+
+
+def _holding(rows: GroupRows, last: GroupHistoryRow) -> list[MemberHistoryRow]:
+    """Return the members that had partitions to give up, or were behind the group's epoch, when it ended."""
+    at = last.from_log_offset
+    there = [
+        row
+        for row in rows.members
+        if row.from_log_offset <= at and (row.to_log_offset is None or row.to_log_offset > at)
+    ]
+    revoking = [row for row in there if row.pending_revocation]
+    return revoking or [row for row in there if (row.member_epoch or 0) < (last.epoch or 0)]

@@ -1,0 +1,52 @@
+"""Was a topic created again under a group? Its commits give another id for the same name."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from offsets_tool.findings.context import LogContext
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, named
+from offsets_tool.history.rows import OffsetHistoryRow
+
+RECREATED: Final = FindingKind(
+    "topic_recreated",
+    Severity.WARNING,
+    "A topic was deleted and created again under the same name, and the group goes on with it.",
+    "Offsets from before do not fit the new topic: make sure that the group began at its earliest record.",
+)
+
+
+class _Change(NamedTuple):
+    """The last commit for one id of a topic, and the first for the next."""
+
+    before: OffsetHistoryRow
+    after: OffsetHistoryRow
+
+
+@finder(RECREATED)
+def find_recreated(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each time that commits of a topic went over to another id."""
+    latest: dict[str, OffsetHistoryRow] = {}
+    for row in sorted(rows.offsets, key=lambda row: row.commit_log_offset):
+        before = latest.get(row.topic)
+        if row.topic_id is None:
+            continue
+        if before is not None and before.topic_id != row.topic_id:
+            yield _recreated(rows, _Change(before, row))
+        latest[row.topic] = row
+
+
+def _recreated(rows: GroupRows, change: _Change) -> Finding:
+    before, after = change
+    return found(
+        RECREATED,
+        rows,
+        Places(
+            (after.commit_log_offset, before.commit_log_offset), after.from_timestamp, after.from_timestamp
+        ),
+        f"Topic {named(after.topic)} was created again: group {named(rows.group)} commits for id {after.topic_id} from"
+        f"{at_time(after.from_timestamp)[3:]} on, and did for id {before.topic_id} before",
+        topic=after.topic,
+    )

@@ -1,0 +1,143 @@
+"""Did a group stop, or only commit and never move? What there was to read is in no commit; how far other groups read may tell.
+
+A partition without new records looks the same, and so these are ambiguous unless another group has read on.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import Final, NamedTuple
+
+from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.context import Furthest, LogContext
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, count, in_partitions, named, span
+from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.wire.longs import difference
+
+STALLED: Final = FindingKind(
+    "stalled",
+    Severity.NOTICE,
+    "A group that has members stopped committing, or committed again and again without moving, while it used to move.",
+    "Compare with the end of the partition (`offsets-tool lag`); if there is something to read, look for a record that its "
+    "consumer cannot get past.",
+)
+IDLE: Final = FindingKind(
+    "idle_commits",
+    Severity.NOTICE,
+    "A group committed the same offsets again and again: the records change nothing and cost the topic space.",
+    "Raise auto.commit.interval.ms, or commit only what has changed.",
+)
+STALL_MS: Final = 300_000
+"""How long nothing must move, at least: max.poll.interval.ms, after which a consumer that hangs is removed."""
+USUAL: Final = 10
+"""How many times its usual pause between two commits a group must be silent."""
+LEAST_COMMITS: Final = 5
+"""How many commits a partition must have had before its usual pause is known."""
+SAME: Final = 50
+"""How many commits of one offset in a row are worth a notice."""
+NO_RECORDS: Final = "no_new_records"
+"""The alternative: there was nothing to read."""
+
+
+class _Stall(NamedTuple):
+    """A partition whose offset did not move from a commit on, and how far another group has read it."""
+
+    at: TopicPartition
+    first: OffsetHistoryRow
+    last: OffsetHistoryRow
+    commits: int
+    ahead: Furthest | None
+
+
+@finder(STALLED, IDLE)
+def find_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each topic whose partitions stand still at the end, and for each with many idle commits."""
+    stalls, idle = defaultdict[str, list[_Stall]](list), defaultdict[str, list[_Stall]](list)
+    is_alive = bool(rows.groups) and rows.groups[-1].to_log_offset is None and rows.groups[-1].members > 0
+    for at, commits in rows.effective.items():
+        stall = _standing(at, commits, context)
+        if is_alive and stall is not None:
+            stalls[at.topic].append(stall)
+        longest = max(_runs(at, commits), key=lambda run: run.commits, default=None)
+        if longest is not None and longest.commits >= SAME:
+            idle[at.topic].append(longest)
+    for topic, some in stalls.items():
+        yield _stalled(rows, topic, some, context)
+    for topic, some in idle.items():
+        yield _idle(rows, topic, some)
+
+
+def _standing(at: TopicPartition, commits: Sequence[OffsetHistoryRow], context: LogContext) -> _Stall | None:
+    """Return how the partition stands still at the end of the log; None if it moved lately, for its pace."""
+    run = next(_runs(at, commits[::-1]), None)
+    if run is None or context.newest_at is None or len(commits) < LEAST_COMMITS:
+        return None
+    first, last = run.last, run.first
+    is_moving = len(commits) > run.commits and last.to_log_offset is None
+    pauses = [difference(after.from_timestamp, before.from_timestamp) for before, after in pairwise(commits)]
+    still = difference(context.newest_at, first.from_timestamp)
+    if not is_moving or still < max(STALL_MS, USUAL * median(pauses)):
+        return None
+    ahead = context.furthest.get(at)
+    return _Stall(at, first, last, run.commits, _if_ahead(ahead, last.committed_offset))
+
+
+def _if_ahead(furthest: Furthest | None, committed_offset: int) -> Furthest | None:
+    return furthest if furthest is not None and furthest.committed_offset > committed_offset else None
+
+
+def _runs(at: TopicPartition, commits: Sequence[OffsetHistoryRow]) -> Iterator[_Stall]:
+    """Yield the runs of commits of one offset, in the order of the commits."""
+    run: list[OffsetHistoryRow] = []
+    for row in commits:
+        if run and row.committed_offset != run[-1].committed_offset:
+            yield _Stall(at, run[0], run[-1], len(run), None)
+            run = []
+        run.append(row)
+    if run:
+        yield _Stall(at, run[0], run[-1], len(run), None)
+
+
+def _stalled(rows: GroupRows, topic: str, stalls: list[_Stall], context: LogContext) -> Finding:
+    first = min(stalls, key=lambda stall: stall.first.from_log_offset).first
+    ahead = next((stall for stall in stalls if stall.ahead is not None), None)
+    still = difference(context.newest_at or 0, first.from_timestamp)
+    title = (
+        f"Group {named(rows.group)} has not moved in topic {named(topic)} {in_partitions([s.at.partition for s in stalls])} "
+        f"since{at_time(first.from_timestamp)[3:]}, for {span(still)} up to the newest record"
+    )
+    if ahead is not None and ahead.ahead is not None:
+        behind = ahead.ahead.committed_offset - ahead.last.committed_offset
+        title += f"; group {named(ahead.ahead.group)} has read {behind:,} further in partition {ahead.at.partition}"
+    return found(
+        STALLED,
+        rows,
+        Places(tuple(stall.last.commit_log_offset for stall in stalls), first.from_timestamp),
+        title,
+        topic=topic,
+        partition=stalls[0].at.partition if len(stalls) == 1 else None,
+        confidence=Confidence.AMBIGUOUS if ahead is None else Confidence.LIKELY,
+        severity=Severity.NOTICE if ahead is None else Severity.WARNING,
+        alternatives=(NO_RECORDS,) if ahead is None else ("read_from_elsewhere",),
+    )
+
+
+def _idle(rows: GroupRows, topic: str, runs: list[_Stall]) -> Finding:
+    commits = sum(run.commits for run in runs)
+    first = min(runs, key=lambda run: run.first.from_log_offset).first
+    last = max(runs, key=lambda run: run.last.from_log_offset).last
+    return found(
+        IDLE,
+        rows,
+        Places((first.commit_log_offset, last.commit_log_offset), first.from_timestamp, last.from_timestamp),
+        f"Group {named(rows.group)} committed the same offset of topic {named(topic)} "
+        f"{in_partitions([run.at.partition for run in runs])} again and again from{at_time(first.from_timestamp)[3:]} on: "
+        f"{count(commits, 'commit')} that changed nothing",
+        topic=topic,
+        partition=runs[0].at.partition if len(runs) == 1 else None,
+    )
