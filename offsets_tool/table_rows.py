@@ -209,6 +209,10 @@ class SourceRow(NamedTuple):
     directory: Annotated[
         String, "The copy it belongs to: the data directory around the partition's; empty in an archive."
     ]
+    same_as: Annotated[
+        String | None,
+        "The source that has the range's rows in log and events, as these bytes were known from it; null if this one has them.",
+    ]
     fate: Annotated[
         String, "delete, future or stray if Kafka had renamed the partition's directory so; else empty."
     ]
@@ -236,7 +240,9 @@ class SourceRow(NamedTuple):
     misplaced_batches: Annotated[
         Int64, "Batches that cannot stand where they say, or with such records: log.misplaced says why."
     ]
-    records: Annotated[Int64, "Records read, all of them in log and events."]
+    records: Annotated[
+        Int64, "Records of the range, all of them in log and events (under same_as, if it is set)."
+    ]
     decoded_records: Annotated[Int64, "Records with key and value decoded, tombstones too."]
     raw_records: Annotated[
         Int64, "Records whose key or value could not be decoded; the raw bytes are in log."

@@ -105,9 +105,9 @@ def _timed(job: Callable[[], JobDone]) -> JobDone:
 
 
 def _ingested(done: Ingested) -> JobDone:
-    records = done.sums["records"]
+    records = done.stored
     rows = {"log": records, "events": records, "sources": len(done.sources)} if done.run else {}
-    return JobDone("ingest", done.run, rows, done.sums, [done.note] if done.note else [], 0)
+    return JobDone("ingest", done.run, rows, done.sums, done.notes, 0)
 
 
 def _replayed(done: Replayed) -> JobDone:

@@ -132,8 +132,8 @@ def ingest_command(
     options["writer"] = Writer(options["writer"])
     options["limits"] = parse_limits(options.pop("max_batch_bytes"))
     done = _ingest(Request(paths=sources, **options))
-    if done.note:
-        note(done.note)
+    for text in done.notes:
+        note(text)
     if done.run is None:
         note("nothing new: the tables are as they were")
     with output(None) as out:

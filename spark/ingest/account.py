@@ -70,7 +70,7 @@ class PieceRead:
         if start == end and not is_whole_story:
             return []
         facts: dict[str, Any] = {"range_start": start, "range_end": end, "run": run, "ingested_at": at}
-        facts |= _file_facts(self._piece) | self._account(start, end) | _tail_facts(tail)
+        facts |= file_facts(self._piece) | self._account(start, end) | _tail_facts(tail)
         return [SourceRow(**facts)]
 
     def _origin(self, run: int) -> Origin:
@@ -151,6 +151,7 @@ class PieceRead:
             "bytes_unreadable": unreadable,
             "leader_epochs": self._epochs.runs,
             "archived": self._archived.ranges,
+            "same_as": None,
             "kept_raw_reasons": [ReasonCount(*count) for count in entry.reasons.items()],
             "unreadable": [UnreadableRange(u.position, u.size, u.kind, shown(u.reason)) for u in settled],
             **self._digests(start, end, entry.sha256),
@@ -177,10 +178,13 @@ def _tail_facts(tail: list[Unreadable]) -> dict[str, Any]:
     return {"tail_bytes": sum(u.size for u in tail), "tail_kind": tail[0].kind if tail else None}
 
 
-def _file_facts(piece: FilePiece) -> dict[str, Any]:
+def file_facts(piece: FilePiece) -> dict[str, Any]:
+    """Return what a row of `sources` says of the file as it is on disk, by column."""
     file, segment = piece.file, piece.file.segment
     return {
         "cluster": file.cluster,
+        "source": piece.source,
+        "log_partition": segment.log_partition,
         "base_offset": segment.base_offset,
         "path": shown(segment.path),
         "member": shown(segment.member),

@@ -5,9 +5,10 @@ copies make together is known by spark.replay.copies.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from offsets_tool.evidence.moments.moment_notes import listed
 from offsets_tool.job_rows import CopyRow, EpochStartRow
 from offsets_tool.log.copies.copy_facts import checkpoints_of
 from offsets_tool.log.names import Segment
@@ -41,6 +42,31 @@ def found_copies(
     segments = _first_segments(files)
     rows = [_row(copy, of_copies[copy], segments.get(copy, _NO_SEGMENT), run) for copy in touched]
     return rows + [row for source in new if source["kind"] == ARCHIVE for row in _of_archive(source, run)]
+
+
+def copies_notes(all_: Iterable[SourceFields], new: Sequence[SourceFields]) -> Iterator[str]:
+    """Yield a note for each cluster of which an ingest has read copies of log partitions that the lake has another copy of.
+
+    `all_` are the rows of `sources`, `new` those of this ingest.
+    """
+    copies: dict[tuple[str, int | None], dict[str, int]] = {}
+    for source in filter(_is_part, all_):
+        of_place = copies.setdefault((source["cluster"], source["log_partition"]), {})
+        name = copy_of(source)
+        of_place[name] = min(source["run"], of_place.get(name, source["run"]))
+    runs = {source["run"] for source in new}
+    for cluster in sorted({source["cluster"] for source in new}):
+        names = [
+            found
+            for place, found in copies.items()
+            if place[0] == cluster and not runs.isdisjoint(found.values())
+        ]
+        if several := [found for found in names if len(found) > 1]:
+            told = sorted({name for found in several for name in found})
+            yield (
+                f"cluster {cluster!r} has {len(told)} copies of {len(several)} log partition(s): {listed(told)}; replay joins "
+                "them by the view of the evidence"
+            )
 
 
 def _row(copy: _Copy, sources: Iterable[SourceFields], first: Segment, run: int) -> CopyRow:

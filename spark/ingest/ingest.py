@@ -20,9 +20,11 @@ import pyarrow as pa
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.job_rows import CopyRow
 from offsets_tool.log.batches.limits import LIMITS, Limits
+from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
-from spark.ingest.copies import found_copies
-from spark.ingest.plan import FilePiece, IngestFile, find_files, in_units, plan
+from spark.ingest.copies import copies_notes, found_copies
+from spark.ingest.known_bytes import KnownBytes, divide
+from spark.ingest.plan import FilePiece, IngestFile, find_files, in_units, plan, rest
 from spark.ingest.tasks import IngestJob, UnitDone, account_units, log_units, write_units
 from spark.lake.commit import ArrowLake, Lake, SparkLake
 from spark.lake.folder import locked
@@ -71,16 +73,21 @@ class Request:
 
 
 class Ingested(NamedTuple):
-    """What an ingest did: its run (None where nothing was new), its rows of `sources`, and a note."""
+    """What an ingest did: its last run (None where nothing was new), its rows of `sources`, and notes."""
 
     run: int | None
     sources: list[dict[str, Any]]
-    note: str | None
+    notes: list[str]
 
     @property
     def sums(self) -> dict[str, int]:
-        """The sums of the ledger over all files of this run."""
+        """The sums of the ledger over all files of this ingest."""
         return {name: sum(source[name] for source in self.sources) for name in SUMS}
+
+    @property
+    def stored(self) -> int:
+        """How many records were stored: those whose bytes the lake did not have."""
+        return sum(source["records"] for source in self.sources if source["same_as"] is None)
 
 
 def ingest(request: Request, start: StartSpark, progress: Progress = untold) -> Ingested:
@@ -104,40 +111,66 @@ def ingest(request: Request, start: StartSpark, progress: Progress = untold) -> 
 def _with_arrow(tasks: "Tasks", request: Request, root: Path) -> Ingested:
     """Ingest into a lake in a folder, which must be locked: the tasks write the files, this process commits them."""
     lake = ArrowLake(root)
-    job, found, note = _prepare(lake, request)
-    files, sources = tasks.collect(job, lambda part: write_units(part, root))
-    if sources.num_rows == 0:
-        return Ingested(None, [], note)
-    for table, rows in ((COPIES, found.copies(sources, job.run)), (SOURCES, sources)):
-        with TableWriter(root, table) as writer:
-            writer.write(rows)
-            files += writer.close()
-    lake.commit(job.run, files)
-    return Ingested(job.run, sources.to_pylist(), note)
+
+    def run(job: IngestJob, found: _Found) -> pa.RecordBatch:
+        files, read = tasks.collect(job, lambda part: write_units(part, root))
+        sources = found.sources(read, job)
+        if sources.num_rows:
+            for table, rows in ((COPIES, found.copies(sources, job.run)), (SOURCES, sources)):
+                with TableWriter(root, table) as writer:
+                    writer.write(rows)
+                    files += writer.close()
+            lake.commit(job.run, files)
+        return sources
+
+    return _in_runs(lake, request, run)
 
 
 def _with_spark(tasks: "Tasks", request: Request, lake: SparkLake) -> Ingested:
     """Ingest into a lake that only Spark can write. Reads everything twice: the account must be known before the first commit."""
-    job, found, note = _prepare(lake, request)
-    _, sources = tasks.collect(job, account_units)
-    if sources.num_rows == 0:
-        return Ingested(None, [], note)
-    rows = sources.to_pylist()
-    lake.commit(
-        job.run, tasks.rows(_settled(job, rows), log_units, LOG), found.copies(sources, job.run), sources
-    )
-    return Ingested(job.run, rows, note)
+
+    def run(job: IngestJob, found: _Found) -> pa.RecordBatch:
+        _, read = tasks.collect(job, account_units)
+        sources = found.sources(read, job)
+        if sources.num_rows:
+            settled = _settled(job, read.to_pylist())
+            log = tasks.rows(settled, log_units, LOG) if settled.units else None
+            lake.commit(job.run, log, found.copies(sources, job.run), sources)
+        return sources
+
+    return _in_runs(lake, request, run)
 
 
 class _Found(NamedTuple):
-    """The files that the sources of a request have, and the rows of `sources` of earlier runs."""
+    """The files that the sources of a request have, the rows of `sources` of earlier runs, and bytes that the lake knows."""
 
     files: Sequence[IngestFile]
-    known: Sequence[dict[str, Any]]
+    before: Sequence[dict[str, Any]]
+    known: Sequence[KnownBytes]
+    later: bool
+    """Whether another run is to follow, for files that begin as those of this one."""
+
+    def sources(self, read: pa.RecordBatch, job: IngestJob) -> pa.RecordBatch:
+        """Return the rows of `sources` of a run, given those of what it has read."""
+        rows = [row for each in self.known for row in each.source_rows(job.run, job.at)]
+        both = pa.Table.from_batches([record_batch(SourceRow, rows), read])
+        return both.combine_chunks().to_batches()[0] if both.num_rows else read
 
     def copies(self, sources: pa.RecordBatch, run: int) -> pa.RecordBatch:
         """Return the rows of `copies` of a run, given its rows of `sources`."""
-        return record_batch(CopyRow, found_copies(self.files, self.known, sources.to_pylist(), run))
+        return record_batch(CopyRow, found_copies(self.files, self.before, sources.to_pylist(), run))
+
+
+def _in_runs(lake: Lake, request: Request, run: Callable[[IngestJob, _Found], pa.RecordBatch]) -> Ingested:
+    """Ingest in as many runs as needed; each is committed by itself."""
+    last, sources, notes = None, list[dict[str, Any]](), list[str]()
+    while True:
+        job, found, note = _prepare(lake, request)
+        notes += [note] if note else []
+        if rows := run(job, found).to_pylist():
+            last, sources = job.run, sources + rows
+        if not found.later:
+            return Ingested(last, sources, [*notes, *copies_notes([*found.before, *rows], sources)])
 
 
 def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, _Found, str | None]:
@@ -147,12 +180,14 @@ def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, _Found, str | Non
     files = [file for file in found if not Path(file.segment.path).is_relative_to(own)]
     lake.create()
     note = lake.finish()
-    known = lake.sources()
-    units = plan(files, known)
+    before = lake.sources()
+    divided = divide(files, before)
+    others = [piece for each in divided.known for piece in rest(each.file, 1, each.end)]
+    units = (*plan(divided.read, before), *in_units(others))
     job = IngestJob(
         units, lake.next_run(), datetime.now(UTC), request.log_partition, request.columns, request.limits
     )
-    return job, _Found(files, known), note
+    return job, _Found(files, before, divided.known, bool(divided.later)), note
 
 
 def _settled(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:

@@ -143,7 +143,7 @@ def plan(files: Sequence[IngestFile], known: Iterable[SourceFields]) -> tuple[Un
 
 
 def _range_order(row: SourceFields) -> tuple[int, int, int, int]:
-    """Return the key by which ranges of a file are ordered; a range without a whole batch comes before the next from its begin."""
+    # A range without a whole batch comes before the next one from its begin.
     return row["generation"], row["range_start"], row["range_end"], row["run"]
 
 
@@ -261,10 +261,14 @@ def _pieces(file: IngestFile, known: list[SourceFields]) -> list[FilePiece]:
         return []
     if any(digest(file, row["range_start"], row["range_end"]) != row["sha256"] for row in known):
         return _split(file, last["generation"] + 1)
-    if not file.continues or file.segment.size == last["range_end"]:
-        return []
-    first, *others = _split(file, last["generation"], last["range_end"])
-    return [first._replace(resumes=True), *others]
+    return rest(file, last["generation"], last["range_end"])
+
+
+def rest(file: IngestFile, generation: int, start: int) -> list[FilePiece]:
+    """Return the pieces of a file from where an earlier ingest stopped."""
+    is_rest = file.continues and file.segment.size > start
+    pieces = _split(file, generation, start) if is_rest else []
+    return [piece._replace(resumes=piece.start == start) for piece in pieces]
 
 
 def _looks_unchanged(file: IngestFile, last: SourceFields) -> bool:

@@ -219,9 +219,11 @@ class SparkLake:
     def next_run(self) -> int:
         return max(map(self._last_run, TABLES)) + 1
 
-    def commit(self, run: int, log: DataFrame, copies: pa.RecordBatch, sources: pa.RecordBatch) -> None:
-        """Commit a run: its rows of `log`, computed only where `sources` counts any, of `copies`, and of `sources`."""
-        if any(sources.column("records").to_pylist()):
+    def commit(
+        self, run: int, log: DataFrame | None, copies: pa.RecordBatch, sources: pa.RecordBatch
+    ) -> None:
+        """Commit a run: its rows of `log`, None if it has none, of `copies`, and of `sources`."""
+        if log is not None:
             names = {name: packed(rows) for name, rows in (("copies", copies), ("sources", sources))}
             self._append(LOG, run, log, json.dumps({JOURNAL: {"run": run, **names}}))
             self.finish()

@@ -16,6 +16,8 @@ from spark.replay.plan import LakeRow, LogPartition
 
 StoredPart = tuple[str, int]
 """What one ingest has read of a file: the source's name and the run."""
+_Range = tuple[str, str, int, int]
+"""A cluster, a source, and the first byte of a range with the one after it."""
 _BEFORE_ALL: Final = -1
 
 
@@ -89,6 +91,9 @@ def _states(rows: Iterable[LakeRow], sources: Sequence[LakeRow]) -> dict[LogPart
     for source in sources:
         if counts(source["kind"], source["fate"]):
             by_source.setdefault((source["cluster"], source["source"]), []).append(source)
+    stored = {
+        _range(source, source["source"]): source["run"] for source in sources if source["same_as"] is None
+    }
     runs = {source["run"] for source in sources}
     found: dict[LogPartition, dict[str, list[_State]]] = {}
     for row in sorted((row for row in rows if row["run"] in runs), key=lambda row: row["run"]):
@@ -100,24 +105,35 @@ def _states(rows: Iterable[LakeRow], sources: Sequence[LakeRow]) -> dict[LogPart
         ]
         of_place = found.setdefault((row["cluster"], row["log_partition"]), {})
         if there:
-            _add(of_place.setdefault(row["copy"], []), _state(row, there))
+            _add(of_place.setdefault(row["copy"], []), _state(row, there, stored))
     return {place: [state for states in named.values() for state in states] for place, named in found.items()}
 
 
 def _add(states: list[_State], state: _State) -> None:
-    """Add a later state of one copy: it takes the place of the one before it if the log has only grown."""
+    """Add a later state of one copy: it takes the place of the one before it unless something of that is no longer there."""
     if states and state.is_archive:
         # An archive that was written anew is read again as a whole: rows that were there before are known.
         state = state._replace(parts=(*states.pop().parts, *state.parts))
-    elif states and _has_grown(states[-1], state):
+    elif states and states[-1].units <= state.units:
         states.pop()
     states.append(state)
 
 
-def _state(row: LakeRow, sources: Sequence[LakeRow]) -> _State:
+def _range(source: LakeRow, name: str) -> _Range:
+    return source["cluster"], name, source["range_start"], source["range_end"]
+
+
+def _stored_in(source: LakeRow, stored: Mapping[_Range, int]) -> StoredPart:
+    """Return what a row of `sources` has: rows of its own, or those of the file whose bytes it begins with."""
+    if source["same_as"] is None:
+        return source["source"], source["run"]
+    return source["same_as"], stored[_range(source, source["same_as"])]
+
+
+def _state(row: LakeRow, sources: Sequence[LakeRow], stored: Mapping[_Range, int]) -> _State:
     by_unit: dict[StoredPart, list[LakeRow]] = {}
     for source in sorted(sources, key=lambda source: (source["range_start"], source["range_end"])):
-        by_unit.setdefault((source["source"], source["run"]), []).append(source)
+        by_unit.setdefault(_stored_in(source, stored), []).append(source)
     is_archive = sources[0]["kind"] == ARCHIVE
     parts = (
         _archived(unit, of, row["log_partition"]) if is_archive else _part(unit, of)

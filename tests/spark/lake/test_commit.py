@@ -120,7 +120,7 @@ def test_a_half_run_is_finished_first_and_said(tmp_path: Path) -> None:
     """Even by an ingest of something else: nothing is read again."""
     half_done(tmp_path / "half")
     done = ingest_here(tmp_path / "half", OTHER)
-    assert (done.run, done.note) == (None, "finished run 2, which had been interrupted")
+    assert (done.run, done.notes) == (None, ["finished run 2, which had been interrupted"])
     ingest_here(tmp_path / "whole", OTHER, SEGMENT)
     assert content(tmp_path / "half") == content(tmp_path / "whole")
 
@@ -133,10 +133,10 @@ def test_a_half_run_whose_files_are_gone_is_given_up(tmp_path: Path) -> None:
         if file.name not in named:
             file.unlink()
     done = ingest_here(tmp_path / "half", SEGMENT)
-    assert done.run == 3 and "cannot be finished" in str(done.note)
+    assert done.run == 3 and "cannot be finished" in str(done.notes)
     ingest_here(tmp_path / "whole", OTHER, SEGMENT)
     assert content(tmp_path / "half") == content(tmp_path / "whole")
-    assert ingest_here(tmp_path / "half", SEGMENT) == (None, [], None)
+    assert ingest_here(tmp_path / "half", SEGMENT) == (None, [], [])
 
 
 def test_the_source_may_change_before_a_half_run_is_finished(tmp_path: Path) -> None:
@@ -177,6 +177,6 @@ def test_a_commit_after_a_foreign_one(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", disturbing)
     assert ingest_here(tmp_path, SEGMENT).run == 2
-    assert len(disturbed) == 3
+    assert len(disturbed) == 4
     ingest_here(tmp_path / "whole", OTHER, SEGMENT)
     assert content(tmp_path) == content(tmp_path / "whole")
