@@ -29,6 +29,8 @@ class GroupRows:
 
     group: str
     log_partition: int | None
+    proven_from: int = 0
+    """Offset in the log from which on every record is there: of earlier ones compaction may have taken any."""
     offsets: list[OffsetHistoryRow] = field(default_factory=list)
     groups: list[GroupHistoryRow] = field(default_factory=list)
     members: list[MemberHistoryRow] = field(default_factory=list)
@@ -97,14 +99,14 @@ def is_simple(row: GroupHistoryRow | None) -> bool:
     return row is None or row.kind == GroupKind.SIMPLE
 
 
-def gather(rows: Iterable[GroupRow], log_partition: int | None) -> dict[str, GroupRows]:
-    """Return rows of one log partition by group, each kind in the order of the log."""
+def gather(rows: Iterable[GroupRow], log_partition: int | None, proven_from: int = 0) -> dict[str, GroupRows]:
+    """Return rows of one log partition by group, each kind in the order of the log; `proven_from` as GroupRows has it."""
     found: dict[str, GroupRows] = {}
     for row in rows:
         if row.group is not None:
             of = found.get(row.group)
             if of is None:
-                of = found[row.group] = GroupRows(row.group, log_partition)
+                of = found[row.group] = GroupRows(row.group, log_partition, proven_from)
             _list_of(of, row).append(row)
     for of in found.values():
         _sort(of)

@@ -43,7 +43,8 @@ def group_rows(replay: EvidenceReplay, given: PolicyGiven) -> list[GroupRows]:
     found: list[GroupRows] = []
     for partition, replayed in replay.once_more():
         rows = _rows_of(partition, replayed, replay.moment.names.name)
-        gathered = gather((*rows, *expiry[partition.log_partition]), partition.log_partition)
+        number, proven_from = partition.log_partition, partition.coverage.proven_from
+        gathered = gather((*rows, *expiry[number]), number, proven_from)
         found += sorted(gathered.values(), key=lambda rows: rows.group)
     return found
 

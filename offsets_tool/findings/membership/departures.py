@@ -6,6 +6,7 @@ life are its joining, the generations it took part in, and commits of its partit
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
@@ -36,6 +37,10 @@ DEFAULT_SESSION_TIMEOUT_MS: Final = 45_000
 """group.consumer.session.timeout.ms of brokers, for members whose records do not say their timeout."""
 HEARTBEATS: Final = 3
 """Heartbeats within a session timeout, at least, as clients are set up: the others of the group learn of a rebalance within one."""
+EXACT: Final = 100
+"""One part in so many of its session timeout is how late a broker removes a member that was never heard again."""
+STEADY: Final = 5
+"""Commits that a member has made, at least, if it committed steadily."""
 
 
 class _Departure(NamedTuple):
@@ -50,7 +55,9 @@ class _Departure(NamedTuple):
 
     @property
     def silence(self) -> int:
-        return difference(self.row.to_timestamp or 0, self.sign_at)
+        """Milliseconds from its last sign of life to its removal; none where the records have no times."""
+        is_timed = self.sign_at >= 0 and (self.row.to_timestamp or -1) >= 0
+        return difference(self.row.to_timestamp or 0, self.sign_at) if is_timed else -1
 
 
 @finder(TIMED_OUT, REPLACED)
@@ -95,25 +102,49 @@ def _is_away(member_rows: Sequence[MemberHistoryRow]) -> bool:
 def _timed_out(rows: GroupRows, departure: _Departure) -> Finding:
     row = departure.row
     who = named(row.instance_id or row.client_id or row.member_id)
-    away = ", as it had said it would be back," if departure.is_away else ""
     return found(
         TIMED_OUT,
         rows,
         Places((row.to_log_offset or 0, departure.sign_offset), departure.sign_at, row.to_timestamp),
-        f"Member {who} of group {named(rows.group)} was removed{at_time(row.to_timestamp)}: {away}nothing was heard of it "
-        f"for {span(departure.silence)}, and its session times out after {span(departure.timeout)}",
-        confidence=_confidence(departure),
-        alternatives=() if departure.is_away else (CLEAN,),
+        f"Member {who} of group {named(rows.group)} was removed{at_time(row.to_timestamp)}: {_why(departure)}",
+        confidence=_confidence(rows, departure),
+        alternatives=(CLEAN,),
     )
 
 
-def _confidence(departure: _Departure) -> Confidence:
-    """Return how sure it is: silent for just its session timeout and one heartbeat of the others, it left by no accident."""
+def _why(departure: _Departure) -> str:
+    silence = span(departure.silence)
+    if departure.is_away:
+        return f"it had said that it would be back, and had stayed away for {silence}"
+    whose = (
+        "its session times" if departure.row.session_timeout_ms is not None else "sessions here seem to time"
+    )
+    return f"nothing was heard of it for {silence}, and {whose} out after {span(departure.timeout)}"
+
+
+def _confidence(rows: GroupRows, departure: _Departure) -> Confidence:
+    """Return how sure it is: who was silent for just its session timeout, or for that long for the first time, hardly left.
+
+    Where compaction has taken records, later signs of life may be gone.
+    """
+    if departure.sign_offset < rows.proven_from:
+        return Confidence.AMBIGUOUS
     if departure.is_away:
         return Confidence.LIKELY
+    late = departure.silence - departure.timeout
+    is_exact = late <= departure.timeout // EXACT
+    is_soon = late <= departure.timeout // HEARTBEATS and _is_steady(rows, departure)
     is_known = departure.row.session_timeout_ms is not None
-    is_exact = departure.silence <= departure.timeout + departure.timeout // HEARTBEATS
-    return Confidence.LIKELY if is_known and is_exact else Confidence.AMBIGUOUS
+    return Confidence.LIKELY if is_known and (is_exact or is_soon) else Confidence.AMBIGUOUS
+
+
+def _is_steady(rows: GroupRows, departure: _Departure) -> bool:
+    """Return whether the member had committed so often that a silence as long as its session timeout was none of its pauses."""
+    commits = [
+        at for place, at in rows.commits_of.get(departure.row.member_id, ()) if place <= departure.sign_offset
+    ]
+    pauses = (difference(after, before) for before, after in pairwise(commits))
+    return len(commits) >= STEADY and max(pauses) * HEARTBEATS < departure.timeout
 
 
 def _replaced(rows: GroupRows, row: MemberHistoryRow) -> Finding:

@@ -78,7 +78,7 @@ def _moves(rows: GroupRows) -> Iterator[_Move]:
             move = _move(rows, row, is_leap=steps >= LEAST_STEPS and row.delta > LEAP * largest > 0)
             if row.delta < 0 or move.is_leap or (_is_reset(move) and row.delta):
                 yield move
-            if row.delta > 0:
+            if row.delta > 0 and row.commit_log_offset >= rows.proven_from:
                 largest, steps = max(largest, row.delta), steps + 1
 
 
