@@ -44,7 +44,7 @@ class Reading:
 
     def rows(self, path: Path) -> Iterator[RowsRead]:
         """Yield the rows of a segment. AssertionError if a byte was not read: generated segments have no damage."""
-        reader, ledger = self._kept or self._new(), Ledger(path.as_posix(), hashes=self._hashes)
+        reader, ledger = self._kept or self._new(), Ledger(path.as_posix(), has_hashes=self._hashes)
         for item in reader.read(path, _ORIGIN, ledger=ledger):
             assert isinstance(item, RowsRead)
             yield item

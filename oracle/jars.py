@@ -65,7 +65,7 @@ def _release(
 ) -> JarSet:
     """Return the set of jars that runs the tools of a release: these artifacts and what they need."""
     coordinates = (*_kafka(version, artifacts), LOGGING, *besides)
-    return JarSet(f"kafka-{version}", coordinates, transitive=True, excludes=without)
+    return JarSet(f"kafka-{version}", coordinates, is_transitive=True, excludes=without)
 
 
 def _serde(version: str, jackson: str, annotations: str, *artifacts: str) -> JarSet:

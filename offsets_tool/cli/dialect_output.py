@@ -103,11 +103,11 @@ class _Console:
         self._out.write(printed.text)
         if printed.error is None:
             return
-        if not printed.harmless:
+        if not printed.is_harmless:
             self._out.flush()
             self._evidence.problems += not is_counted
         note(printed.error)
-        if self._is_strict and not printed.harmless:
+        if self._is_strict and not printed.is_harmless:
             raise SystemExit(STRICT_EXIT)
 
 

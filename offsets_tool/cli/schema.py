@@ -108,7 +108,7 @@ def _message_fields(cls: type, prefix: str = "", known: Versions | None = None) 
 
 
 def _kind(shape: Shape) -> str:
-    mark = "?" if shape.nullable else ""
+    mark = "?" if shape.is_nullable else ""
     if shape.element is not None:
         return f"[]{_kind(shape.element)}{mark}"
     return f"{shape.part.__name__ if shape.part else shape.primitive}{mark}"

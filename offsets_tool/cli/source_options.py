@@ -91,4 +91,4 @@ def parse_size(text: str, option: str) -> int:
 
 def parse_limits(text: str | None) -> Limits:
     """Return the limits of reading that --max-batch-bytes asks for; the defaults for None. UsageError for what is no size."""
-    return Limits() if text is None else Limits(parse_size(text, "--max-batch-bytes"), asked=True)
+    return Limits() if text is None else Limits(parse_size(text, "--max-batch-bytes"), is_asked=True)

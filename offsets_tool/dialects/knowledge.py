@@ -107,7 +107,7 @@ def as_of(cls: type, release: Release) -> type:
 def _field_as_of(message: str, field: FieldSpec, release: Release) -> FieldSpec:
     shape = _shape_as_of(field.shape, release)
     if release < _NULL_SINCE.get((message, field.name), ()):
-        shape = shape._replace(nullable=False)
+        shape = shape._replace(is_nullable=False)
     return field._replace(shape=shape)
 
 

@@ -10,7 +10,7 @@ class Output(NamedTuple):
 
     text: bytes = b""
     error: str | None = None
-    harmless: bool = False
+    is_harmless: bool = False
     """Kafka says it on stderr, and yet nothing is wrong: gaps between offsets, which compaction leaves."""
 
 

@@ -222,7 +222,7 @@ class Evidence:
 
     def _ledger_of(self, source: Source) -> Ledger:
         ledger = source.ledger()
-        ledger.hashes = self._has_hashes
+        ledger.has_hashes = self._has_hashes
         return ledger
 
     def _close(self, ledger: Ledger) -> None:

@@ -71,7 +71,7 @@ class Source:
 
     def ledger(self) -> Ledger:
         """Return an empty ledger for this source."""
-        return Ledger(self.name, self.log_partition, archive=self.is_archive)
+        return Ledger(self.name, self.log_partition, is_archive=self.is_archive)
 
 
 def records_of(item: Item) -> tuple[LogRecord, ...]:
@@ -126,7 +126,7 @@ class _Files:
         named = {Path(path).as_posix() for path in self.paths}
         segments: list[Segment] = []
         for path in self.paths:
-            if any(file.named for file in archives.get(path, ())):
+            if any(file.is_named for file in archives.get(path, ())):
                 continue
             try:
                 segments += find_segments([path], self.log_partition)
@@ -140,7 +140,7 @@ class _Files:
             for segment in dict.fromkeys(segments)
         ]
         # A file that was given itself and its folder too is one source, and named.
-        found = sorted(chain(*archives.values()), key=lambda file: file.named)
+        found = sorted(chain(*archives.values()), key=lambda file: file.is_named)
         return sources + [self._archive_source(file) for file in {file.path: file for file in found}.values()]
 
     def _archives(self, path: str) -> list[ArchiveFile]:

@@ -22,7 +22,7 @@ class Lifetime(NamedTuple):
     began_at: int | None
     committed_at: int | None
     topic_id: UUID | None = None
-    doubtful: bool = False
+    is_doubtful: bool = False
     """Whether only a coordinator that loaded this log has the commit, and not the one that wrote it."""
 
 
@@ -43,7 +43,7 @@ class Lifetimes:
         """Set the live commit of an offset."""
         self.by_group.setdefault(offset.group, {})[TopicPartition(offset.topic, offset.partition)] = lifetime
 
-    def commit(self, offset: OffsetOf, commit: CommittedOffset, timestamp: int, *, doubtful: bool) -> None:
+    def commit(self, offset: OffsetOf, commit: CommittedOffset, timestamp: int, *, is_doubtful: bool) -> None:
         """Make a commit the live one of its offset; `timestamp` is that of its record, in epoch milliseconds.
 
         The lifetime continues if the offset had a commit for the same topic, otherwise a new one begins.
@@ -51,9 +51,9 @@ class Lifetimes:
         at = time_of(timestamp, commit.commit_timestamp)
         known = self.get(offset)
         began_at, topic_id = at, commit.topic_id
-        if known is not None and not known.doubtful and may_be_one(known.topic_id, topic_id):
+        if known is not None and not known.is_doubtful and may_be_one(known.topic_id, topic_id):
             began_at, topic_id = known.began_at, topic_id or known.topic_id
-        self.put(offset, Lifetime(commit, began_at, at, topic_id, doubtful))
+        self.put(offset, Lifetime(commit, began_at, at, topic_id, is_doubtful))
 
     def end(self, offset: OffsetOf) -> Lifetime | None:
         """Remove an offset and return what was live; None if nothing was."""
@@ -72,7 +72,7 @@ class Lifetimes:
         first: dict[tuple[str, UUID | None], int] = {}
         for there in self.by_group.values():
             for at, lifetime in there.items():
-                if lifetime.began_at is not None and not lifetime.doubtful:
+                if lifetime.began_at is not None and not lifetime.is_doubtful:
                     topic = at.topic, lifetime.topic_id
                     first[topic] = min(lifetime.began_at, first.get(topic, lifetime.began_at))
         yield from (LongestLifetime(*topic, began_at) for topic, began_at in first.items())

@@ -132,7 +132,7 @@ def by_removals(basis: Basis, ages: Ages, left: Callable[[], Ages], *, interval_
     if found == supposed:
         return basis
     policy = policy._replace(retention_ms=found.retention_ms, check_interval_ms=found.check_interval_ms)
-    known = basis.known._replace(retention=basis.known.retention and not found.in_doubt)
+    known = basis.known._replace(retention=basis.known.retention and not found.is_in_doubt)
     said = basis._replace(policy=policy, known=known)
     by = f"{found.removals} removals fit that"
     if found.check_interval_ms != supposed.check_interval_ms:

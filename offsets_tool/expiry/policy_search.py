@@ -133,14 +133,14 @@ _ONCE_MS: Final = 1_000
 class Settings(NamedTuple):
     """Retention and check interval of a broker.
 
-    `removals` is the number of removals that they were found by, 0 if they are the supposed ones. `in_doubt`: another retention
+    `removals` is the number of removals that they were found by, 0 if they are the supposed ones. `is_in_doubt`: another retention
     fits, but too few removals prove it.
     """
 
     retention_ms: int
     check_interval_ms: int
     removals: int = 0
-    in_doubt: bool = False
+    is_in_doubt: bool = False
 
 
 def search(
@@ -181,7 +181,7 @@ def _weighed(supposed: Settings, retention_ms: int, ages: Ages, evidence: float)
     removals = ages.fits(retention_ms).removals
     if evidence > _SURE and _is_apart(retention_ms, ages):
         return Settings(retention_ms, supposed.check_interval_ms, removals)
-    return supposed._replace(in_doubt=evidence > removals * _DOUBTFUL)
+    return supposed._replace(is_in_doubt=evidence > removals * _DOUBTFUL)
 
 
 def _is_apart(retention_ms: int, ages: Ages) -> bool:

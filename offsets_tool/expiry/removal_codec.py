@@ -48,7 +48,7 @@ def _packed_removal(removal: Removal) -> Packed:
         at,
         group_id,
         group,
-        written_new,
+        is_by_new_coordinator,
         removed,
         group_deleted_at,
         left,
@@ -58,7 +58,7 @@ def _packed_removal(removal: Removal) -> Packed:
     ) = removal
     facts = [
         group and pack_group(group),
-        written_new,
+        is_by_new_coordinator,
         list(map(_packed_removed, removed)),
         group_deleted_at,
         left,
@@ -72,7 +72,7 @@ def _removal(facts: Packed) -> Removal:
         at,
         group_id,
         group,
-        written_new,
+        is_by_new_coordinator,
         removed,
         group_deleted_at,
         left,
@@ -85,7 +85,7 @@ def _removal(facts: Packed) -> Removal:
         at,
         group_id,
         group and unpack_group(group),
-        written_new,
+        is_by_new_coordinator,
         tuple(map(_removed, removed)),
         group_deleted_at,
         left,
@@ -151,9 +151,9 @@ def unpack_removals(body: Packed, now: State) -> TrackerState:
 def _packed_lifetime(lifetime: Lifetime) -> Packed:
     """Return a lifetime as JSON, without the topic id where the commit has the same one."""
     times = [lifetime.began_at, lifetime.committed_at]
-    if lifetime.topic_id == lifetime.commit.topic_id and not lifetime.doubtful:
+    if lifetime.topic_id == lifetime.commit.topic_id and not lifetime.is_doubtful:
         return times
-    return [*times, lifetime.topic_id.hex if lifetime.topic_id else None, lifetime.doubtful]
+    return [*times, lifetime.topic_id.hex if lifetime.topic_id else None, lifetime.is_doubtful]
 
 
 def _lifetime(commit: Packed, facts: Packed) -> Lifetime:
@@ -170,13 +170,15 @@ def _packed_open(group: str, opened: Open) -> Packed:
         if opened.group
         else State()
     )
-    facts = [opened.at, opened.changed_at, opened.written_new, opened.group_deleted_at]
+    facts = [opened.at, opened.changed_at, opened.is_by_new_coordinator, opened.group_deleted_at]
     return [group, pack_state(there), *facts, list(map(_packed_removed, opened.removed))]
 
 
 def _open(packed: Packed) -> tuple[str, Open]:
-    group, there, at, changed_at, written_new, group_deleted_at, removed = packed
+    group, there, at, changed_at, is_by_new_coordinator, group_deleted_at, removed = packed
     state = unpack_state(there)
     members = state.members.get(group, {})
     went = list(map(_removed, removed))
-    return group, Open(at, state.groups.get(group), members, changed_at, written_new, went, group_deleted_at)
+    return group, Open(
+        at, state.groups.get(group), members, changed_at, is_by_new_coordinator, went, group_deleted_at
+    )

@@ -53,7 +53,7 @@ class Open:
     group: Group | None
     members: Mapping[str, Member]
     changed_at: int | None
-    written_new: bool | None
+    is_by_new_coordinator: bool | None
     removed: list[RemovedOffset] = field(default_factory=list)
     group_deleted_at: int | None = None
     _reads: dict[str, bool | None] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class RemovalTracker:
         """Start without removals, or from a saved state (`memory`)."""
         known = memory or TrackerState(State(), Lifetimes(), {}, {}, ChangePlace(-1, -1, -1))
         self._log_partition = log_partition
-        self._written_new: bool | None = None
+        self._is_by_new_coordinator: bool | None = None
         self._state = known.state
         self.lifetimes = known.lifetimes
         self._doubted: tuple[OffsetOf, int] | None = None
@@ -109,9 +109,9 @@ class RemovalTracker:
         """Return the groups whose removals may be complete when a record of this batch comes."""
         return () if batch_offset == self._place.batch_offset else self._open
 
-    def take(self, change: Change, *, written_new: bool | None) -> list[Removal | DroppedCommit]:
-        """Return what this change completes. `written_new`: whether the new coordinator wrote it, if it is a tombstone."""
-        self._written_new = written_new
+    def take(self, change: Change, *, is_by_new_coordinator: bool | None) -> list[Removal | DroppedCommit]:
+        """Return what this change completes; `is_by_new_coordinator` says of a tombstone whether the new coordinator wrote it."""
+        self._is_by_new_coordinator = is_by_new_coordinator
         if change.kind in VISIBILITY:
             return []
         done: list[Removal | DroppedCommit] = self.close() if self._open and not self._belongs(change) else []
@@ -131,7 +131,7 @@ class RemovalTracker:
         """Yield what an event completes, from its changes and from a tombstone that changed nothing."""
         by_new = wrote_new(event)
         for change in (*changes, *noop_tombstone(event, changes)):
-            yield from self.take(change, written_new=by_new)
+            yield from self.take(change, is_by_new_coordinator=by_new)
 
     def put_pending(self, pending: PendingOf, commit: PendingCommit) -> None:
         """Note that an offset is pending, without a Change that says so."""
@@ -176,7 +176,7 @@ class RemovalTracker:
         before, after = change.before, change.after
         if isinstance(after, CommittedOffset):
             doubtful = self._doubted == (offset, change.log_offset)
-            self.lifetimes.commit(offset, after, change.timestamp, doubtful=doubtful)
+            self.lifetimes.commit(offset, after, change.timestamp, is_doubtful=doubtful)
         elif is_noop(change) and self.lifetimes.get(offset) is not None:
             # In a transaction, the classic coordinator heeds it for pending commits alone.
             return
@@ -246,7 +246,7 @@ class RemovalTracker:
                 self._state.groups.get(group),
                 dict(self._state.members.get(group, {})),
                 self._changed.get(group),
-                self._written_new,
+                self._is_by_new_coordinator,
             )
         return self._open[group]
 
@@ -255,14 +255,16 @@ class RemovalTracker:
 
     def _removal(self, group: str, opened: Open) -> Removal:
         left = {
-            at: lifetime for at, lifetime in self.lifetimes.of_group(group).items() if not lifetime.doubtful
+            at: lifetime
+            for at, lifetime in self.lifetimes.of_group(group).items()
+            if not lifetime.is_doubtful
         }
         return Removal(
             self._log_partition,
             opened.at,
             group,
             opened.group and _without_values(opened.group),
-            opened.written_new,
+            opened.is_by_new_coordinator,
             tuple(opened.removed),
             opened.group_deleted_at,
             len(left),

@@ -92,7 +92,7 @@ class Removal(NamedTuple):
     group_id: str
     group: Group | None
     """The group as it was, without the values of its records."""
-    written_new: bool | None
+    is_by_new_coordinator: bool | None
     """Whether the new coordinator wrote it; None where its records do not say."""
     removed: tuple[RemovedOffset, ...]
     group_deleted_at: int | None

@@ -164,7 +164,7 @@ def removal_row(removal: Removal, *, is_open: bool) -> RemovalRow:
         len(removal.removed),
         removal.left,
         removal.group_deleted_at,
-        removal.written_new,
+        removal.is_by_new_coordinator,
         pack_removal_facts([removal]),
     )
 

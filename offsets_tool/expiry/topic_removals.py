@@ -54,7 +54,7 @@ def log_end_of(*, is_new: bool, proven_from: int, begins: int, end: int) -> LogE
 
 def wrote(removal: Removal, log_end: LogEnd) -> bool:
     """Return whether the new coordinator wrote the removal."""
-    return log_end.is_new if removal.written_new is None else removal.written_new
+    return log_end.is_new if removal.is_by_new_coordinator is None else removal.is_by_new_coordinator
 
 
 def age(ages: Ages, removal: Removal, log_end: LogEnd, policy: Policy) -> None:

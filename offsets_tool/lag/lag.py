@@ -67,7 +67,7 @@ class Lag(NamedTuple):
     log_start_offset: int | None
     data_lost: int | None
     beyond_end: int
-    topic_recreated: bool
+    is_topic_recreated: bool
 
 
 class EndsAtMoment(NamedTuple):
@@ -75,7 +75,7 @@ class EndsAtMoment(NamedTuple):
 
     lifetime: TopicLifetime
     end: EndAt
-    topic_recreated: bool
+    is_topic_recreated: bool
 
 
 def known_at(committed: CommitAt | None, ends: Ends, at: int) -> EndsAtMoment:
@@ -109,7 +109,7 @@ def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
         log_start_offset,
         data_lost=None if committed is None or recreated else _above(log_start_offset, base),
         beyond_end=_above(base, end.high) or 0,
-        topic_recreated=recreated,
+        is_topic_recreated=recreated,
     )
 
 

@@ -143,7 +143,7 @@ def lag_row(
         found.log_start_offset,
         found.data_lost,
         found.beyond_end,
-        found.topic_recreated,
+        found.is_topic_recreated,
     )
 
 

@@ -96,7 +96,7 @@ def time_lag_of(
 
     `written` is when the record at the committed offset was written, where its log says so; else that is estimated from the ends.
     """
-    if committed is None or there.topic_recreated:
+    if committed is None or there.is_topic_recreated:
         return _UNKNOWN
     end, offset = there.end, committed.committed_offset
     if end.high is not None and offset >= end.high:

@@ -52,7 +52,7 @@ class LedgerEntry:
 
     source: str
     log_partition: int | None
-    archive: bool
+    is_archive: bool
     """An archive keeps rows, not batches: of its bytes only those that hold no row are told apart, of JSON lines."""
     bytes: int
     """Of the decompressed log or JSON lines; on disk where rows have no place in bytes (Parquet, Delta), or nothing was read."""
@@ -89,7 +89,7 @@ class LedgerEntry:
         """Whether every byte and every record is accounted for."""
         placed = self.bytes_in_batches + self.bytes_unreadable
         outcomes = self.decoded_records + self.raw_records + self.control_records
-        bytes_add_up = placed <= self.bytes if self.archive else placed == self.bytes
+        bytes_add_up = placed <= self.bytes if self.is_archive else placed == self.bytes
         return bytes_add_up and self.records == outcomes
 
     @property
@@ -137,8 +137,8 @@ class Ledger:
 
     source: str
     log_partition: int | None = None
-    archive: bool = False
-    hashes: bool = True
+    is_archive: bool = False
+    has_hashes: bool = True
     """Whether the file's SHA-256 is wanted."""
     _bytes: int = 0
     _in_batches: int = 0
@@ -255,7 +255,7 @@ class Ledger:
         return LedgerEntry(
             source=self.source,
             log_partition=self.log_partition,
-            archive=self.archive,
+            is_archive=self.is_archive,
             bytes=self._bytes,
             bytes_in_batches=self._in_batches,
             bytes_unreadable=sum(item.size for item in self._unreadable),

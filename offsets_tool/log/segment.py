@@ -139,7 +139,7 @@ class SegmentReading:
         self.last: Final = len(mapped.data) if end is None else self.walker.boundary(end)
         whole = self.first == 0 and self.last == len(mapped.data)
         self._ledger = ledger
-        hashed = whole and ledger is not None and ledger.hashes
+        hashed = whole and ledger is not None and ledger.has_hashes
         self._hashing = _Hashing(self.segment, len(mapped.data)) if hashed else None
         if ledger is not None:
             ledger.size(max(0, self.last - self.first))

@@ -206,7 +206,7 @@ class ConnectorTasks:
     tasks: tuple[Int32, ...]
 
 
-@message(versions="0-2", lenient_end=True)
+@message(versions="0-2", has_lenient_end=True)
 class ConnectWorkerMetadata:
     """A worker: its URL, the config offset it has read to, and (1, 2) what it runs now."""
 
@@ -215,7 +215,7 @@ class ConnectWorkerMetadata:
     allocation: Bytes | None = since("1+", default=None)
 
 
-@message(versions="0-2", lenient_end=True)
+@message(versions="0-2", has_lenient_end=True)
 class ConnectAssignment:
     """What the leader gave a worker. Error 1 is CONFIG_MISMATCH; `revoked` and `delay` (ms) since version 1."""
 

@@ -110,13 +110,13 @@ class Member(NamedTuple):
     """Value of record type 8, 14 or 22."""
     target: Value | None = None
     """Value of record type 7, 13 or 21."""
-    left: bool = False
+    has_left: bool = False
     """Whether `current` was deleted: the member is leaving, and its epoch is LEFT_EPOCH."""
 
     @property
     def is_member(self) -> bool:
         """Whether the coordinator counts it among the members; a target assignment alone does not make a member."""
-        return self.metadata is not None or self.current is not None or self.left
+        return self.metadata is not None or self.current is not None or self.has_left
 
 
 class Transaction(NamedTuple):

@@ -188,11 +188,11 @@ class Replays:
     def current(self, step: Step, key: Any, event: Event) -> None:
         """Replay the record of what a member owns; after a tombstone the member is leaving."""
         if event.value is not None:
-            self._set_member(step, key, current=event.value, left=False)
+            self._set_member(step, key, current=event.value, has_left=False)
             return
         group, known = existing_group(step, self._family, key.group_id), _member(step, key)
         if group is not None and known is not None and known.is_member:
-            self._set_member(step, key, current=None, left=True)
+            self._set_member(step, key, current=None, has_left=True)
 
     def target(self, step: Step, key: Any, event: Event) -> None:
         """Replay the record of what the assignor wants a member to own."""

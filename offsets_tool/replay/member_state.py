@@ -25,7 +25,7 @@ _STREAMS_STATES: Final = {1: STABLE, 2: "UNREVOKED_TASKS", 3: "UNRELEASED_TASKS"
 def member_epoch(member: Member) -> int:
     """Return the epoch that the member has reached: 0 before its first assignment, LEFT_EPOCH when it is leaving."""
     if member.current is None:
-        return LEFT_EPOCH if member.left else 0
+        return LEFT_EPOCH if member.has_left else 0
     epoch: int = member.current.data.member_epoch
     return epoch
 
@@ -68,6 +68,6 @@ def _is_uninitialized(member: Member) -> bool:
 
     Such a member has no epoch (StreamsGroup.getOrCreateUninitializedMember).
     """
-    if member.left or not isinstance(member.metadata, Value):
+    if member.has_left or not isinstance(member.metadata, Value):
         return False
     return isinstance(member.metadata.data, StreamsGroupMemberMetadataValue)

@@ -82,8 +82,8 @@ def _converters(cls: type, form: _Form) -> list[tuple[FieldSpec, str, Convert]]:
 
 
 def _converter(shape: Shape, form: _Form) -> Convert:
-    if shape.nullable:
-        convert = _converter(shape._replace(nullable=False), form)
+    if shape.is_nullable:
+        convert = _converter(shape._replace(is_nullable=False), form)
         return lambda value: None if value is None else convert(value)
     if shape.element is not None:
         convert_element = _converter(shape.element, form)

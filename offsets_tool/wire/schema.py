@@ -90,7 +90,7 @@ class Shape(NamedTuple):
     primitive: Primitive | None = None
     part: "type | None" = None
     element: "Shape | None" = None
-    nullable: bool = False
+    is_nullable: bool = False
 
 
 class FieldSpec(NamedTuple):
@@ -111,7 +111,7 @@ class Schema(NamedTuple):
     fields: tuple[FieldSpec, ...]
     versions: Versions
     flexible: Versions
-    lenient_end: bool
+    has_lenient_end: bool
     """Missing trailing fields read as their defaults (Connect's protocol does that)."""
 
 
@@ -145,13 +145,13 @@ def since(
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(since,))
 def message(
-    *, versions: str = "0", flexible: str = "none", lenient_end: bool = False
+    *, versions: str = "0", flexible: str = "none", has_lenient_end: bool = False
 ) -> Callable[[type[T]], type[T]]:
     """Declare a message: decorate a class whose annotations are the fields of all its versions.
 
-    `versions` and `flexible` are Kafka's ranges; with `lenient_end`, missing fields at the end read as their defaults.
+    `versions` and `flexible` are Kafka's ranges; with `has_lenient_end`, missing fields at the end read as their defaults.
     """
-    return lambda cls: _declare(cls, versions, flexible, lenient_end)
+    return lambda cls: _declare(cls, versions, flexible, has_lenient_end)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(since,))
@@ -166,13 +166,13 @@ def schema_of(cls: type) -> Schema:
     return schema
 
 
-def _declare(cls: type[T], known: str, flexible: str, lenient_end: bool) -> type[T]:
+def _declare(cls: type[T], known: str, flexible: str, has_lenient_end: bool) -> type[T]:
     cls.__annotations__["unknown_tags"] = UnknownTags
     cls.unknown_tags = ()  # type: ignore[attr-defined]
     made = dataclass(frozen=True, slots=True, kw_only=True)(cls)
     specs = tuple(_field_spec(f) for f in fields(made) if f.name != "unknown_tags")  # type: ignore[arg-type]
     made.__schema__ = Schema(  # type: ignore[attr-defined]
-        cls.__name__, specs, versions(known), versions(flexible), lenient_end
+        cls.__name__, specs, versions(known), versions(flexible), has_lenient_end
     )
     return made
 
@@ -191,7 +191,7 @@ def _shape(annotation: object) -> Shape:
         return Shape(element=_shape(get_args(annotation)[0]))
     if origin in (Union, types.UnionType):
         inner = next(a for a in get_args(annotation) if a is not type(None))
-        return _shape(inner)._replace(nullable=True)
+        return _shape(inner)._replace(is_nullable=True)
     assert isinstance(annotation, type)
     return Shape(part=annotation)
 
@@ -207,7 +207,7 @@ _ZEROS: dict[Primitive, FieldValue] = {
 
 def _zero(shape: Shape) -> FieldValue:
     """Return the value that Kafka's generator gives a field without a declared default."""
-    if shape.nullable:
+    if shape.is_nullable:
         return None
     if shape.element is not None:
         return ()

@@ -114,7 +114,7 @@ def _fields_reader(cls: type, version: int, flexible: bool, first: int, end: int
     plain = [(f, field_reader(f, version, flexible)) for f in untagged(schema, version)[first:end]]
     has_tags = flexible and end is None
     known = {f.tag: (f, _tag_reader(f, version)) for f in tagged(schema, version)} if has_tags else {}
-    lenient = schema.lenient_end
+    lenient = schema.has_lenient_end
 
     def read(cursor: Cursor) -> dict[str, FieldValue]:
         values: dict[str, FieldValue] = {}
@@ -164,7 +164,7 @@ def _read_tags(
 
 
 def _tag_reader(spec: FieldSpec, version: int) -> ReadValue:
-    if spec.shape.part is None or not spec.shape.nullable:
+    if spec.shape.part is None or not spec.shape.is_nullable:
         return field_reader(spec, version, True)
     read_part = struct_reader(spec.shape.part, version, True)
     # KIP-893: a nullable structure in a tag is preceded by an unsigned varint, not by a byte.
@@ -185,14 +185,14 @@ def _shape_reader(shape: Shape, name: str, version: int, flexible: bool) -> Read
     if shape.primitive in FIXED_READERS:
         return FIXED_READERS[shape.primitive]
     if shape.primitive is Primitive.BYTES:
-        return _bytes_reader(name, shape.nullable, flexible)
-    return _string_reader(name, shape.nullable, flexible)
+        return _bytes_reader(name, shape.is_nullable, flexible)
+    return _string_reader(name, shape.is_nullable, flexible)
 
 
 def _part_reader(shape: Shape, version: int, flexible: bool) -> ReadValue:
     assert shape.part is not None
     read_part = struct_reader(shape.part, version, flexible)
-    if not shape.nullable:
+    if not shape.is_nullable:
         return read_part
     return lambda cursor: None if cursor.int8() < 0 else read_part(cursor)
 
@@ -214,7 +214,7 @@ def _array_reader(shape: Shape, name: str, version: int, flexible: bool) -> Read
     def read(cursor: Cursor) -> FieldValue:
         length = read_length(cursor)
         if length < 0:
-            return _null(cursor, name, shape.nullable)
+            return _null(cursor, name, shape.is_nullable)
         if length > cursor.remaining():
             raise DecodeError(
                 f"Tried to allocate a collection of size {length}, "

@@ -54,7 +54,7 @@ def _write_tags(out: bytearray, value: Message, tags: list[tuple[FieldSpec, Writ
 
 
 def _tag_writer(spec: FieldSpec, version: int) -> WriteValue:
-    if spec.shape.part is None or not spec.shape.nullable:
+    if spec.shape.part is None or not spec.shape.is_nullable:
         return _shape_writer(spec.shape, version, True)
     write_part = struct_writer(spec.shape.part, version, True)
 
@@ -93,7 +93,7 @@ def _blob_writer(write_length: Callable[[bytearray, int], None], primitive: Prim
 def _part_writer(shape: Shape, version: int, flexible: bool) -> WriteValue:
     assert shape.part is not None
     write_part = struct_writer(shape.part, version, flexible)
-    if not shape.nullable:
+    if not shape.is_nullable:
         return write_part
 
     def write(out: bytearray, value: FieldValue) -> None:

@@ -38,7 +38,7 @@ class PieceRead:
             piece.source,
             piece.file.segment.log_partition,
             piece.file.kind == ARCHIVE,
-            hashes=not piece.file.continues,
+            has_hashes=not piece.file.continues,
         )
         self._piece = piece
         self._log_partition = log_partition

@@ -115,7 +115,7 @@ def find_files(
             archive_files(here, columns) if look_at(here).kind in (PathKind.FILE, PathKind.FOLDER) else []
         )
         files += [_archive(file, cluster, log_partition) for file in archives]
-        if any(file.named for file in archives):
+        if any(file.is_named for file in archives):
             continue
         try:
             files += [_segment(segment, cluster, here) for segment in find_segments([here], log_partition)]
@@ -188,7 +188,7 @@ def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) 
         ARCHIVE,
         _time(stat),
         continues=False,
-        must_open=file.named,
+        must_open=file.is_named,
         archive=found,
     )
 

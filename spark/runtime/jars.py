@@ -31,7 +31,7 @@ class JarSet(NamedTuple):
 
     name: str
     coordinates: tuple[str, ...]
-    transitive: bool = False
+    is_transitive: bool = False
     excludes: tuple[str, ...] = ()
 
     @property
@@ -210,7 +210,7 @@ def _settings(staging: Path) -> str:
 def _module(wanted: JarSet) -> str:
     dependencies = (
         f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default-&gt;default"'
-        f' transitive="{str(wanted.transitive).lower()}"/>'
+        f' transitive="{str(wanted.is_transitive).lower()}"/>'
         for group, artifact, version in (coordinate.split(":") for coordinate in wanted.coordinates)
     )
     excludes = (

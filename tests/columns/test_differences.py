@@ -31,7 +31,7 @@ def test_lag_and_time_lag_of_absurd_numbers_fit_64_bits() -> None:
     for _ in range(2000):
         moments = sorted(chance.sample(EDGES, 3))
         ends = sorted(chance.sample([edge for edge in EDGES if edge >= 0], 3))
-        known = Ends.of(EndSample("t", 0, at, end=end) for at, end in zip(moments, ends, strict=True))
+        known = Ends.of(EndSample("t", 0, at, end_offset=end) for at, end in zip(moments, ends, strict=True))
         committed = CommitAt(chance.choice(EDGES), chance.choice(EDGES))
         found = lag_at(committed, known, chance.choice(EDGES))
         took = time_lag_at(committed, known, chance.choice(EDGES))

@@ -88,7 +88,7 @@ class Hostile:
 
     def _value(self, shape: Shape, version: int) -> Any:
         random = self._random
-        if shape.nullable and random.random() < 0.3:
+        if shape.is_nullable and random.random() < 0.3:
             return None
         if shape.element is not None:
             return tuple(self._value(shape.element, version) for _ in range(random.choice((0, 1, 1, 2, 3))))

@@ -26,7 +26,7 @@ by_name = pytest.mark.parametrize("corpus", CORPORA, ids=lambda path: path.name)
 EXPIRED = (Cause.RETENTION, Cause.EXPIRE_TIMESTAMP, Cause.UNSUBSCRIBED_TOPIC)
 MINUTE = 60_000
 WEEK = Settings(7 * DAY, 600_000)
-DOUBT = WEEK._replace(in_doubt=True)
+DOUBT = WEEK._replace(is_in_doubt=True)
 Row = dict[str, Any]
 
 

@@ -119,14 +119,14 @@ def test_an_end_that_goes_back_is_a_topic_created_anew() -> None:
     # Nobody knows how far the old one got, and no line leads from the one to the other.
     assert lag_at(CommitAt(150, 1_400), ends, 250).lag_max is None
     later = lag_at(CommitAt(150, 1_400), ends, 400)
-    assert (later.topic_recreated, later.confidence, later.lag, later.data_lost) == (
+    assert (later.is_topic_recreated, later.confidence, later.lag, later.data_lost) == (
         True,
         LagConfidence.LOW,
         0,
         None,
     )
     fresh = lag_at(CommitAt(350, 12), ends, 400)
-    assert (fresh.topic_recreated, fresh.lag) == (False, 8)
+    assert (fresh.is_topic_recreated, fresh.lag) == (False, 8)
 
 
 def test_another_topic_id_is_another_topic() -> None:
@@ -135,8 +135,8 @@ def test_another_topic_id_is_another_topic() -> None:
 
     ends = Ends.of([sample(100, 10, "A"), sample(200, 50, "B"), sample(300, 60, "B")])
     assert len(ends.lifetimes) == 2
-    assert lag_at(CommitAt(250, 55, "A"), ends, 300).topic_recreated
-    assert not lag_at(CommitAt(250, 55, "B"), ends, 300).topic_recreated
+    assert lag_at(CommitAt(250, 55, "A"), ends, 300).is_topic_recreated
+    assert not lag_at(CommitAt(250, 55, "B"), ends, 300).is_topic_recreated
     assert lag_at(CommitAt(250, 55), ends, 300).lag == 5
 
 

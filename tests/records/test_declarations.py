@@ -103,7 +103,7 @@ def _our_rows(
             continue
         known = _overlap(spec.versions, within)
         name = path + camel(spec.name)
-        yield name, _our_kind(spec.shape), _text(known), spec.shape.nullable, spec.tag, _our_default(spec)
+        yield name, _our_kind(spec.shape), _text(known), spec.shape.is_nullable, spec.tag, _our_default(spec)
         inner = spec.shape.part or (spec.shape.element and spec.shape.element.part)
         if inner:
             yield from _our_rows(inner, release, f"{name}.", known)

@@ -104,7 +104,7 @@ def _intrinsic(of: Instruction) -> Numba:
 
 
 def _load(of: Instruction) -> Numba:
-    result = types.uint64 if of.bits == 64 and not of.signed else types.int64
+    result = types.uint64 if of.bits == 64 and not of.is_signed else types.int64
 
     @intrinsic
     def load(typing_context: Numba, place: types.Type) -> tuple[Numba, Generator]:
@@ -112,11 +112,11 @@ def _load(of: Instruction) -> Numba:
             number = ir.IntType(of.bits)
             value = builder.load(builder.inttoptr(arguments[0], number.as_pointer()))
             value.align = 1
-            if of.big_endian:
+            if of.is_big_endian:
                 value = builder.call(builder.module.declare_intrinsic("llvm.bswap", [number]), [value])
             if of.bits == 64:
                 return value
-            return (builder.sext if of.signed else builder.zext)(value, ir.IntType(64))
+            return (builder.sext if of.is_signed else builder.zext)(value, ir.IntType(64))
 
         return result(types.int64), generate
 

@@ -48,8 +48,8 @@ class Instruction(NamedTuple):
 
     name: Literal["load", "store", "crc32", "load_cell", "store_cell", "base64"]
     bits: int = 64
-    big_endian: bool = False
-    signed: bool = False
+    is_big_endian: bool = False
+    is_signed: bool = False
     width: int = 0
     alphabet: bytes = b""
 
@@ -62,12 +62,12 @@ _Crc: TypeAlias = Callable[[np.uint64, np.uint64], np.uint64]
 
 load_u8: Final = cast(Load, Instruction("load", 8))
 load_u64: Final = cast(Callable[[int], np.uint64], Instruction("load", 64))
-load_i64: Final = cast(Load, Instruction("load", 64, signed=True))
-load_i32: Final = cast(Load, Instruction("load", 32, signed=True))
-big_i16: Final = cast(Load, Instruction("load", 16, big_endian=True, signed=True))
-big_i32: Final = cast(Load, Instruction("load", 32, big_endian=True, signed=True))
-big_u32: Final = cast(Load, Instruction("load", 32, big_endian=True))
-big_i64: Final = cast(Load, Instruction("load", 64, big_endian=True, signed=True))
+load_i64: Final = cast(Load, Instruction("load", 64, is_signed=True))
+load_i32: Final = cast(Load, Instruction("load", 32, is_signed=True))
+big_i16: Final = cast(Load, Instruction("load", 16, is_big_endian=True, is_signed=True))
+big_i32: Final = cast(Load, Instruction("load", 32, is_big_endian=True, is_signed=True))
+big_u32: Final = cast(Load, Instruction("load", 32, is_big_endian=True))
+big_i64: Final = cast(Load, Instruction("load", 64, is_big_endian=True, is_signed=True))
 store_u8: Final = cast(Store, Instruction("store", 8))
 store_i32: Final = cast(Store, Instruction("store", 32))
 store_i64: Final = cast(Store, Instruction("store", 64))

@@ -146,7 +146,7 @@ class _Program:
             self.emit(_PRIMITIVES[shape.primitive])
         elif shape.primitive in (Primitive.STRING, Primitive.BYTES):
             op = JsonOp.STRING if shape.primitive is Primitive.STRING else JsonOp.BYTES
-            self.emit(op, self._flexible, int(shape.nullable))
+            self.emit(op, self._flexible, int(shape.is_nullable))
         else:
             raise _Unsupported
 
@@ -154,16 +154,16 @@ class _Program:
         assert shape.element is not None
         number = _NUMBERS.get(shape.element.primitive)
         if number is not None:
-            self.emit(JsonOp.NUMBERS, self._flexible, int(shape.nullable), number)
+            self.emit(JsonOp.NUMBERS, self._flexible, int(shape.is_nullable), number)
             return
         begin = self.emit(JsonOp.ARRAY)
         self.value(shape.element)
         self.emit(JsonOp.NEXT)
-        self.amend(begin, self._flexible, int(shape.nullable), self._here())
+        self.amend(begin, self._flexible, int(shape.is_nullable), self._here())
 
     def _part(self, shape: Shape, *, in_tag: bool) -> None:
         assert shape.part is not None
-        begin = self.emit(JsonOp.NULLABLE) if shape.nullable else None
+        begin = self.emit(JsonOp.NULLABLE) if shape.is_nullable else None
         self.structure(schema_of(shape.part))
         if begin is not None:
             self.amend(begin, int(in_tag), self._here())

@@ -78,7 +78,7 @@ class LifetimeStore(HeldStore):
         lived = self._removals.lifetimes.get(offset)
         line[OffsetCell.LIFE] = Life.UNKNOWN
         if lived is not None:
-            line[OffsetCell.LIFE] = Life.DOUBTFUL if lived.doubtful else Life.KNOWN
+            line[OffsetCell.LIFE] = Life.DOUBTFUL if lived.is_doubtful else Life.KNOWN
             line[OffsetCell.BEGAN] = NONE if lived.began_at is None else lived.began_at
             line[OffsetCell.COMMITTED_AT] = NONE if lived.committed_at is None else lived.committed_at
             line[OffsetCell.LIFE_TOPIC_ID] = self.topic_ids.number(lived.topic_id)

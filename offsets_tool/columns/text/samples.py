@@ -27,8 +27,8 @@ class Sample(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    full: bool
-    parts: bool
+    is_full: bool
+    has_parts: bool
     text: str = _TEXT
 
 
@@ -80,7 +80,7 @@ def _message(cls: type, version: int, kind: _Kind) -> Message:
     schema = schema_of(cls)
     values = {}
     for field in schema.fields:
-        if version not in field.versions or (field.tag is not None and not kind.full):
+        if version not in field.versions or (field.tag is not None and not kind.is_full):
             values[field.name] = field.default
         else:
             values[field.name] = _sample(field.shape, version, kind)
@@ -89,13 +89,13 @@ def _message(cls: type, version: int, kind: _Kind) -> Message:
 
 def _sample(shape: Shape, version: int, kind: _Kind) -> FieldValue:
     if shape.part is not None:
-        return _message(shape.part, version, kind) if kind.parts or not shape.nullable else None
-    if shape.nullable and not kind.full:
+        return _message(shape.part, version, kind) if kind.has_parts or not shape.is_nullable else None
+    if shape.is_nullable and not kind.is_full:
         return None
     if shape.element is not None:
-        return (_sample(shape.element, version, kind),) * 2 if kind.full else ()
+        return (_sample(shape.element, version, kind),) * 2 if kind.is_full else ()
     if shape.primitive is Primitive.BYTES:
         raise HasBytes
-    if shape.primitive is Primitive.STRING and kind.full:
+    if shape.primitive is Primitive.STRING and kind.is_full:
         return kind.text
-    return (_FULL if kind.full else _BARE).get(shape.primitive or Primitive.INT8, 7 if kind.full else 0)
+    return (_FULL if kind.is_full else _BARE).get(shape.primitive or Primitive.INT8, 7 if kind.is_full else 0)

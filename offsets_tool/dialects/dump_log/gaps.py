@@ -60,4 +60,4 @@ class Gaps:
         lines = [newest(_HEADS, self._release) + str(Path(name).absolute())]
         ordered = newest(_ORDERS, self._release)(self._pairs)
         lines += [f"  {before} is followed by {after}" for before, after in ordered]
-        yield Output(error="\n".join(lines), harmless=True)
+        yield Output(error="\n".join(lines), is_harmless=True)

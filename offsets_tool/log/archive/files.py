@@ -38,7 +38,7 @@ class ArchiveFile(NamedTuple):
 
     path: Path
     kind: ArchiveKind
-    named: bool = False
+    is_named: bool = False
 
 
 def archive_files(path: str | Path, columns: Mapping[str, str] | None = None) -> list[ArchiveFile]:
@@ -52,7 +52,7 @@ def archive_files(path: str | Path, columns: Mapping[str, str] | None = None) ->
     check_fields(chosen)
     given = look_at(place)
     if given.kind is PathKind.FOLDER:
-        return [file._replace(named=file.path == place) for file in sorted(_folder(place, chosen))]
+        return [file._replace(is_named=file.path == place) for file in sorted(_folder(place, chosen))]
     if given.kind is PathKind.OTHER:
         raise SourceError(place.as_posix(), NO_FILE)
     try:
@@ -120,7 +120,7 @@ def _has_records(path: Path, chosen: Mapping[str, str]) -> bool:
 
 def _file(path: Path) -> Iterator[ArchiveFile]:
     if _is_parquet(path):
-        yield ArchiveFile(path, ArchiveKind.PARQUET, named=True)
+        yield ArchiveFile(path, ArchiveKind.PARQUET, is_named=True)
         return
     try:
         has_rows = bool(names_of(first_rows(path)))
@@ -129,7 +129,7 @@ def _file(path: Path) -> Iterator[ArchiveFile]:
             return
         raise
     if has_rows:
-        yield ArchiveFile(path, ArchiveKind.JSON_LINES, named=True)
+        yield ArchiveFile(path, ArchiveKind.JSON_LINES, is_named=True)
 
 
 def _is_parquet(path: Path) -> bool:

@@ -51,7 +51,7 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
         self.other_partitions = 0
         self._columns = columns
         self._wanted = log_partition
-        self._ledger = ledger or Ledger("", archive=True)
+        self._ledger = ledger or Ledger("", is_archive=True)
         self._items = self._read_all(files)
 
     def __iter__(self) -> "ArchiveRead":
@@ -68,7 +68,7 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
                 opened = _OPEN[file.kind](file.path)
                 columns = _columns(opened, self._columns)
             except (SourceError, UsageError) as error:
-                if file.named:
+                if file.is_named:
                     raise
                 # One bad file of a folder does not hide the others.
                 yield self._lost(file, error.reason if isinstance(error, SourceError) else str(error))

@@ -30,20 +30,20 @@ _SMALLEST_RECORD: Final = 64
 
 
 class Limits(NamedTuple):
-    """Bounds of one batch. `batch_bytes`: what it may inflate to; if somebody `asked` for that, whatever its own size is."""
+    """Bounds of one batch. `batch_bytes`: what it may inflate to, whatever its own size is if `is_asked`: somebody named it."""
 
     batch_bytes: int = MAX_BATCH_BYTES
-    asked: bool = False
+    is_asked: bool = False
 
     def content(self, size: int) -> int:
         """Return the most bytes that a batch of `size` bytes in the log may inflate to."""
         most = max(self.batch_bytes, _USUAL_RATIO * size)
-        return most if self.asked else min(most, max(_ALWAYS, _HIGHEST_RATIO * size))
+        return most if self.is_asked else min(most, max(_ALWAYS, _HIGHEST_RATIO * size))
 
     def records(self, size: int) -> int:
         """Return the most records, or headers of records, that a batch of `size` bytes in the log may have."""
         most = max(FEWEST_RECORDS, max(self.batch_bytes, size) // _SMALLEST_RECORD)
-        return most if self.asked else min(most, RECORDS_PER_BYTE * size)
+        return most if self.is_asked else min(most, RECORDS_PER_BYTE * size)
 
 
 LIMITS: Final = Limits()

@@ -35,11 +35,11 @@ class OffsetRange(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """Batches as they lie in the broker's files, the last perhaps cut off. `throttled`: the broker may have held them back."""
+    """Batches as they lie in the broker's files, the last perhaps cut off. `is_throttled`: the broker may have held them back."""
 
     records: bytes
     high_watermark: int
-    throttled: bool = False
+    is_throttled: bool = False
 
 
 FetchBytes = Callable[[int, int], Fetched | None]
@@ -95,7 +95,7 @@ class PartitionReader:
             yield from self._count_empty()
 
     def _nothing_came(self, fetched: Fetched) -> Iterator[Unreadable]:
-        if fetched.throttled:
+        if fetched.is_throttled:
             return
         if fetched.high_watermark >= self._end and self._empty:
             # Asked twice: compaction left nothing up to the end.

@@ -117,7 +117,7 @@ def test_what_is_printed_of_bombs_is_the_same(dialect: str) -> None:
     printing.assert_same(BOMBS["many records, zstd"]() + BOMBS["zstd's longest"]() + AFTER, dialect)
 
 
-ASKED: Final = Limits(64 << 20, asked=True)
+ASKED: Final = Limits(64 << 20, is_asked=True)
 
 
 def test_the_option_reads_them() -> None:

@@ -285,8 +285,8 @@ def test_a_batch_of_more_records_than_any_broker_writes_is_refused_before_it_is_
 )
 def test_a_batch_that_inflates_beyond_the_limit_is_refused_with_a_remedy(codec: int) -> None:
     data = encoded_batches.v2(records=[encoded_batches.record(value=bytes(1 << 20))], codec=codec)
-    assert "--max-batch-bytes" in reason(data, limits=Limits(1 << 19, asked=True))
-    assert len(read(data, limits=Limits(1 << 21, asked=True)).records) == 1
+    assert "--max-batch-bytes" in reason(data, limits=Limits(1 << 19, is_asked=True))
+    assert len(read(data, limits=Limits(1 << 21, is_asked=True)).records) == 1
 
 
 def test_an_offset_that_cannot_be_is_no_batch() -> None:

@@ -103,7 +103,7 @@ def test_one_batch_of_an_unbroken_log_that_was_moved_is_the_one(
 
 def read(path: Path, **cut: int) -> tuple[list[tuple[int, str | None]], LedgerEntry]:
     """Position and misplacement of each batch, and the ledger."""
-    ledger, found = Ledger(str(path), 3, hashes=False), []
+    ledger, found = Ledger(str(path), 3, has_hashes=False), []
     segment = Segment(path=path.as_posix(), log_partition=3, base_offset=0)
     for item in read_segment(segment, ledger=ledger, **cut):  # type: ignore[arg-type]
         if isinstance(item, BatchRead):

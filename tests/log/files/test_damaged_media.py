@@ -255,7 +255,7 @@ def test_other_files_that_cannot_be_read_are_source_errors(tmp_path: Path) -> No
     with pytest.raises(SourceError, match="Invalid argument"):
         sha256((tmp_path / NAME).as_posix())
     with pytest.raises(SourceError, match="Invalid argument"):
-        assert DataLog(TopicDirectory(tmp_path.as_posix(), "t", 0, None)).end
+        assert DataLog(TopicDirectory(tmp_path.as_posix(), "t", 0, None)).end_offset
     for option in ("--ends", "--log-starts"):
         result = run("lag", tmp_path / NAME, option, refuses())
         assert result.exit_code == 1 and "Invalid argument" in result.stderr, result.output

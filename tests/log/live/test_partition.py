@@ -124,7 +124,7 @@ def test_throttled() -> None:
     """Empty replies of a throttling broker are no gap and no reason to give up."""
     log = LOGS["markers"]
     broker = Broker(log.read_bytes())
-    empty = iter([Fetched(b"", broker.end, throttled=True)] * (2 * EMPTY_REPLIES))
+    empty = iter([Fetched(b"", broker.end, is_throttled=True)] * (2 * EMPTY_REPLIES))
     reader = PartitionReader(
         "live", 7, lambda offset, size: next(empty, None) or broker.fetch(offset, size), broker.range
     )

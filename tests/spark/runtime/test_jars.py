@@ -19,7 +19,7 @@ from spark.runtime.jars import DELTA, JarSet, cache, jars
 from spark.runtime.jars import DIGESTS as PRODUCT
 
 TOOL = JarSet("tool", ("org.example:tool:1.0",))
-CLOSURE = JarSet("closure", ("org.example:tool:1.0",), transitive=True)
+CLOSURE = JarSet("closure", ("org.example:tool:1.0",), is_transitive=True)
 
 pytestmark = pytest.mark.java
 
