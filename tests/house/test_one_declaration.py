@@ -1,4 +1,4 @@
-"""A record type, a release and a table of the lake are added by one declaration each: here, in a copy of the product.
+"""A record type, a release, a table of the lake and a finding are added by one declaration each: here, in a copy of the product.
 
 Where each declaration goes, which CONTRIBUTING repeats:
 
@@ -12,6 +12,8 @@ Where each declaration goes, which CONTRIBUTING repeats:
 - A table: one `Table` in `spark/lake/tables.py`, with the class of its rows, its key, the columns that compaction sorts by, and the
   command that makes it (`made_by`). It is made with that command's tables, checked, compacted, shown to SQL, and named with the
   command that makes it where it is lacking.
+- A finding: one module in a room of `offsets_tool/findings`, with its `FindingKind` and a function below `@finder`. The command
+  shows it, and takes its name for `--kind`.
 """
 
 import os
@@ -61,6 +63,24 @@ LAST_RELEASE: Final = "    *((4, minor) for minor in range(5)),\n"
 TABLE: Final = """WATCHED_TOPICS = Table("watched_topics", TopicNameRow, ("cluster", "topic_id"), ("cluster", "topic_id"))
 """
 LAST_TABLE: Final = 'REPLAYS = Table("replays"'
+FINDING: Final = '''"""Is there a group with many members?"""
+
+from collections.abc import Iterator
+
+from offsets_tool.findings.context import LogContext
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+
+SEEN = FindingKind("group_seen", Severity.NOTICE, "There is a group.", "Be glad.")
+
+
+@finder(SEEN)
+def find_groups(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each group."""
+    for row in rows.groups[:1]:
+        yield found(SEEN, rows, Places((row.from_log_offset,)), f"Group {rows.group} is there")
+'''
 
 RECORD: Final = """
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
@@ -88,7 +108,7 @@ def add(file: Path, before: str, declared: str, *, is_after: bool = True) -> Non
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the product with a record type, a release and a table more."""
+    """A copy of the product with a record type, a release, a table and a finding more."""
     folder = tmp_path_factory.mktemp("copied")
     for package in ("offsets_tool", "spark"):
         shutil.copytree(ROOT / package, folder / package)
@@ -98,6 +118,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     add(kinds, LAST_TYPE, RECORD_TYPE)
     add(kinds, LAST_RELEASE, RELEASE)
     add(folder / "spark/lake/tables.py", LAST_TABLE, TABLE, is_after=False)
+    (folder / "offsets_tool/findings/membership/seen.py").write_text(FINDING, encoding="utf-8")
     return folder
 
 
@@ -185,6 +206,13 @@ def test_the_commands_know_type_and_release(run: Run, segment: str) -> None:
         for release in ("4.4", "4.5")
     }
     assert printed["4.4"] == "" and '"version":1,"data":{"topics":["orders"]' in printed["4.5"]
+
+
+def test_the_command_finds_and_knows_the_finding(run: Run, segment: str) -> None:
+    tool = ("-m", "offsets_tool.cli", "findings", segment, "--format", "jsonl")
+    shown = run(*tool, "--kind", "group-seen")
+    assert shown.count("\n") == 1 and '"title":"Group g is there"' in shown and '"evidence":["0:0"]' in shown
+    assert '"kind":"group_seen"' not in run(*tool, "--severity", "warning")
 
 
 def test_the_newest_release_stands_for_a_log_that_tells_none(run: Run) -> None:

@@ -1,0 +1,326 @@
+"""What each finder finds and what it does not, by a table: rows of one group, and the findings in short."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pytest
+
+from offsets_tool.findings.context import Furthest
+from offsets_tool.findings.group_rows import GroupRow
+from offsets_tool.replay.changes import TopicPartition
+from tests.findings.made import (
+    GROUP,
+    HOUR,
+    MINUTE,
+    SECOND,
+    TOPIC,
+    aborted,
+    anomaly,
+    commit,
+    commits,
+    found,
+    group,
+    live,
+    member,
+    removed,
+    states,
+    transaction,
+    until,
+)
+
+NOTICE, WARNING, CRITICAL = "notice", "warning", "critical"
+CERTAIN, LIKELY, AMBIGUOUS = "certain", "likely", "ambiguous"
+Short = tuple[str, str, str]
+
+
+class Case(NamedTuple):
+    """Rows, what holds for the log, and what must be found: kind, severity, confidence."""
+
+    what: str
+    rows: Sequence[GroupRow]
+    found: tuple[Short, ...] = ()
+    given: Mapping[str, Any] = MappingProxyType({})
+
+
+def _generations(number: int, apart: int, members: int = 2) -> list[GroupRow]:
+    return [*states(*(group(n, n * apart, members, generation=n + 1) for n in range(number)))]
+
+
+LIVING = group(0, 0, 1)
+EMPTY = states(group(0, 0, 1), group(5, 5 * SECOND, 0, generation=2))
+BACK = commits(10, 10 * SECOND, SECOND, 100, 40)
+RETURN = [removed(20, MINUTE, "retention"), commit(30, HOUR, 40)]
+
+CASES = (
+    Case(
+        "offsets expired and nobody came back",
+        [removed(9, 0, "retention")],
+        (("offsets_expired", NOTICE, CERTAIN),),
+    ),
+    Case("the group came back behind", [LIVING, *RETURN], (("offsets_expired", CRITICAL, CERTAIN),)),
+    Case(
+        "it came back where it had been",
+        [removed(9, 0, "retention"), commit(30, HOUR, 100)],
+        (("offsets_expired", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "what went for one cause is one loss, checks apart",
+        [removed(n, n * 10 * MINUTE, "retention", partition=n) for n in range(3)],
+        (("offsets_expired", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "days apart they are two",
+        [removed(n, n * 24 * HOUR, "retention", partition=n) for n in range(2)],
+        (("offsets_expired", NOTICE, CERTAIN),) * 2,
+    ),
+    Case(
+        "somebody deleted offsets",
+        [removed(9, 0, "offsets_deleted")],
+        (("offsets_deleted", WARNING, CERTAIN),),
+    ),
+    Case("a topic was deleted", [removed(9, 0, "topic_deleted")], (("topic_deleted", NOTICE, CERTAIN),)),
+    Case(
+        "a group was deleted with two topics",
+        [removed(9, 0, "group_deleted"), removed(10, 0, "group_deleted", topic="b")],
+        (("group_deleted", WARNING, CERTAIN),),
+    ),
+    Case("what was aborted was never there", [removed(9, 0, "aborted", producer_id=5)]),
+    Case(
+        "nothing explains it",
+        [removed(9, 0, "unknown", confidence="ambiguous")],
+        (("offsets_lost", WARNING, AMBIGUOUS),),
+    ),
+    Case(
+        "a share group was deleted",
+        [group(0, 0, 0, kind="share", to_log_offset=9, to_timestamp=1, end_cause="deleted")],
+        (("group_deleted", WARNING, CERTAIN),),
+    ),
+    Case(
+        "a classic group without offsets went",
+        [group(0, 0, 0, to_log_offset=9, to_timestamp=1, end_cause="deleted")],
+        (("group_expired", NOTICE, LIKELY),),
+    ),
+    Case(
+        "a broker of 0.9 deletes a group's record and keeps the offsets",
+        [group(0, 0, 0, to_log_offset=9, to_timestamp=1, end_cause="deleted"), commit(3, 0, 5)],
+    ),
+    Case("offsets were reset while nobody was there", [*EMPTY, *BACK], (("reset", WARNING, LIKELY),)),
+    Case(
+        "a client with a leader epoch may have done it",
+        [*EMPTY, *commits(10, 0, SECOND, 100, 40, leader_epoch=3)],
+        (("reset", WARNING, AMBIGUOUS),),
+    ),
+    Case("a member moved back", [LIVING, *BACK], (("rewind", NOTICE, CERTAIN),)),
+    Case("a simple client moved back", BACK, (("rewind", NOTICE, CERTAIN),)),
+    Case("a simple client moved on", commits(10, 0, SECOND, 40, 100)),
+    Case(
+        "a leap ahead",
+        [LIVING, *commits(1, 0, SECOND, *range(7), 5_000)],
+        (("jump", NOTICE, LIKELY),),
+        {"until_after": MINUTE},
+    ),
+    Case(
+        "a burst is no leap", [LIVING, *commits(1, 0, SECOND, *range(7), 50)], given={"until_after": MINUTE}
+    ),
+    Case(
+        "no leap where compaction took the commits between",
+        [LIVING, *commits(1, 0, SECOND, *range(7), 5_000)],
+        given={"proven_from": 8, "until_after": MINUTE},
+    ),
+    Case(
+        "a hanging transaction",
+        [transaction(0, 0)],
+        (("hanging_transaction", CRITICAL, LIKELY),),
+    ),
+    Case(
+        "one that is a minute old",
+        [transaction(0, 0)],
+        (("hanging_transaction", WARNING, AMBIGUOUS),),
+        {"until_after": 2 * MINUTE},
+    ),
+    Case(
+        "one that just began",
+        [transaction(0, 0)],
+        (("hanging_transaction", NOTICE, AMBIGUOUS),),
+        {"until_after": 5},
+    ),
+    Case("an application aborted", [aborted(0, 0, 50, 0)], (("transactions_aborted", NOTICE, LIKELY),)),
+    Case(
+        "a transaction timed out",
+        [aborted(0, 0, 65 * SECOND, 1)],
+        (("transaction_timed_out", WARNING, LIKELY),),
+    ),
+    Case(
+        "a successor fenced its producer",
+        [aborted(0, 0, 2 * SECOND, 1), transaction(9, 3 * SECOND, producer_epoch=2, outcome="committed")],
+        (("transaction_fenced", WARNING, LIKELY),),
+    ),
+    Case(
+        "with transaction version 2 an application's abort raises the epoch too",
+        [aborted(0, 0, 50, 1)],
+        (("transactions_aborted", NOTICE, LIKELY),),
+        {"raises_epochs": True},
+    ),
+    Case(
+        "with transaction version 2 a long silence may have been the timeout",
+        [aborted(0, 0, 65 * SECOND, 1)],
+        (("transaction_timed_out", WARNING, AMBIGUOUS),),
+        {"raises_epochs": True},
+    ),
+    Case("a member left", [until(member(0, 0), 9, 5 * SECOND)]),
+    Case(
+        "a member died at once",
+        [until(member(0, 0), 9, 10 * SECOND + 20)],
+        (("member_timed_out", NOTICE, LIKELY),),
+    ),
+    Case(
+        "a member left after a while",
+        [until(member(0, 0), 9, 5 * MINUTE)],
+        (("member_timed_out", NOTICE, AMBIGUOUS),),
+    ),
+    Case(
+        "a member that committed every second fell silent",
+        [until(member(0, 0), 19, 18 * SECOND), *commits(1, SECOND, SECOND, *range(6), member_id="m-1")],
+        (("member_timed_out", NOTICE, LIKELY),),
+    ),
+    Case(
+        "a static member did not come back",
+        [
+            until(member(0, 0, instance_id="i", member_epoch=4), 5, SECOND, "changed"),
+            until(member(5, SECOND, instance_id="i", member_epoch=-2), 9, 46 * SECOND),
+        ],
+        (("member_timed_out", NOTICE, LIKELY),),
+    ),
+    Case(
+        "a static member was replaced",
+        [
+            until(member(0, 0, instance_id="i"), 5, SECOND, "replaced"),
+            member(5, SECOND, "m-2", instance_id="i"),
+        ],
+        (("static_member_replaced", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "a static member had said that it would be back",
+        [
+            until(member(0, 0, instance_id="i", member_epoch=4), 5, SECOND, "changed"),
+            until(member(5, SECOND, instance_id="i", member_epoch=-2), 6, 2 * SECOND, "replaced"),
+        ],
+    ),
+    Case(
+        "two fight for an instance id",
+        [
+            until(member(n, n * SECOND, f"m-{n}", instance_id="i"), n + 1, (n + 1) * SECOND, "replaced")
+            for n in range(5)
+        ],
+        (*(("static_member_replaced", NOTICE, CERTAIN),) * 5, ("instance_conflict", WARNING, CERTAIN)),
+    ),
+    Case(
+        "a client comes and goes",
+        [until(member(2 * n, n * MINUTE, f"m-{n}"), 2 * n + 1, n * MINUTE + SECOND) for n in range(5)],
+        (("flapping_member", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "many consumers of one name leave at once",
+        [until(member(n, 0, f"m-{n}"), 50, SECOND) for n in range(8)],
+    ),
+    Case("a storm", _generations(20, 10 * SECOND), (("rebalance_storm", WARNING, CERTAIN),)),
+    Case("a few rebalances", _generations(11, 10 * SECOND), (("rebalance_storm", NOTICE, CERTAIN),)),
+    Case(
+        "a rolling restart of many",
+        _generations(20, 10 * SECOND, members=10),
+        (("rebalance_storm", NOTICE, CERTAIN),),
+    ),
+    Case("rebalances over days", _generations(20, HOUR)),
+    Case(
+        "a conversion",
+        [group(0, 0, 1, kind="consumer", previous_kind="classic")],
+        (("group_converted", NOTICE, CERTAIN),),
+    ),
+    Case("a simple group gets members", [group(0, 0, 1, previous_kind="simple")]),
+    Case(
+        "nobody owned a partition",
+        [
+            LIVING,
+            until(member(0, 0, "m-1"), 5, MINUTE, "changed"),
+            member(5, MINUTE, "m-1", assignment=()),
+            member(0, 0, "m-2", assignment=("b-0",)),
+        ],
+        (("unowned_partitions", WARNING, CERTAIN), ("idle_members", NOTICE, CERTAIN)),
+    ),
+    Case(
+        "another member got it at once",
+        [until(member(0, 0), 5, MINUTE, "changed"), member(5, MINUTE, "m-2")],
+    ),
+    Case(
+        "the group was down",
+        states(group(0, 0, 1), group(5, MINUTE, 0, generation=2), group(9, HOUR, 1, generation=3)),
+        (("group_without_members", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "a reconciliation took long",
+        states(
+            group(0, 0, 2, kind="consumer", state="Reconciling", epoch=2, generation=None),
+            group(9, 5 * MINUTE, 2, kind="consumer", state="Stable", epoch=2, generation=None),
+        ),
+        (("slow_reconciliation", WARNING, CERTAIN),),
+    ),
+    Case(
+        "a group stopped",
+        [LIVING, *commits(1, 0, SECOND, *range(10), member_id="m-1")],
+        (("stalled", NOTICE, AMBIGUOUS),),
+    ),
+    Case(
+        "a group stopped and another reads on",
+        [LIVING, *commits(1, 0, SECOND, *range(10))],
+        (("stalled", WARNING, LIKELY),),
+        {"furthest": {TopicPartition(TOPIC, 0): Furthest(500, "other")}},
+    ),
+    Case(
+        "it stopped, but its usual pause is long",
+        [LIVING, *commits(1, 0, 10 * MINUTE, *range(10))],
+        given={"until_after": 2 * HOUR},
+    ),
+    Case("it stopped, but has no members", [*EMPTY, *commits(1, 0, SECOND, *range(4))]),
+    Case(
+        "idle commits", [LIVING, *commits(1, 0, 5 * SECOND, *[7] * 60)], (("idle_commits", NOTICE, CERTAIN),)
+    ),
+    Case("a flood of commits", commits(1, 0, 20, *range(2_000)), (("commit_flood", NOTICE, CERTAIN),)),
+    Case("large metadata", [commit(1, 0, 5, metadata="x" * 4_000)], (("large_metadata", NOTICE, CERTAIN),)),
+    Case("expiry is due", [live(1, 3 * HOUR)], (("expiry_due", NOTICE, LIKELY),)),
+    Case("expiry is far", [live(1, 3 * 24 * HOUR), live(2, None)]),
+    Case(
+        "an offset outlived its group",
+        [commit(1, 0, 5, is_effective=False, begin_cause="hidden")],
+        (("orphan_offsets", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "another copy lacks an offset",
+        [commit(1, 0, 5, to_log_offset=9, to_timestamp=1, end_cause="absent")],
+        (("offsets_absent", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "a topic was created again",
+        commits(1, 0, SECOND, 5, topic_id="A") + commits(2, SECOND, SECOND, 6, topic_id="B"),
+        (("topic_recreated", WARNING, CERTAIN),),
+    ),
+    Case(
+        "a commit brings its own time",
+        [commit(1, 0, 5, commit_timestamp=0)],
+        (("commit_time_skew", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "the clock went back", [commit(1, HOUR, 5), commit(2, 0, 6)], (("clock_went_back", NOTICE, CERTAIN),)
+    ),
+    Case("a contradiction", [anomaly(3, 0, "a commit of nobody")], (("contradiction", NOTICE, CERTAIN),)),
+    Case("a group elsewhere", [commit(1, 0, 5)], (("group_misplaced", WARNING, LIKELY),), {"partitions": 50}),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
+def test_rows_give_these_findings_and_no_others(case: Case) -> None:
+    findings = found(list(case.rows), **case.given)
+    assert sorted((each.kind, each.severity, each.confidence) for each in findings) == sorted(case.found)
+    for each in findings:
+        assert GROUP in each.title and each.evidence[0] == f"7:{each.log_offset}"
+        assert "None" not in each.title
