@@ -29,8 +29,11 @@ MAY_TELL: Final[Mapping[str, frozenset[str]]] = {
     r"^alter(Consumer|Share)GroupOffsets|^admin alter|--reset-offsets": frozenset(
         {"reset", "rewind", "jump"}
     ),
+    r"^(raw member joins|streams instance|static member closed|python client$)": frozenset(
+        {"member_timed_out"}
+    ),
 }
-"""Deeds that leave something to find only where an offset stood before."""
+"""Deeds that leave something to find only where an offset stood before, or if a member that never leaves is stopped."""
 _ENDED: Final = (
     r"^commitTransaction$|^abortTransaction$|^(commit|abort|end of) \S+-tx|^transaction left to the timeout$"
     r"|^second producer with the same"
@@ -64,7 +67,8 @@ def deeds_of(story: Iterable[Story]) -> Iterator[Deed]:
             still_open.setdefault(producer, set()).add(step["group"])
         if producer and re.search(_ENDED, what):
             still_open.pop(producer, None)
-        for group in {step["group"]} if step.get("group") else sent.get(producer or "", set()):
+        named = _group(step)
+        for group in sent.get(producer or "", set()) if named is None else {named}:
             yield from _deeds(step, group)
     for producer, groups in still_open.items():
         for group in groups:
@@ -78,6 +82,16 @@ def _deeds(step: Story, group: str) -> Iterator[Deed]:
         for said, kinds in table.items():
             if re.search(said, step["what"]) and not _is_refused(step):
                 yield Deed(group, kinds, step["what"], must)
+
+
+def _group(step: Story) -> str | None:
+    """Return the group that a step names: itself, by the application's id, or as an argument of a client's command."""
+    mode, *arguments = step.get("args") or [""]
+    if mode == "raw-join":
+        return str(arguments[0])
+    if mode == "member" and "group.instance.id" in str(arguments):
+        return str(arguments[1])
+    return step.get("group") or step.get("application_id")
 
 
 def _producer(step: Story) -> str | None:

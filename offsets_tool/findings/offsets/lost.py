@@ -50,7 +50,7 @@ LOST: Final = FindingKind(
     "Look at the records around these places with `offsets-tool decode`, and at the logs of the broker of that time.",
 )
 
-_KINDS: Final = {
+KINDS: Final = {
     Cause.RETENTION: EXPIRED,
     Cause.EXPIRE_TIMESTAMP: EXPIRED,
     Cause.UNSUBSCRIBED_TOPIC: EXPIRED,
@@ -137,7 +137,7 @@ def _loss(rows: GroupRows, lost: list[ExpiryRow]) -> Finding:
     first = lost[0]
     cause = Cause(first.cause or Cause.UNKNOWN)
     restart = _restart(rows, lost)
-    kind = _KINDS[cause]
+    kind = KINDS[cause]
     # Who gives a commit its own end has asked for that.
     hurts = restart is not None and restart.is_elsewhere and cause is not Cause.EXPIRE_TIMESTAMP
     severity = Severity.CRITICAL if hurts else kind.severity
