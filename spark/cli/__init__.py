@@ -86,6 +86,7 @@ _COMMANDS = {
     "compact": CommandPlace(
         "spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."
     ),
+    "forget": CommandPlace("spark.cli.forget", _LAKE, "A mistaken ingest, taken out of all tables again."),
 }
 
 

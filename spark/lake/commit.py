@@ -10,7 +10,7 @@ Two ways to write: files that tasks wrote with Arrow, committed by deltalake (Ar
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -26,10 +26,10 @@ from offsets_tool.columns.decode import decode_batches
 from offsets_tool.log.archive.delta import delta_rows, open_delta
 from offsets_tool.log.archive.delta_log import has_commit
 from spark.lake.folder import other_columns
-from spark.lake.journal import JOURNAL, finished, given_up, journal_of, packed, unpacked
+from spark.lake.journal import JOURNAL, REWRITTEN, finished, given_up, journal_of, packed, unpacked
 from spark.lake.parquet import NewFile
-from spark.lake.replaced import Replaced, Replacement, count_replaced, replace
-from spark.lake.scan import facts_of
+from spark.lake.replaced import Replaced, Replacement, Replacing, count_replaced, replace
+from spark.lake.scan import FileFacts, facts_of
 from spark.lake.tables import (
     COPIES,
     EVENTS,
@@ -176,11 +176,25 @@ class ArrowLake:
         removed, kept = list[str](), list[NewFile]()
         if replaced and table.is_replaced:
             removed, kept = replace(self._root, table, facts_of(there), replaced)
-        now = time.time_ns() // 1_000_000
-        return [
-            *(RemoveAction(path, True, now) for path in removed),
-            *(AddAction(f.path, f.size, {}, f.modified_at, True, f.statistics) for f in [*kept, *files]),
-        ]
+        return _changes(Replacing(removed, [*kept, *files]))
+
+    def rewrite(self, table: Table, change: Callable[[list[FileFacts]], Replacing]) -> None:
+        """Change a table by no run: commit the files that `change` takes away and adds, given those that there are."""
+        properties = CommitProperties(custom_metadata={"userMetadata": REWRITTEN})
+        for attempt in range(ATTEMPTS):
+            there = self._open(table)
+            actions = _changes(change(facts_of(there)))
+            if not actions:
+                return
+            try:
+                there.create_write_transaction(
+                    actions, "append", there.schema(), commit_properties=properties
+                )
+            except CommitFailedError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                return
 
     def is_whole(self) -> bool:
         """Return whether every run that was begun was finished; False where one was given up."""
@@ -195,6 +209,15 @@ class ArrowLake:
 
     def _open(self, table: Table) -> DeltaTable:
         return open_delta(self._root / table.name)
+
+
+def _changes(files: Replacing) -> list[AddAction | RemoveAction]:
+    """Return Delta's actions that remove and add files."""
+    now = time.time_ns() // 1_000_000
+    return [
+        *(RemoveAction(path, True, now) for path in files.gone),
+        *(AddAction(f.path, f.size, {}, f.modified_at, True, f.statistics) for f in files.kept),
+    ]
 
 
 class SparkLake:

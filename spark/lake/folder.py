@@ -1,21 +1,28 @@
 """A lake as a folder: check that it is there and complete, and lock it so that one job at a time writes. Knows no rows."""
 
 import fcntl
+import json
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from offsets_tool.errors import SetupError, SourceError, UsageError
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_log import DELTA_LOG, lost_commit
 from spark.lake.tables import ALL_TABLES, TABLES, Table
 
+FORGETTING: Final = "_forgetting.json"
+"""The file of a lake in which something is being forgotten: what was asked for."""
+
 
 @contextmanager
-def locked(root: Path) -> Iterator[None]:
+def locked(root: Path, forgetting: str | None = None) -> Iterator[None]:
     """Lock a lake, so that one job at a time works on it; the lock ends with the process that holds it.
 
     SetupError if nothing can be written, UsageError while somebody else writes, SourceError for a lake that has lost a table.
+    UsageError too where something else than `forgetting`, as FORGETTING has it, was forgotten in part: only that can go on.
     """
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -31,7 +38,19 @@ def locked(root: Path) -> Iterator[None]:
         except BlockingIOError:
             raise UsageError(f"another ingest is writing to {root}: wait until it is done") from None
         check_whole(root)
+        _refuse_half_forgotten(root / FORGETTING, forgetting)
         yield
+
+
+def _refuse_half_forgotten(marker: Path, forgetting: str | None) -> None:
+    if not marker.exists() or (asked := marker.read_text(encoding="utf-8")) == forgetting:
+        return
+    told = json.loads(asked)
+    source = "" if told["source"] is None else f" --source {shlex.quote(told['source'])}"
+    raise UsageError(
+        "offsets-spark forget was interrupted, and the lake is as it left it: run offsets-spark forget "
+        f"--lake {shlex.quote(str(marker.parent))} --cluster {shlex.quote(told['cluster'])}{source} again"
+    )
 
 
 def is_table(root: Path, table: Table) -> bool:

@@ -11,6 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 JOURNAL: Final = "offsets-tool run"
+REWRITTEN: Final = "offsets-tool rewrite"
+"""What the user metadata of a commit by no run says."""
 
 
 def packed(rows: pa.RecordBatch) -> str:

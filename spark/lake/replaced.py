@@ -56,15 +56,15 @@ class Replaced(NamedTuple):
     def is_all_of(self, file: FileFacts, table: Table) -> bool:
         """Return whether all rows of a file are known to be replaced, going by its statistics."""
         if self.is_cluster:
-            return _is_only(file, "cluster", self.cluster)
+            return is_only(file, "cluster", self.cluster)
         rows = file.get("num_records")
         nulls = {column: file.get(f"null_count.{column}") for column in ("log_partition", table.ends)}
-        if not _is_only(file, "cluster", self.cluster) or None in nulls.values():
+        if not is_only(file, "cluster", self.cluster) or None in nulls.values():
             return False
         if self.log_partition is None:
             if nulls["log_partition"] != rows:
                 return False
-        elif nulls["log_partition"] or not _is_only(file, "log_partition", self.log_partition):
+        elif nulls["log_partition"] or not is_only(file, "log_partition", self.log_partition):
             return False
         first = file.get(f"min.{table.ends}")
         return nulls[table.ends] == rows if first is None else first >= self.settled
@@ -176,7 +176,7 @@ def _count(lake: Path, table: Table, file: FileFacts, replaced: Sequence[Replace
     return sum(_are_replaced(rows, replaced, table).true_count for rows in file_rows(path, table, wanted))
 
 
-def _is_only(file: FileFacts, column: str, value: Any) -> bool:
+def is_only(file: FileFacts, column: str, value: Any) -> bool:
     """Return whether a file has only this value in a column, by statistics: a text that was cut short differs from its maximum."""
     return bool(file.get(f"min.{column}") == value == file.get(f"max.{column}"))
 

@@ -42,8 +42,8 @@ class _Told(NamedTuple):
     names: String
 
 
-def news(rows: LakeRows, since: int, start: StartSpark) -> News:
-    """Return what ingests after the run `since` have added; SourceError for a file that cannot be read."""
+def news(rows: LakeRows, since: Mapping[str, int], start: StartSpark) -> News:
+    """Return what ingests have added after the run that `since` has for a cluster; SourceError for a file that cannot be read."""
     files = rows.since(since)
     is_here = is_little(sum(file.records for file in files))
 
@@ -67,7 +67,7 @@ def _add(new: dict[LogPartition, New], more: New) -> None:
     new[place] = New(*place, known.records + more.records, first)
 
 
-def _told(rows: LakeRows, file: TableFile, since: int) -> _Told:
+def _told(rows: LakeRows, file: TableFile, since: Mapping[str, int]) -> _Told:
     new, names = dict[LogPartition, New](), set[Name]()
     for some in _counted(rows, file, since):
         for each in _new(some):
@@ -77,14 +77,21 @@ def _told(rows: LakeRows, file: TableFile, since: int) -> _Told:
     return _Told(json.dumps(list(new.values())), json.dumps(sorted(names)))
 
 
-def _counted(rows: LakeRows, file: TableFile, since: int) -> Iterator[pa.RecordBatch]:
+def _counted(rows: LakeRows, file: TableFile, since: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file that count and are new; values as JSON only where there may be some that name topics."""
     greatest = file.facts.get("max.record_type")
     has_lists = greatest is not None and greatest >= min(TOPIC_LISTS)
     columns = (*_COLUMNS, "value_json") if has_lists else _COLUMNS
     for some in file_rows(file.path, EVENTS, columns):
         counted = rows.counted(some)
-        yield counted.filter(pc.greater(counted.column("run"), since))
+        yield counted.filter(_are_after(counted, since))
+
+
+def _are_after(rows: pa.RecordBatch, since: Mapping[str, int]) -> pa.Array:
+    """Return for each row whether it is of an ingest after the run of its cluster."""
+    clusters = rows.column("cluster")
+    runs = pa.array([since.get(name, 0) for name in clusters.dictionary.to_pylist()], pa.int64())
+    return pc.greater(rows.column("run"), runs.take(clusters.indices))
 
 
 def _new(rows: pa.RecordBatch) -> Iterator[New]:

@@ -5,7 +5,7 @@ A replay that finds nothing new writes nothing. Holds no rules about groups (col
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -110,15 +110,16 @@ class _Replay:
         known, before = latest(told), failed(told)
         # In any case: a replay that was killed right after its commit has left old checkpoints behind.
         self._forget_checkpoints(known)
-        since = max((row["ingest_run"] for row in known.values()), default=0)
+        since = self._since(known)
         lost = lost_checkpoints(self._root, known)
         is_as_asked = all(row["coordinator"] == self._asked for row in known.values())
         names = TopicIds(self._lake.rows(TOPIC_NAMES))
         self._learn_given(names, known)
-        if self._upto <= since and is_as_asked and not (lost or before or names.added):
+        is_new = any(row["run"] > since[row["cluster"]] for row in self._sources)
+        if not is_new and is_as_asked and not (lost or before or names.added):
             return Replayed(None, [], {}, self._notes)
         self._notes += (replayed_anew(*place, why) for place, why in lost.items())
-        self._notes += set_aside_notes(row for row in self._sources if row["run"] > since)
+        self._notes += set_aside_notes(row for row in self._sources if row["run"] > since[row["cluster"]])
         rows = LakeRows.now(self._root, self._sources)
         found = news(rows, since, self._start)
         for cluster, topic_id, topic in found.names:
@@ -144,6 +145,13 @@ class _Replay:
             return Replayed(None, [], {}, self._notes, self._problems())
         return self._commit(run, done, names, latest(told))
 
+    def _since(self, known: Mapping[LogPartition, LakeRow]) -> dict[str, int]:
+        """Return by cluster the last ingest that its replays have; 0 for a cluster that has none."""
+        since = dict.fromkeys((row["cluster"] for row in self._sources), 0)
+        for (cluster, _), row in known.items():
+            since[cluster] = max(row["ingest_run"], since.get(cluster, 0))
+        return since
+
     def _joined_anew(self, known: Mapping[LogPartition, LakeRow]) -> Iterator[LogPartition]:
         """Yield the partitions of which other copies came since their last replay."""
         for place, copies in self._copies.items():
@@ -168,7 +176,8 @@ class _Replay:
         if clusters:
             damaged = damaged_places(self._sources)
             sound = [place for place in now if place[0] in clusters and place not in damaged]
-            begun = partial(of_units, self._start, is_here=_is_little(rows, 0))
+            whole = [Work(*place, 0, None, None, 0, 0) for place in sound]
+            begun = partial(of_units, self._start, is_here=_is_little(rows, whole))
             for named in derived_names(rows, sound, names, begun):
                 names.learn(*named, SUBSCRIPTIONS)
         return to_name(self._asked, now, names.added)
@@ -195,7 +204,7 @@ class _Replay:
         places = {each.place for each in work}
         copies = {place: copies for place, copies in self._copies.items() if place in places}
         job = ReplayJob(tuple(work), run, self._root.as_posix(), names.names, rows, copies)
-        is_here = _is_little(rows, min(each.after_run for each in work))
+        is_here = _is_little(rows, work)
         units = of_units(self._start, len(work), is_here=is_here, progress=self._progress)
         told = units.through(replay_work(job), arrow_schema(WorkDone)).collect()
         results = [WorkDone(*row) for row in told]
@@ -282,6 +291,9 @@ class _Replay:
                 path.unlink()
 
 
-def _is_little(rows: LakeRows, since: int) -> bool:
-    """Return whether the rows of ingests after the run `since` are few."""
+def _is_little(rows: LakeRows, work: Iterable[Work]) -> bool:
+    """Return whether the rows of some log partitions that are in no checkpoint are few."""
+    since: dict[str, int] = {}
+    for each in work:
+        since[each.cluster] = min(each.after_run, since.get(each.cluster, each.after_run))
     return is_little(sum(file.records for file in rows.since(since)))

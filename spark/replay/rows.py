@@ -58,14 +58,16 @@ class TableFile(NamedTuple):
 
     def may_have(self, work: Work) -> bool:
         """Return whether the file may have rows of a log partition that are in no checkpoint."""
-        last = self.facts.get("max.run")
-        if (last is not None and last <= work.after_run) or not is_within(
-            self.facts, "cluster", work.cluster
-        ):
+        if not self.may_be_after(work.cluster, work.after_run):
             return False
         if work.log_partition is None:
             return self.facts.get("null_count.log_partition") != 0
         return is_within(self.facts, "log_partition", work.log_partition)
+
+    def may_be_after(self, cluster: str, run: int) -> bool:
+        """Return whether the file may have rows of a cluster that ingests after a run have brought."""
+        last = self.facts.get("max.run")
+        return (last is None or last > run) and is_within(self.facts, "cluster", cluster)
 
     @property
     def records(self) -> int:
@@ -98,9 +100,13 @@ class LakeRows(NamedTuple):
         )
         return cls(events, log, counting, max((row["run"] for row in sources), default=0))
 
-    def since(self, run: int) -> list[TableFile]:
-        """Return the files of `events` that may have rows of later ingests."""
-        return [file for file in self.events if file.facts.get("max.run", run + 1) > run]
+    def since(self, runs: Mapping[str, int]) -> list[TableFile]:
+        """Return the files of `events` that may have rows of ingests after the run of their cluster."""
+        return [
+            file
+            for file in self.events
+            if any(file.may_be_after(cluster, run) for cluster, run in runs.items())
+        ]
 
     def of(self, work: Work) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a log partition for columns.replay.history, in the order of offsets, then of ingests."""

@@ -44,7 +44,7 @@ def test_what_a_night_had_is_not_stored_again(tmp_path: Path) -> None:
     ]
     assert sorted(row["log_offset"] for row in rows(lake, "log")) == list(range(12))
     assert histories(lake) == by_evidence(nights(tmp_path / "again"))
-    assert ingest_here(lake, tmp_path, cluster="c").run is None
+    assert ingest_here(lake, *tmp_path.glob("night-*"), cluster="c").run is None
 
 
 def test_nights_at_once_are_stored_as_one_by_one(tmp_path: Path) -> None:

@@ -1,0 +1,53 @@
+"""The command `offsets-spark forget`: parse, make one call of this package, show."""
+
+from typing import Any
+
+import click
+
+from offsets_tool.cli.options import format_option
+from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.table import Column, PrintedTable
+from spark.cli.job import LakeCommand
+
+_TABLE = PrintedTable.of(Column.name("table", 1), Column.number("rows", 2))
+_EPILOG = """
+\b
+Examples:
+  offsets-spark forget --lake lake --cluster test
+  offsets-spark forget --lake lake --cluster prod --source /backups/2026-11-20
+"""
+
+
+@click.command("forget", cls=LakeCommand, epilog=_EPILOG)
+@click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@click.option(
+    "--cluster",
+    required=True,
+    metavar="NAME",
+    help="The cluster, as `sources` names it; it may be an empty text.",
+)
+@click.option(
+    "--source",
+    metavar="PATH",
+    type=click.Path(),
+    help="Only what was ingested from this file or folder, which need not be there any more.",
+)
+@format_option
+def forget_command(
+    *, lake: str, cluster: str, source: str | None, format_: str | None, **options: Any
+) -> None:
+    """Take a mistaken ingest out of all tables. Shows how many rows each has lost.
+
+    With --source, histories, lag and expiry of the cluster are emptied too: run replay, lag and expiry to make them of what is
+    left. Killed at any moment, it must be run again before anything else writes to the lake. Files of older versions of the tables
+    stay until `compact` deletes them.
+    """
+    from spark.derived.forget import forget  # noqa: PLC0415 - Spark
+
+    chosen = format_ or default_format()
+    table = _TABLE.chosen(chosen, options)
+    done = forget(lake, cluster, source)
+    if source is not None:
+        note("histories, lag and expiry of the cluster are empty: run offsets-spark replay, lag and expiry")
+    with output(None) as out:
+        write_rows(out, (each._asdict() for each in done), chosen, table)

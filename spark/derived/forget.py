@@ -1,0 +1,253 @@
+"""Take a cluster, or what was ingested of it from one path, out of a lake again: of all tables, as if it had never been there.
+
+What was derived from several sources cannot be taken apart: all histories, lag and expiry of the cluster go, for the next jobs to
+make anew. Rows of a source that goes become those of one that points to it (same_as). A marker lets nothing but the same command go
+on with what was interrupted; `sources`, which says what is to go, is changed last.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.errors import UsageError
+from offsets_tool.wire.arrow import record_batch
+from offsets_tool.wire.text import shown
+from spark.derived.expiry import OF_EXPIRY
+from spark.derived.lag import OF_LAG
+from spark.lake.commit import INGEST, REPLAY, ArrowLake
+from spark.lake.folder import FORGETTING, is_table, locked, require_lake
+from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.replaced import Replacing, is_only
+from spark.lake.scan import FileFacts, file_rows, is_within
+from spark.lake.tables import (
+    COPIES,
+    DERIVED_TABLES,
+    ENDS,
+    EVENTS,
+    LOG,
+    REPLAY_TABLES,
+    REPLAYS,
+    SOURCES,
+    Table,
+)
+from spark.replay.checkpoints import checkpoint_path
+
+_CHAINS: Final = (INGEST, REPLAY, OF_LAG, OF_EXPIRY)
+SourceFields = dict[str, Any]
+Keep = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
+"""Yields the rows of a batch that stay, changed or not."""
+Range = tuple[str, int, int]
+"""A source, and the first byte of a range with the one after it."""
+
+
+class Forgotten(NamedTuple):
+    """How many rows a table had of what is forgotten; what other sources have too stays as theirs."""
+
+    table: str
+    rows: int
+
+
+class Stored(NamedTuple):
+    """What one ingest has read of a source; where another takes its place, as a whole."""
+
+    source: str
+    run: int
+
+
+def forget(lake: str, cluster: str, source: str | None = None) -> list[Forgotten]:
+    """Take a cluster out of a lake, or of it what was ingested from `source`, a file or folder; return what each table lost.
+
+    UsageError where there is no lake, or nothing of these in it.
+    """
+    root = Path(lake).absolute()
+    require_lake(root)
+    path = None if source is None else shown(os.path.realpath(source))
+    asked = json.dumps({"cluster": cluster, "source": path})
+    with locked(root, asked):
+        for chain in _CHAINS:
+            if all(is_table(root, table) for table in chain.tables):
+                ArrowLake(root, chain).finish()
+        job, marker = _Forget(root, cluster, path), root / FORGETTING
+        if not job.gone and not marker.exists():
+            raise UsageError(_nothing(job.sources, cluster, source))
+        _mark(marker, asked)
+        done = list(job.run())
+        marker.unlink()
+        return done
+
+
+def _mark(marker: Path, asked: str) -> None:
+    """Write the marker: it is complete or does not exist."""
+    unfinished = marker.with_suffix(".tmp")
+    unfinished.write_text(asked, encoding="utf-8")
+    unfinished.rename(marker)
+
+
+def _nothing(sources: Iterable[SourceFields], cluster: str, source: str | None) -> str:
+    there = sorted({row["cluster"] for row in sources})
+    if cluster not in there:
+        return f"the lake has no cluster {cluster!r}, but {', '.join(map(repr, there)) or 'none'}: correct --cluster"
+    return (
+        f"nothing of cluster {cluster!r} was ingested from {source}: SELECT path FROM sources names what was"
+    )
+
+
+class _Forget:
+    """One removal: what goes, and what other sources take over."""
+
+    def __init__(self, root: Path, cluster: str, path: str | None) -> None:
+        self._root, self._cluster, self._path = root, cluster, path
+        self._lake = ArrowLake(root)
+        self.sources = self._lake.sources()
+        of_cluster = [row for row in self.sources if row["cluster"] == cluster]
+        self.gone = {row["source"] for row in of_cluster if path is None or self._is_below(row["path"])}
+        """The names of the sources that go."""
+        self._heirs = Heirs(of_cluster, self.gone)
+
+    def _is_below(self, path: str) -> bool:
+        return path == self._path or path.startswith(f"{self._path}/")
+
+    def run(self) -> Iterator[Forgotten]:
+        """Change all tables, and yield what each lost."""
+        checkpoints = self._checkpoints()
+        for table in (*reversed(DERIVED_TABLES), *reversed(REPLAY_TABLES)):
+            if is_table(self._root, table):
+                is_by_path = table is ENDS and self._path is not None
+                yield self._rewrite(table, self._other_ends if is_by_path else None)
+        for table in (EVENTS, LOG):
+            yield self._rewrite(table, None if self._path is None else self._records)
+        yield self._change(COPIES, self._copy)
+        yield self._change(SOURCES, self._source)
+        for name in checkpoints:
+            checkpoint_path(self._root, name).unlink(missing_ok=True)
+
+    def _checkpoints(self) -> list[str]:
+        """Return the names of the cluster's checkpoints."""
+        rows = self._lake.rows(REPLAYS) if is_table(self._root, REPLAYS) else []
+        return [row["checkpoint"] for row in rows if row["cluster"] == self._cluster and row["checkpoint"]]
+
+    def _rewrite(self, table: Table, keep: Keep | None) -> Forgotten:
+        """Change a table's files with rows of the cluster; all of these rows go where `keep` is None."""
+        lost = 0
+
+        def change(files: list[FileFacts]) -> Replacing:
+            nonlocal lost
+            found = Replacing([], [])
+            for file in files:
+                if is_within(file, "cluster", self._cluster):
+                    is_all = keep is None and is_only(file, "cluster", self._cluster)
+                    kept = [] if is_all else self._kept(table, file, keep or self._others)
+                    lost += file["num_records"] - sum(each.rows for each in kept)
+                    found.gone.append(file["path"])
+                    found.kept.extend(kept)
+            return found
+
+        self._lake.rewrite(table, change)
+        return Forgotten(table.name, lost)
+
+    def _kept(self, table: Table, file: FileFacts, keep: Keep) -> list[NewFile]:
+        """Write the rows of a file that stay to a new one."""
+        with TableWriter(self._root, table) as writer:
+            for rows in file_rows(self._root / table.name / file["path"], table, table.schema.names):
+                for some in keep(rows):
+                    writer.write(some)
+            return writer.close()
+
+    def _others(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        yield rows.filter(pc.not_equal(rows.column("cluster"), self._cluster))
+
+    def _other_ends(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the samples of ends that come from elsewhere."""
+        names = rows.column("source").to_pylist()
+        is_below = pa.array([self._is_below(name) for name in names], pa.bool_())
+        goes = pc.and_(pc.equal(rows.column("cluster"), self._cluster), is_below)
+        yield rows.filter(pc.invert(goes))
+
+    def _records(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the records that stay, and those that another source takes over."""
+        names = rows.column("source").cast(pa.string())
+        is_gone = pc.is_in(names, pa.array(sorted(self.gone), pa.string()))
+        goes = pc.and_(pc.equal(rows.column("cluster"), self._cluster), is_gone)
+        yield rows.filter(pc.invert(goes))
+        yield from self._heirs.taken_over(rows.filter(goes))
+
+    def _change(self, table: Table, change: Callable[[SourceFields], SourceFields | None]) -> Forgotten:
+        """Change a small table row by row; None takes a row away."""
+        before = self._lake.rows(table)
+        rows = [row if row["cluster"] != self._cluster else change(row) for row in before]
+        kept = [tuple(row[name] for name in table.schema.names) for row in rows if row is not None]
+
+        def write(files: list[FileFacts]) -> Replacing:
+            with TableWriter(self._root, table) as writer:
+                writer.write(record_batch(table.row, kept))
+                return Replacing([file["path"] for file in files], writer.close())
+
+        self._lake.rewrite(table, write)
+        return Forgotten(table.name, len(before) - len(kept))
+
+    def _copy(self, row: SourceFields) -> SourceFields | None:
+        left = [name for name in row["sources"] if name not in self.gone]
+        return {**row, "sources": left} if left else None
+
+    def _source(self, row: SourceFields) -> SourceFields | None:
+        return None if row["source"] in self.gone else self._heirs.pointed(row)
+
+
+class Heirs:
+    """What sources that stay take over of those that go: the first that has the same bytes, of what one ingest has read."""
+
+    def __init__(self, sources: Iterable[SourceFields], gone: set[str]) -> None:
+        rows = sorted(sources, key=lambda row: (row["run"], row["source"]))
+        self._stored = {
+            _range(row, row["source"]): Stored(row["source"], row["run"])
+            for row in rows
+            if row["same_as"] is None and row["source"] in gone
+        }
+        self._heirs: dict[Stored, Stored] = {}
+        for row in rows:
+            part = self._part(row)
+            if part is not None and row["source"] not in gone:
+                self._heirs.setdefault(part, Stored(row["source"], row["run"]))
+
+    def _part(self, row: SourceFields) -> Stored | None:
+        """Return what a row points to, if that goes."""
+        return None if row["same_as"] is None else self._stored.get(_range(row, row["same_as"]))
+
+    def pointed(self, row: SourceFields) -> SourceFields:
+        """Return a row of `sources` that stays, pointing to where its records are from now on."""
+        part = self._part(row)
+        if part is None:
+            return row
+        heir = self._heirs[part].source
+        return {**row, "same_as": None if heir == row["source"] else heir}
+
+    def taken_over(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield those of some records that go which another source has too, as its own."""
+        for part, heir in self._heirs.items():
+            is_part = pc.and_(
+                pc.equal(rows.column("source"), part.source), pc.equal(rows.column("run"), part.run)
+            )
+            yield _named(rows.filter(is_part), heir)
+
+
+def _range(row: SourceFields, source: str) -> Range:
+    return source, row["range_start"], row["range_end"]
+
+
+def _named(rows: pa.RecordBatch, heir: Stored) -> pa.RecordBatch:
+    """Return records as those of another source."""
+    number = rows.num_rows
+    values = {
+        "source": pa.array([heir.source] * number, pa.string()),
+        "run": pa.array([heir.run] * number, pa.int64()),
+    }
+    columns = [
+        values.get(field.name, column) for field, column in zip(rows.schema, rows.columns, strict=True)
+    ]
+    fields = [field.with_type(column.type) for field, column in zip(rows.schema, columns, strict=True)]
+    return pa.record_batch(columns, schema=pa.schema(fields))

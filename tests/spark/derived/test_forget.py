@@ -1,0 +1,122 @@
+"""What was forgotten might never have been there; a kill leaves what the same command completes, and no other."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offsets_tool.errors import UsageError
+from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.log.archive.delta import delta_rows
+from spark.derived.expiry import expiry
+from spark.derived.forget import forget
+from spark.derived.lag import LagRequest, lag
+from spark.lake.tables import ALL_TABLES
+from tests.evidence.copies import copy
+from tests.replay.story import commit
+from tests.replay.story_segments import in_order
+from tests.spark.kills import Killed, killed
+from tests.spark.lakes import ingest_here, no_session
+from tests.spark.replay.test_copies import tell
+
+PASSING = {
+    *("run", "ingest_run", "checkpoint", "basis", "records", "is_from_start"),
+    *("ingested_at", "replayed_at", "derived_at"),
+}
+"""What says how a lake came to be, and not what is in it."""
+LOG = in_order(*(commit(f"g{at % 5}", "t", 0, at) for at in range(12)))
+
+
+def jobs(lake: Path) -> None:
+    tell(lake)
+    lag(str(lake), no_session, LagRequest())
+    expiry(str(lake), no_session, PolicyGiven())
+
+
+def content(lake: Path) -> dict[str, list[str]]:
+    found = {table.name: delta_rows(lake / table.name).to_pylist() for table in ALL_TABLES}
+    return {
+        name: sorted(repr({key: row[key] for key in row if key not in PASSING}) for row in rows)
+        for name, rows in found.items()
+    }
+
+
+@pytest.fixture
+def nights(tmp_path: Path) -> list[Path]:
+    """Of the same log: the second has all of the first, the third was written anew."""
+    return [
+        copy(tmp_path / "night-1", LOG[:4]),
+        copy(tmp_path / "night-2", LOG[:8]),
+        copy(tmp_path / "night-3", LOG[4:], cleaned_to=5),
+    ]
+
+
+def made(lake: Path, **clusters: list[Path]) -> Path:
+    for cluster, paths in clusters.items():
+        for path in paths:
+            ingest_here(lake, path, cluster=cluster)
+    jobs(lake)
+    return lake
+
+
+def test_a_forgotten_cluster_was_never_there(tmp_path: Path, nights: list[Path]) -> None:
+    lake = made(tmp_path / "lake", c=nights[:1], d=nights, e=nights[1:])
+    assert {each.table: each.rows for each in forget(str(lake), "d")}["log"] == 16
+    assert content(lake) == content(made(tmp_path / "other", c=nights[:1], e=nights[1:]))
+    jobs(lake)
+    assert content(lake) == content(tmp_path / "other")
+    with pytest.raises(UsageError, match="no cluster 'd'"):
+        forget(str(lake), "d")
+
+
+@pytest.mark.parametrize("gone", [[2], [1], [1, 2]])
+def test_a_forgotten_night_was_never_there(tmp_path: Path, nights: list[Path], gone: list[int]) -> None:
+    lake = made(tmp_path / "lake", c=nights, d=nights[:1])
+    for number in gone:
+        forget(str(lake), "c", str(nights[number]))
+    jobs(lake)
+    left = [night for number, night in enumerate(nights) if number not in gone]
+    assert content(lake) == content(made(tmp_path / "other", c=left, d=nights[:1]))
+
+
+def test_what_a_night_pointed_to_becomes_its_own(tmp_path: Path, nights: list[Path]) -> None:
+    """The first night goes: the second has all of its records, though its bytes are accounted for in two ranges."""
+    lake = made(tmp_path / "lake", c=nights, d=nights[:1])
+    forget(str(lake), "c", str(nights[0]))
+    jobs(lake)
+    found, expected = content(lake), content(made(tmp_path / "other", c=nights[1:], d=nights[:1]))
+    assert len(found.pop("sources")) == len(expected.pop("sources")) + 1
+    assert found == expected
+
+
+@pytest.mark.parametrize("step", [0, 3, 7, pytest.param(9, marks=pytest.mark.deep)])
+def test_killed_it_is_completed_by_the_same_command_alone(
+    tmp_path: Path, nights: list[Path], step: int
+) -> None:
+    lake = made(tmp_path / "lake", c=nights, d=nights[:1])
+    asked: tuple[Any, ...] = (str(lake), "c", str(nights[2]))
+    with pytest.raises(Killed), killed(step, before=False):
+        forget(*asked)
+    for job in (
+        tell,
+        lambda lake: ingest_here(lake, nights[0], cluster="c"),
+        lambda lake: forget(str(lake), "c"),
+    ):
+        with pytest.raises(UsageError, match=r"forget was interrupted.*--cluster c --source .*night-3 again"):
+            job(lake)
+    forget(*asked)
+    jobs(lake)
+    assert content(lake) == content(made(tmp_path / "other", c=nights[:2], d=nights[:1]))
+
+
+def test_a_partition_is_mended_by_forgetting_what_does_not_belong(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        folder = copy(tmp_path / name, LOG)
+        (folder / "meta.properties").write_text(f"version=0\nbroker.id=1\ncluster.id={name}\n")
+        ingest_here(tmp_path / "lake", folder, cluster="c")
+    assert len(tell(tmp_path / "lake").problems) == 1
+    shutil.rmtree(tmp_path / "two")
+    forget(str(tmp_path / "lake"), "c", str(tmp_path / "two"))
+    done = tell(tmp_path / "lake")
+    assert not done.problems and [row["problem"] for row in done.partitions] == [None]
