@@ -38,10 +38,10 @@ from spark.lake.tables import (
 from spark.replay.checkpoints import checkpoint_path
 
 _CHAINS: Final = (INGEST, REPLAY, OF_LAG, OF_EXPIRY)
-SourceFields = dict[str, Any]
-Keep = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
+_Fields = dict[str, Any]
+_Keep = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
 """Yields the rows of a batch that stay, changed or not."""
-Range = tuple[str, int, int]
+_Range = tuple[str, int, int]
 """A source, and the first byte of a range with the one after it."""
 
 
@@ -88,7 +88,7 @@ def _mark(marker: Path, asked: str) -> None:
     unfinished.rename(marker)
 
 
-def _nothing(sources: Iterable[SourceFields], cluster: str, source: str | None) -> str:
+def _nothing(sources: Iterable[_Fields], cluster: str, source: str | None) -> str:
     there = sorted({row["cluster"] for row in sources})
     if cluster not in there:
         return f"the lake has no cluster {cluster!r}, but {', '.join(map(repr, there)) or 'none'}: correct --cluster"
@@ -131,7 +131,7 @@ class _Forget:
         rows = self._lake.rows(REPLAYS) if is_table(self._root, REPLAYS) else []
         return [row["checkpoint"] for row in rows if row["cluster"] == self._cluster and row["checkpoint"]]
 
-    def _rewrite(self, table: Table, keep: Keep | None) -> Forgotten:
+    def _rewrite(self, table: Table, keep: _Keep | None) -> Forgotten:
         """Change a table's files with rows of the cluster; all of these rows go where `keep` is None."""
         lost = 0
 
@@ -150,7 +150,7 @@ class _Forget:
         self._lake.rewrite(table, change)
         return Forgotten(table.name, lost)
 
-    def _kept(self, table: Table, file: FileFacts, keep: Keep) -> list[NewFile]:
+    def _kept(self, table: Table, file: FileFacts, keep: _Keep) -> list[NewFile]:
         """Write the rows of a file that stay to a new one."""
         with TableWriter(self._root, table) as writer:
             for rows in file_rows(self._root / table.name / file["path"], table, table.schema.names):
@@ -176,7 +176,7 @@ class _Forget:
         yield rows.filter(pc.invert(goes))
         yield from self._heirs.taken_over(rows.filter(goes))
 
-    def _change(self, table: Table, change: Callable[[SourceFields], SourceFields | None]) -> Forgotten:
+    def _change(self, table: Table, change: Callable[[_Fields], _Fields | None]) -> Forgotten:
         """Change a small table row by row; None takes a row away."""
         before = self._lake.rows(table)
         rows = [row if row["cluster"] != self._cluster else change(row) for row in before]
@@ -190,18 +190,18 @@ class _Forget:
         self._lake.rewrite(table, write)
         return Forgotten(table.name, len(before) - len(kept))
 
-    def _copy(self, row: SourceFields) -> SourceFields | None:
+    def _copy(self, row: _Fields) -> _Fields | None:
         left = [name for name in row["sources"] if name not in self.gone]
         return {**row, "sources": left} if left else None
 
-    def _source(self, row: SourceFields) -> SourceFields | None:
+    def _source(self, row: _Fields) -> _Fields | None:
         return None if row["source"] in self.gone else self._heirs.pointed(row)
 
 
 class Heirs:
     """What sources that stay take over of those that go: the first that has the same bytes, of what one ingest has read."""
 
-    def __init__(self, sources: Iterable[SourceFields], gone: set[str]) -> None:
+    def __init__(self, sources: Iterable[_Fields], gone: set[str]) -> None:
         rows = sorted(sources, key=lambda row: (row["run"], row["source"]))
         self._stored = {
             _range(row, row["source"]): Stored(row["source"], row["run"])
@@ -214,11 +214,11 @@ class Heirs:
             if part is not None and row["source"] not in gone:
                 self._heirs.setdefault(part, Stored(row["source"], row["run"]))
 
-    def _part(self, row: SourceFields) -> Stored | None:
+    def _part(self, row: _Fields) -> Stored | None:
         """Return what a row points to, if that goes."""
         return None if row["same_as"] is None else self._stored.get(_range(row, row["same_as"]))
 
-    def pointed(self, row: SourceFields) -> SourceFields:
+    def pointed(self, row: _Fields) -> _Fields:
         """Return a row of `sources` that stays, pointing to where its records are from now on."""
         part = self._part(row)
         if part is None:
@@ -235,7 +235,7 @@ class Heirs:
             yield _named(rows.filter(is_part), heir)
 
 
-def _range(row: SourceFields, source: str) -> Range:
+def _range(row: _Fields, source: str) -> _Range:
     return source, row["range_start"], row["range_end"]
 
 
