@@ -63,6 +63,21 @@ _COMMANDS = {
     "lag": CommandPlace(
         "offsets_tool.cli.lag", _MOMENT, "How far behind groups were, in offsets and in time."
     ),
+    "diagnose": CommandPlace(
+        "offsets_tool.cli.answers.diagnose",
+        _PAST,
+        "The verdict: what is wrong, the worst first, and what to do.",
+    ),
+    "explain": CommandPlace(
+        "offsets_tool.cli.answers.explain",
+        _PAST,
+        "The story of a group in words, for an incident review.",
+    ),
+    "timeline": CommandPlace(
+        "offsets_tool.cli.answers.timeline",
+        _PAST,
+        "Everything that happened, of all groups, in the order of time.",
+    ),
     "findings": CommandPlace(
         "offsets_tool.cli.findings",
         _PAST,

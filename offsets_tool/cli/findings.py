@@ -116,7 +116,7 @@ def findings_command(*, format_: str | None, output_path: str | None, strict: bo
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = tell_range(replay.evidence, asked.range, clock)
-        rows = [_row(each) for each in findings_of(replay, given) if asked.shows(each)]
+        rows = [finding_row(each) for each in findings_of(replay, given) if asked.shows(each)]
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, rows, chosen, table)
@@ -145,7 +145,8 @@ def _parse_kind(text: str) -> str:
     return name
 
 
-def _row(finding: Finding) -> Row:
+def finding_row(finding: Finding) -> Row:
+    """Return the fields of a finding as JSON lines have them, with times as text."""
     return {**finding._asdict(), **{name: _time(getattr(finding, name)) for name in ("from_at", "to_at")}}
 
 

@@ -5,6 +5,7 @@ What is a finding, and of which rows, is declared in offsets_tool.findings.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
@@ -25,14 +26,26 @@ from offsets_tool.replay.rules import Rules
 _ALL = Wanted()
 
 
-def findings_of(replay: EvidenceReplay, given: PolicyGiven) -> list[Finding]:
-    """Run the replay and return all findings, the worst first; `given` is what is known of the brokers' settings.
+class FoundGroups(NamedTuple):
+    """The rows of every group, by log partition and name, and what is found in them, the worst first."""
+
+    groups: list[GroupRows]
+    findings: list[Finding]
+
+
+def found_groups(replay: EvidenceReplay, given: PolicyGiven) -> FoundGroups:
+    """Run the replay and return all groups with all findings; `given` is what is known of the brokers' settings.
 
     Notes what of the settings is supposed, and what the log cannot tell.
     """
     groups = group_rows(replay, given)
     context = _context(replay, groups)
-    return worst_first(finding for rows in groups for finding in find_all(rows, context))
+    return FoundGroups(groups, worst_first(each for rows in groups for each in find_all(rows, context)))
+
+
+def findings_of(replay: EvidenceReplay, given: PolicyGiven) -> list[Finding]:
+    """Run the replay as `found_groups` does; return all findings alone, the worst first."""
+    return found_groups(replay, given).findings
 
 
 def group_rows(replay: EvidenceReplay, given: PolicyGiven) -> list[GroupRows]:

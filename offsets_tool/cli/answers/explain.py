@@ -1,0 +1,179 @@
+"""`offsets-tool explain`: what happened to a group, in words, the oldest first, each sentence with its place and time."""
+
+from typing import Any, BinaryIO, Final, NamedTuple
+
+import click
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.answers.paragraphs import Paragraphs, columns, markdown
+from offsets_tool.cli.answers.sentence_rows import sentence_row
+from offsets_tool.cli.filter_options import WHEN, offset_options, parse_wanted, tz_option
+from offsets_tool.cli.moment_options import coordinator_option, copies_options
+from offsets_tool.cli.opening import OpenReplay, open_replay
+from offsets_tool.cli.options import F
+from offsets_tool.cli.policy_options import parse_policy, policy_options
+from offsets_tool.cli.render import note, output
+from offsets_tool.cli.source_options import source_options
+from offsets_tool.cli.texts import json_line
+from offsets_tool.errors import UsageError
+from offsets_tool.evidence.findings.finding import FoundGroups, found_groups
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.sentences import named
+from offsets_tool.story.limits import UNSAID, coverage_sentences
+from offsets_tool.story.sentence import Sentence, when
+from offsets_tool.story.state import state_sentences
+from offsets_tool.story.story import GroupStory
+
+_EPILOG = """
+\b
+Examples:
+  offsets-tool explain /var/lib/kafka/data --group orders
+  offsets-tool explain /var/lib/kafka/data --group orders --topic payments --partition 3 --at 2026-11-21T02:30Z
+  offsets-tool explain backup.tar.gz --group orders --format markdown --output incident.md
+"""
+UNTIMED: Final = "(no time)"
+
+
+class Told(NamedTuple):
+    """The story of one group, its state at the moment asked for, and what all that rests on."""
+
+    rows: GroupRows
+    story: list[Sentence]
+    state: list[str]
+    limits: list[str]
+
+    @property
+    def title(self) -> str:
+        """What is told, in one line."""
+        of = "" if self.rows.log_partition is None else f"partition {self.rows.log_partition} of __consumer_offsets, "
+        return f"What happened to group {named(self.rows.group)} ({of}times in UTC)"
+
+
+def _explain_options(command: F) -> F:
+    """Add the options of explain, from --group to --strict, to a command."""
+    for option in reversed(
+        (
+            offset_options,
+            click.option(
+                "--at",
+                "--as-of",
+                "as_of",
+                multiple=True,
+                metavar="WHEN",
+                help=f"Tell what led to this moment, and the state at it: {WHEN} where that partition ended. Default: the end of "
+                "the log.",
+            ),
+            tz_option,
+            click.option(
+                "--format",
+                "format_",
+                type=click.Choice(["text", "markdown", "jsonl"]),
+                default="text",
+                show_default=True,
+                help="Text is wrapped on a terminal, and has a line for each sentence in a pipe.",
+            ),
+            click.option(
+                "--output",
+                "output_path",
+                metavar="FILE",
+                type=click.Path(dir_okay=False),
+                help="Write to this file instead of stdout.",
+            ),
+            click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("explain", epilog=_EPILOG)
+@source_options
+@copies_options
+@coordinator_option
+@policy_options
+@_explain_options
+def explain_command(*, format_: str, output_path: str | None, strict: bool, **options: Any) -> None:
+    """Tell what happened to a group, in words, the oldest first: for an incident review.
+
+    Each sentence has its time (UTC) and its place, LOG_PARTITION:LOG_OFFSET, which decode and --at take. What repeats is one
+    sentence: commits between two other events, the rebalances of a storm. Findings stand where they are seen. With --topic and
+    --partition it is the story of that committed offset.
+    """
+    wanted = parse_wanted(options)
+    if not wanted.groups:
+        raise UsageError(
+            "explain tells the story of a group: name it with --group; `offsets-tool groups` lists them, and "
+            "`offsets-tool timeline` shows all of them together"
+        )
+    given = parse_policy(options)
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        found = found_groups(replay, given)
+        told = [_told(replay, found, rows, wanted) for rows in found.groups if rows.group in wanted.groups]
+        with output(output_path, replay.evidence.files) as out:
+            if replay.caption and format_ == "text":
+                Paragraphs(out).say(replay.caption)
+            _WRITE[format_](out, told)
+    for text in absent_then(replay, wanted, "group", is_shown=bool(told)):
+        note(text)
+    replay.finish()
+
+
+def _told(replay: OpenReplay, found: FoundGroups, rows: GroupRows, wanted: Wanted) -> Told:
+    here = [each for each in replay.moment if each.log_partition == rows.log_partition]
+    return Told(
+        rows,
+        GroupStory(rows, found.findings, wanted).sentences(),
+        list(state_sentences(rows, _moment(replay, here), wanted)),
+        [*coverage_sentences(here), UNSAID],
+    )
+
+
+def _moment(replay: OpenReplay, here: list[PartitionSnapshot]) -> str:
+    as_of = replay.moment.as_of
+    if as_of.time is not None:
+        return f"At {when(as_of.time)}"
+    if not as_of.is_end:
+        return f"At {here[0].log_partition}:{here[0].end}" if here else "At that moment"
+    return f"At the end of the log, {when(replay.moment.newest_timestamp)}"
+
+
+def _write_text(out: BinaryIO, told: list[Told]) -> None:
+    text = Paragraphs(out)
+    for number, each in enumerate(told):
+        if number:
+            text.blank()
+        text.heading(each.title)
+        for lead, sentence in zip(columns(map(_lead, each.story)), each.story, strict=True):
+            text.behind(lead, sentence.text)
+        text.blank()
+        text.say(" ".join(each.state))
+        text.blank()
+        text.say(" ".join(each.limits))
+
+
+def _lead(sentence: Sentence) -> tuple[str, str]:
+    return when(sentence.at) if (sentence.at or -1) >= 0 else UNTIMED, sentence.place
+
+
+def _write_markdown(out: BinaryIO, told: list[Told]) -> None:
+    for each in told:
+        lines = [f"## {markdown(each.title)}", ""]
+        for sentence in each.story:
+            at, place = _lead(sentence)
+            lines.append(f"- **{at}** `{place}` {markdown(sentence.text)}")
+        lines += ["", markdown(" ".join(each.state)), "", f"_{markdown(' '.join(each.limits))}_", ""]
+        out.write("\n".join(lines).encode() + b"\n")
+
+
+def _write_jsonl(out: BinaryIO, told: list[Told]) -> None:
+    for each in told:
+        for sentence in each.story:
+            out.write(json_line(sentence_row(sentence)))
+        for kind, sentences in (("state", each.state), ("limits", each.limits)):
+            for text in sentences:
+                out.write(json_line({"kind": kind, "group": each.rows.group, "text": text}))
+
+
+_WRITE = {"text": _write_text, "markdown": _write_markdown, "jsonl": _write_jsonl}

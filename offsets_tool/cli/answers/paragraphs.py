@@ -1,0 +1,81 @@
+"""Write sentences for people: wrapped at a terminal's width and indented, whole lines in a pipe or a file; or as Markdown.
+
+Names are made visible here, so that nothing in them steers a terminal or a page.
+"""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, Final
+
+from offsets_tool.cli.layout import wrap
+from offsets_tool.wire.text import shown, visible
+
+_LEAST: Final = 30
+"""The fewest cells of a line that a sentence must have beside what stands before it; else it begins below that."""
+_MARKS: Final = re.compile(r"[\\`*<>\[\]|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+"""What Markdown would take for more than text."""
+
+
+class Paragraphs:
+    """Lines of text that go to a terminal, a pipe or a file."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        """Write to `out`; it is wrapped at the width of the terminal if it is one."""
+        is_terminal = out is getattr(sys.stdout, "buffer", None) and sys.stdout.isatty()
+        self._out = out
+        self._width = shutil.get_terminal_size().columns if is_terminal else None
+        self._is_bold = is_terminal and os.environ.get("TERM") != "dumb"
+
+    @property
+    def width(self) -> int | None:
+        """The width of the terminal; None where lines have no limit."""
+        return self._width
+
+    def blank(self) -> None:
+        """Write an empty line."""
+        self._line("")
+
+    def heading(self, text: str) -> None:
+        """Write a sentence that stands above others, bold on a terminal."""
+        for line in self._lines(text, 0):
+            self._line(f"\x1b[1m{line}\x1b[0m" if self._is_bold else line)
+
+    def say(self, text: str, indent: int = 0) -> None:
+        """Write a sentence whose lines begin after `indent` blanks."""
+        for line in self._lines(text, indent):
+            self._line(" " * indent + line)
+
+    def behind(self, lead: str, text: str) -> None:
+        """Write a sentence behind a lead, such as a place; it goes on below its own beginning, or below the lead if that is long."""
+        indent = len(lead)
+        if self._width is not None and self._width - indent < _LEAST:
+            self.say(lead.rstrip())
+            self.say(text, 4)
+            return
+        first, *more = self._lines(text, indent)
+        self._line(lead + first)
+        for line in more:
+            self._line(" " * indent + line)
+
+    def _lines(self, text: str, indent: int) -> list[str]:
+        seen = visible(shown(text))
+        return [seen] if self._width is None else wrap(seen, max(self._width - indent, 1))
+
+    def _line(self, text: str) -> None:
+        self._out.write(f"{text}\n".encode())
+
+
+def markdown(text: str) -> str:
+    """Return a text for a line of Markdown, where no name in it is taken for a mark."""
+    return _MARKS.sub(lambda found: f"\\{found[0]}", visible(shown(text)))
+
+
+def columns(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Yield each row's cells as one lead: padded to the widest of their column, with two blanks behind each."""
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        yield "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=True))

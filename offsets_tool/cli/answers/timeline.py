@@ -1,0 +1,150 @@
+"""`offsets-tool timeline`: everything that happened, of all groups and log partitions, in one list in the order of time."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import click
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.answers.sentence_rows import sentence_row
+from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
+from offsets_tool.cli.moment_options import coordinator_option, copies_options
+from offsets_tool.cli.opening import open_replay
+from offsets_tool.cli.options import F, output_options
+from offsets_tool.cli.policy_options import parse_policy, policy_options
+from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
+from offsets_tool.cli.source_options import source_options
+from offsets_tool.cli.table import Column, PrintedTable
+from offsets_tool.errors import UsageError
+from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.filters import Filters
+from offsets_tool.evidence.findings.finding import FoundGroups, found_groups
+from offsets_tool.evidence.moments.moment_notes import place
+from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_bound, parse_optional_time
+from offsets_tool.evidence.times import parse_duration
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.story.sentence import Sentence
+from offsets_tool.story.story import GroupStory, Within, concerns
+from offsets_tool.story.timeline import in_time, of_no_group
+
+TABLE = PrintedTable.of(
+    Column.time("AT", 1),
+    Column.word("LOG", 4, lambda row: place(row["log_partition"], row["log_offset"])),
+    Column.name("GROUP", 3),
+    Column.sentence("WHAT", 2, "text"),
+    Column.time("UNTIL", 6),
+    Column.word("KIND", 5, lambda row: row["finding"] or row["kind"]),
+)
+_EPILOG = """
+\b
+Examples:
+  offsets-tool timeline /var/lib/kafka/data --since 'yesterday 22:00' --until 'yesterday 23:30'
+  offsets-tool timeline /var/lib/kafka/data --slice 2026-11-21T02:14Z --window 5m
+  offsets-tool timeline /var/lib/kafka/data --group orders --topic payments --partition 3 --all
+"""
+
+
+class TimelineAsked(NamedTuple):
+    """The options that choose what is told; the whole log is replayed in any case."""
+
+    wanted: Wanted
+    range: Filters
+    is_whole: bool
+
+    def within(self, log_partition: int | None) -> Within:
+        """Return whether a record of a log partition is in the range, as a function of its time and offset."""
+        found = self.range.range_of(log_partition)
+        return (lambda at, log_offset: False) if found is None else found.has
+
+
+def _timeline_options(command: F) -> F:
+    """Add the options that choose what is told, from --group to --all, to a command."""
+    for option in reversed(
+        (
+            offset_options,
+            range_options,
+            click.option(
+                "--slice",
+                "slice_at",
+                metavar="TIME",
+                help="Only what happened around this time: before and after it by --window.",
+            ),
+            click.option(
+                "--window",
+                metavar="SPAN",
+                default="5m",
+                show_default=True,
+                help="How far --slice reaches to each side, as 30s, 5m or 2h.",
+            ),
+            click.option(
+                "--all",
+                "is_whole",
+                is_flag=True,
+                help="Tell each commit and each rebalance of a storm by itself; by default, what repeats is one row.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("timeline", epilog=_EPILOG)
+@source_options
+@copies_options
+@coordinator_option
+@policy_options
+@_timeline_options
+@output_options
+def timeline_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+    """Show everything that happened in LOG..., of all groups and partitions, in the order of time.
+
+    Changes of groups and members, commits, transactions, and findings in their places, a sentence each. Commits of a group for one
+    topic are one row up to the next other thing that happened to the group. explain tells the same of one group.
+    """
+    clock = clock_of(options)
+    asked = _parse_asked(options, clock)
+    given = parse_policy(options)
+    chosen = format_ or default_format(output_path)
+    table = TABLE.chosen(chosen, options)
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        captions = tell_range(replay.evidence, asked.range, clock)
+        rows = [sentence_row(each) for each in in_time(_stories(found_groups(replay, given), asked))]
+        with output(output_path, replay.evidence.files) as out:
+            write_caption(out, chosen, captions)
+            write_rows(out, rows, chosen, table)
+    for text in absent_then(replay, asked.wanted, "change", is_shown=bool(rows)):
+        note(text)
+    replay.finish()
+
+
+def _parse_asked(options: Mapping[str, Any], clock: Clock) -> TimelineAsked:
+    since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
+    middle = parse_optional_time(options["slice_at"], "--slice", clock)
+    if middle is not None:
+        if since.is_given or until.is_given:
+            raise UsageError("--slice says both ends of the range: drop --since and --until, or drop --slice")
+        window = parse_duration(options["window"], "--window")
+        since, until = Bound(time=middle - window), Bound(time=middle + window + 1)
+    return TimelineAsked(parse_wanted(options), Filters(since=since, until=until), options["is_whole"])
+
+
+def _stories(found: FoundGroups, asked: TimelineAsked) -> Iterator[Iterable[Sentence]]:
+    if not asked.wanted.groups:
+        yield _of_no_group(found, asked)
+    for rows in found.groups:
+        if not asked.wanted.groups or rows.group in asked.wanted.groups:
+            yield _story(found, rows, asked)
+
+
+def _of_no_group(found: FoundGroups, asked: TimelineAsked) -> Iterator[Sentence]:
+    for each in of_no_group(found.findings):
+        if asked.within(each.log_partition)(-1 if each.at is None else each.at, each.log_offset):
+            if concerns(asked.wanted, each.topic, each.partition):
+                yield each
+
+
+def _story(found: FoundGroups, rows: GroupRows, asked: TimelineAsked) -> list[Sentence]:
+    within = asked.within(rows.log_partition)
+    story = GroupStory(rows, found.findings, asked.wanted, within=within, is_whole=asked.is_whole)
+    return story.sentences()

@@ -1,0 +1,96 @@
+"""Commits in sentences: those of one topic between two other things that happened are one sentence, however many they are.
+
+A commit of a transaction counts from its marker on. Who committed is in no log, so nobody is named.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.sentences import count, in_partitions, named
+from offsets_tool.history.rows import OffsetBeginCause, OffsetHistoryRow
+from offsets_tool.story.sentence import Sentence, SentenceKind, when
+
+_TOPICS: Final = 3
+"""Up to how many topics have a sentence of their own in one stretch of the log."""
+_COMMITS: Final = (OffsetBeginCause.COMMIT, OffsetBeginCause.TRANSACTION)
+
+
+def commit_rows(rows: GroupRows) -> list[OffsetHistoryRow]:
+    """Return the commits that the group would have been answered with, in the order in which they began to count."""
+    return [row for row in rows.offsets if row.is_effective and row.begin_cause in _COMMITS]
+
+
+def commit_sentences(
+    rows: GroupRows, commits: Iterable[OffsetHistoryRow], boundaries: Sequence[int]
+) -> Iterator[Sentence]:
+    """Yield what was committed, stretch by stretch: between two of `boundaries`, log offsets in ascending order."""
+    for _, some in groupby(commits, key=lambda row: bisect_right(boundaries, row.from_log_offset)):
+        stretch = list(some)
+        by_topic: dict[str, list[OffsetHistoryRow]] = {}
+        for row in stretch:
+            by_topic.setdefault(row.topic, []).append(row)
+        runs = by_topic.values() if len(by_topic) <= _TOPICS else [stretch]
+        for run in runs:
+            yield commit_sentence(rows, run)
+
+
+def commit_sentence(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> Sentence:
+    """Return commits as one sentence; of one topic, or of several."""
+    first, last = run[0], run[-1]
+    topics = {row.topic for row in run}
+    partitions = {(row.topic, row.partition) for row in run}
+    return Sentence(
+        SentenceKind.OFFSETS,
+        f"{_how_often(run)} {_where(run, topics)}{_until(run)}{_moved(run, partitions)}{_in_transactions(run)}.",
+        rows.group,
+        rows.log_partition,
+        first.from_log_offset,
+        last.from_log_offset,
+        first.from_timestamp,
+        last.from_timestamp if len(run) > 1 else None,
+        first.topic if len(topics) == 1 else None,
+        first.partition if len(partitions) == 1 else None,
+    )
+
+
+def _how_often(run: Sequence[OffsetHistoryRow]) -> str:
+    first = all(row.delta is None for row in run)
+    return count(len(run), "first commit" if first else "commit")
+
+
+def _where(run: Sequence[OffsetHistoryRow], topics: Collection[str]) -> str:
+    if len(topics) > 1:
+        return f"for {len(topics):,} topics"
+    return f"for topic {named(run[0].topic)} {in_partitions([row.partition for row in run])}"
+
+
+def _until(run: Sequence[OffsetHistoryRow]) -> str:
+    first, last = run[0].from_timestamp, run[-1].from_timestamp
+    return f" until {when(last)}" if first // 1000 != last // 1000 else ""
+
+
+def _moved(run: Sequence[OffsetHistoryRow], partitions: Collection[tuple[str, int]]) -> str:
+    """Return from where to where one partition's offset went, or how far those of several partitions went together."""
+    if len(run) == 1 and run[0].delta is None:
+        return f": offset {run[0].committed_offset:,}"
+    if len(partitions) == 1:
+        first, last = run[0], run[-1]
+        start = first.committed_offset - (first.delta or 0)
+        if all(row.committed_offset == start for row in run):
+            return f": offset {start:,} again"
+        return f": offset {start:,} to {last.committed_offset:,}"
+    ahead = sum(row.delta for row in run if row.delta is not None and row.delta > 0)
+    back = -sum(row.delta for row in run if row.delta is not None and row.delta < 0)
+    if ahead or back:
+        return ": " + " and ".join(text for text in (ahead and f"{ahead:,} ahead", back and f"{back:,} back") if text)
+    return "" if all(row.delta is None for row in run) else ": nothing moved"
+
+
+def _in_transactions(run: Sequence[OffsetHistoryRow]) -> str:
+    markers = {row.from_log_offset for row in run if row.begin_cause == OffsetBeginCause.TRANSACTION}
+    if not markers:
+        return ""
+    return f", in {count(len(markers), 'transaction')}" if len(markers) > 1 else ", in a transaction"

@@ -1,0 +1,42 @@
+"""What a story or a verdict rests on, in sentences: from where on the log is whole, and what no log of this topic can say."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.findings.finder import place_text
+from offsets_tool.findings.sentences import count
+
+_NAMED: Final = 3
+"""How many places are named before the rest is only counted."""
+UNSAID: Final = (
+    "No log says which commits were refused, which heartbeats came or failed, why a member left, or who sent a request: "
+    "such things are inferred from what was written."
+)
+
+
+def coverage_sentences(partitions: Iterable[PartitionSnapshot]) -> Iterator[str]:
+    """Yield from where on the evidence is complete, and what is missing before that."""
+    there = list(partitions)
+    missing = [each for each in there if each.coverage.missing]
+    gone = sum(each.coverage.missing for each in missing)
+    if not missing:
+        where = f"partition {there[0].log_partition}" if len(there) == 1 else count(len(there), "log partition")
+        yield f"The evidence is complete: every record of {where} is here."
+        return
+    places = [place_text(each.log_partition, each.coverage.proven_from) for each in missing]
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    yield (
+        f"{count(gone, 'record')} {'is' if gone == 1 else 'are'} gone ({_taken_by(missing)}), and what only they told with them; "
+        f"the evidence is complete from {', '.join(places[:_NAMED])}{more} on."
+    )
+
+
+def _taken_by(missing: Iterable[PartitionSnapshot]) -> str:
+    partitions = list(missing)
+    causes = ["compaction"]
+    if any(each.begins for each in partitions):
+        causes.append("segments that are not here")
+    if any(each.is_damaged for each in partitions):
+        causes.append("damage")
+    return " or ".join(causes)

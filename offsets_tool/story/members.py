@@ -1,0 +1,113 @@
+"""Members in sentences: a name for each that an operator knows, who came and went between two places, and what changed hands."""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.history.change_labels import GOES_ON, is_new
+from offsets_tool.history.rows import MemberHistoryRow
+
+
+class Turnover(NamedTuple):
+    """What changed among the members between two places of the log, in the order of the log; members by their id."""
+
+    joined: tuple[str, ...]
+    left: tuple[str, ...]
+    moved: dict[str, tuple[str, str]]
+    """By partition that changed hands, the members that had it and have it now."""
+    resubscribed: tuple[str, ...]
+    """Members that asked for other topics than before."""
+
+
+class Members:
+    """The members of one group over its whole history."""
+
+    def __init__(self, rows: GroupRows) -> None:
+        """Take in all rows of a group."""
+        self._names = _names(rows.by_member)
+        self._began = sorted((row.from_log_offset, at) for at, row in enumerate(rows.members))
+        self._ended = sorted(
+            (row.to_log_offset, at) for at, row in enumerate(rows.members) if row.to_log_offset is not None
+        )
+        self._rows = rows.members
+        self._before = dict(_before(rows))
+
+    def name(self, member_id: str) -> str:
+        """Return the instance id of a member, its client id, with its host where others have that too, or its member id."""
+        return self._names.get(member_id, member_id)
+
+    def names(self, member_ids: Iterable[str]) -> list[str]:
+        """Return the names of several members."""
+        return [self.name(each) for each in member_ids]
+
+    def turnover(self, first: int, last: int) -> Turnover:
+        """Return what changed from the record at offset `first` to that at `last`."""
+        began = [self._rows[at] for at in _within(self._began, first, last)]
+        ended = [self._rows[at] for at in _within(self._ended, first, last)]
+        return Turnover(
+            tuple(row.member_id for row in began if is_new(self._before.get(id(row)), row)),
+            tuple(row.member_id for row in ended if row.end_cause not in GOES_ON),
+            _moved(
+                [row for row in ended if row.from_log_offset < first],
+                [row for row in began if row.to_log_offset is None or row.to_log_offset > last],
+            ),
+            tuple(row.member_id for row in began if self._is_resubscribed(row)),
+        )
+
+    def _is_resubscribed(self, row: MemberHistoryRow) -> bool:
+        before = self._before.get(id(row))
+        return before is not None and not is_new(before, row) and before.subscription != row.subscription
+
+
+def _within(places: Sequence[tuple[int, int]], first: int, last: int) -> Iterator[int]:
+    for _, at in places[bisect_left(places, (first, -1)) : bisect_right(places, (last, 2**63))]:
+        yield at
+
+
+def _before(rows: GroupRows) -> Iterator[tuple[int, MemberHistoryRow]]:
+    """Yield, for each row that another of the same member goes on from, which that is."""
+    for of_member in rows.by_member.values():
+        for before, row in zip(of_member, of_member[1:], strict=False):
+            if before.end_cause in GOES_ON:
+                yield id(row), before
+
+
+def _moved(
+    ended: Iterable[MemberHistoryRow], began: Iterable[MemberHistoryRow]
+) -> dict[str, tuple[str, str]]:
+    had = {each: row.member_id for row in ended for each in row.assignment}
+    has = {each: row.member_id for row in began for each in row.assignment}
+    return {each: (had[each], has[each]) for each in has if had.get(each, has[each]) != has[each]}
+
+
+def _names(by_member: dict[str, list[MemberHistoryRow]]) -> dict[str, str]:
+    """Return a name for each member, the shortest of those that no other member has at the same time."""
+    spans: dict[str, list[tuple[str, MemberHistoryRow, MemberHistoryRow]]] = defaultdict(list)
+    for member_id, rows in by_member.items():
+        for name in _candidates(rows[-1]):
+            spans[name].append((member_id, rows[0], rows[-1]))
+    shared = {name: _overlap(some) for name, some in spans.items()}
+    return {
+        member_id: next((name for name in _candidates(rows[-1]) if not shared[name]), member_id)
+        for member_id, rows in by_member.items()
+    }
+
+
+def _candidates(row: MemberHistoryRow) -> Iterator[str]:
+    if row.instance_id is not None:
+        yield row.instance_id
+    if row.client_id:
+        yield row.client_id
+        if row.client_host:
+            yield f"{row.client_id} on {row.client_host.lstrip('/')}"
+
+
+def _overlap(spans: list[tuple[str, MemberHistoryRow, MemberHistoryRow]]) -> bool:
+    """Return whether two of these members were there at once; one that takes over from another was not."""
+    ordered = sorted(spans, key=lambda span: span[1].from_log_offset)
+    return any(
+        before[2].to_log_offset is None or before[2].to_log_offset > after[1].from_log_offset
+        for before, after in zip(ordered, ordered[1:], strict=False)
+    )

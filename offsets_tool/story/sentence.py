@@ -1,0 +1,65 @@
+"""One sentence of a story, with its place in the log, its time and its kind. Decides nothing."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from offsets_tool.findings.finder import place_text, time_or_none
+from offsets_tool.findings.rows import Finding
+from offsets_tool.time_texts import time_text
+
+
+class SentenceKind(StrEnum):
+    """What a sentence is about."""
+
+    GROUP = "group"
+    OFFSETS = "offsets"
+    TRANSACTION = "transaction"
+    ANOMALY = "anomaly"
+    FINDING = "finding"
+
+
+class Sentence(NamedTuple):
+    """What happened at a place of the log, or from there to another place, in one sentence."""
+
+    kind: SentenceKind
+    text: str
+    group: str | None
+    log_partition: int | None
+    log_offset: int
+    last_log_offset: int
+    at: int | None
+    """When the record at `log_offset` was written, epoch milliseconds; None if it has no time."""
+    until: int | None = None
+    """When the record at `last_log_offset` was written; None if that is the same record, or if it has no time."""
+    topic: str | None = None
+    partition: int | None = None
+    finding: Finding | None = None
+
+    @property
+    def place(self) -> str:
+        """The place of its first record, LOG_PARTITION:LOG_OFFSET."""
+        return place_text(self.log_partition, self.log_offset)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The places that show it: those of the finding, or those of its first and last record."""
+        if self.finding is not None:
+            return self.finding.evidence
+        return tuple(
+            place_text(self.log_partition, each)
+            for each in dict.fromkeys((self.log_offset, self.last_log_offset))
+        )
+
+
+class Moment(NamedTuple):
+    """A record's place in its log partition and its time, epoch milliseconds."""
+
+    log_offset: int
+    at: int
+
+
+def when(timestamp: int | None) -> str:
+    """Return a time for a sentence, to the second; "an unknown time" where there is none."""
+    at = time_or_none(timestamp)
+    text = None if at is None else time_text(at)
+    return "an unknown time" if text is None else f"{text[:19]}Z"

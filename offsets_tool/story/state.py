@@ -1,0 +1,102 @@
+"""How a group stands after its last row, in sentences: its kind and members, its offsets, what waits and what will expire.
+
+It is the state at the moment up to which the log was replayed.
+"""
+
+from collections.abc import Iterator
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.transactions import TransactionOutcome
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.sentences import count, listed, of_topics
+from offsets_tool.history.rows import MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.replay.changes import GroupKind
+from offsets_tool.story.members import Members
+from offsets_tool.story.rebalances import kind_text
+from offsets_tool.story.sentence import when
+from offsets_tool.story.story import concerns
+
+_ALL = Wanted()
+
+
+def state_sentences(rows: GroupRows, moment: str, wanted: Wanted = _ALL) -> Iterator[str]:
+    """Yield how the group stands; `moment` begins the first sentence: "At the end of the log"."""
+    yield f"{moment}, {_group(rows)}."
+    held = [row for row in rows.offsets if row.to_log_offset is None and concerns(wanted, row.topic, row.partition)]
+    effective = [row for row in held if row.is_effective]
+    if wanted.partition is not None and len(effective) < 2:
+        yield _one_offset(effective)
+    else:
+        yield _offsets(effective)
+    yield from _pending(rows)
+    yield from _expiry(rows, wanted)
+
+
+def state_words(rows: GroupRows) -> str:
+    """Return the group's state in a few words for a table; "deleted" where it is gone."""
+    last = rows.groups[-1] if rows.groups else None
+    if last is None:
+        return "unknown"
+    if last.to_log_offset is not None:
+        return "deleted"
+    return "simple" if last.kind == GroupKind.SIMPLE else last.state
+
+
+def _group(rows: GroupRows) -> str:
+    last = rows.groups[-1] if rows.groups else None
+    if last is None:
+        return "no record of the group itself is left in this log"
+    if last.to_log_offset is not None:
+        return f"the group is gone, since {when(last.to_timestamp)}"
+    if last.kind == GroupKind.SIMPLE:
+        return f"the group is {kind_text(last.kind)}"
+    epoch = f"generation {last.generation}" if last.epoch is None else f"epoch {last.epoch}"
+    return f"the group is {kind_text(last.kind)}, {last.state} in {epoch}, with {_members(rows)}"
+
+
+def _members(rows: GroupRows) -> str:
+    members = Members(rows)
+    there = [row for row in rows.members if row.to_log_offset is None and _is_member(row)]
+    if not there:
+        return "no members"
+    return f"{count(len(there), 'member')}: {listed(members.names(row.member_id for row in there))}"
+
+
+def _is_member(row: MemberHistoryRow) -> bool:
+    return row.member_state is not None or row.generation is not None
+
+
+def _offsets(held: list[OffsetHistoryRow]) -> str:
+    if not held:
+        return "It has no committed offset."
+    last = max(held, key=lambda row: row.from_log_offset)
+    return (
+        f"It has {count(len(held), 'committed offset')} {of_topics([row.topic for row in held])}, "
+        f"the last committed at {when(last.from_timestamp)}."
+    )
+
+
+def _one_offset(held: list[OffsetHistoryRow]) -> str:
+    if not held:
+        return "There is no committed offset."
+    row = held[0]
+    return f"The committed offset is {row.committed_offset:,}, since {when(row.from_timestamp)}."
+
+
+def _pending(rows: GroupRows) -> Iterator[str]:
+    waiting = [row for row in rows.transactions if row.outcome == TransactionOutcome.OPEN]
+    if waiting:
+        yield (
+            f"{count(len(waiting), 'transaction')} {'is' if len(waiting) == 1 else 'are'} open, "
+            f"the oldest since {when(min(row.first_timestamp for row in waiting))}."
+        )
+
+
+def _expiry(rows: GroupRows, wanted: Wanted) -> Iterator[str]:
+    ends = [
+        row.expires_at
+        for row in rows.live
+        if row.expires_at is not None and concerns(wanted, row.topic, row.partition)
+    ]
+    if ends:
+        yield f"The next of its offsets to expire does so at {when(min(ends))}."

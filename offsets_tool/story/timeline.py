@@ -1,0 +1,32 @@
+"""The stories of many groups, and findings about no group, as one list in the order of time.
+
+A record without a time stands where the record before it in its log partition does.
+"""
+
+from collections.abc import Iterable
+from operator import itemgetter
+
+from offsets_tool.findings.rows import Finding
+from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.story.sentence import Sentence
+from offsets_tool.story.told_findings import finding_sentence
+
+
+def in_time(stories: Iterable[Iterable[Sentence]]) -> list[Sentence]:
+    """Return the sentences of stories, each in the order of the log, by time and then by place."""
+    timed = [pair for story in stories for pair in _timed(story)]
+    return [sentence for _, sentence in sorted(timed, key=itemgetter(0))]
+
+
+def _timed(story: Iterable[Sentence]) -> Iterable[tuple[tuple[int, int, int, str], Sentence]]:
+    at = NO_TIMESTAMP
+    for sentence in story:
+        at = sentence.at if sentence.at is not None and sentence.at >= 0 else at
+        partition = -1 if sentence.log_partition is None else sentence.log_partition
+        yield (at, partition, sentence.log_offset, sentence.group or ""), sentence
+
+
+def of_no_group(findings: Iterable[Finding]) -> list[Sentence]:
+    """Return the findings that are about no group, or about several, as sentences in the order of their places."""
+    told = (finding_sentence(each, {}) for each in findings if each.group is None)
+    return sorted(told, key=lambda each: (each.log_partition or 0, each.log_offset))

@@ -1,0 +1,146 @@
+"""The verdict on a group and on a whole log: what is worst, what it means, what to do next; and how groups rank.
+
+Sentences of findings are their own: the title, what the kind means, the remedy. What repeats is told once and counted.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from offsets_tool.findings.finders import kinds, worst_first
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.rows import Finding, Severity
+from offsets_tool.findings.sentences import at_time, count, listed, named
+from offsets_tool.story.told_findings import certainty
+
+_RANK: Final = {severity.value: rank for rank, severity in enumerate(Severity)}
+
+
+class Matter(NamedTuple):
+    """Findings of one kind and severity, put together: the first is told, the others are counted."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        """The finding that is told."""
+        return self.findings[0]
+
+    @property
+    def severity(self) -> str:
+        """How bad it is."""
+        return self.first.severity
+
+    def what(self) -> str:
+        """Return what happened, how sure that is, and how often it happened beside that."""
+        return f"{self.first.title}. {certainty(self.first)}{self._others()}"
+
+    def _others(self) -> str:
+        others = self.findings[1:]
+        if not others:
+            return ""
+        last = max((each.from_at for each in others if each.from_at is not None), default=None)
+        groups = [each.group for each in others if each.group not in (None, self.first.group)]
+        said = f"{len(others):,} more like it" + (f", of {_of_groups(groups)}" if groups else "")
+        return f" And {said}{f', the last{at_time(last)}' if last is not None else ''}."
+
+    def meaning(self) -> str:
+        """Return what findings of this kind mean."""
+        return kinds()[self.first.kind].means
+
+    def remedy(self) -> str:
+        """Return what to do about it."""
+        return self.first.remedy
+
+
+def _of_groups(groups: Collection[str | None]) -> str:
+    distinct = sorted({each for each in groups if each is not None})
+    return f"group{'' if len(distinct) == 1 else 's'} {listed(distinct)}"
+
+
+def matters(findings: Iterable[Finding]) -> list[Matter]:
+    """Return findings put together by severity and kind, the worst first."""
+    by_kind: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for finding in worst_first(findings):
+        by_kind[finding.severity, finding.kind].append(finding)
+    return [Matter(tuple(some)) for some in by_kind.values()]
+
+
+def counted(findings: Iterable[Finding]) -> str:
+    """Return how many findings of each severity there are: "1 critical finding, 2 warnings and 5 notices"."""
+    numbers = Counter(each.severity for each in findings)
+    words = {Severity.CRITICAL: "critical finding", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
+    return listed_texts([count(numbers[each], word) for each, word in words.items() if numbers[each]])
+
+
+def listed_texts(texts: Sequence[str]) -> str:
+    """Return "a", "a and b", "a, b and c"; all of them."""
+    return texts[-1] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def group_headline(group: str, findings: Sequence[Finding]) -> str:
+    """Return the verdict on a group in one sentence."""
+    name = named(group)
+    if not findings:
+        return f"Nothing is wrong with group {name}, as far as this log tells."
+    worst = findings[0].severity
+    if worst == Severity.NOTICE:
+        return f"Nothing is wrong with group {name}, as far as this log tells; {counted(findings)} may be worth a look."
+    return f"Group {name} needs attention: {counted(findings)}."
+
+
+def log_headline(findings: Sequence[Finding], groups: int) -> str:
+    """Return the verdict on all groups in one sentence; `groups` is how many there are."""
+    of = count(groups, "group")
+    if not findings:
+        return f"Nothing is wrong in this log, as far as it tells: nothing was found in {of}."
+    concerned = len({each.group for each in findings if each.group is not None})
+    where = f"in {concerned:,} of {of}"
+    if findings[0].severity == Severity.NOTICE:
+        return f"Nothing is wrong in this log, as far as it tells; {counted(findings)} {where} may be worth a look."
+    return f"This log needs attention: {counted(findings)} {where}."
+
+
+class Ranked(NamedTuple):
+    """A group in the ranking of a log."""
+
+    rows: GroupRows
+    findings: tuple[Finding, ...]
+
+    @property
+    def severity(self) -> str | None:
+        """That of its worst finding; None if it has none."""
+        return self.findings[0].severity if self.findings else None
+
+    @property
+    def commits(self) -> int:
+        """How many commits of it the log has, also those that never counted."""
+        return len({row.commit_log_offset for row in self.rows.offsets})
+
+    @property
+    def rebalances(self) -> int:
+        """How many generations or epochs it began."""
+        numbers = {(row.generation, row.epoch) for row in self.rows.groups}
+        return max(len(numbers) - 1, 0)
+
+
+def ranking(groups: Iterable[GroupRows], findings: Iterable[Finding]) -> list[Ranked]:
+    """Return the groups: those with the worst and the most findings first, then those with the most commits and rebalances."""
+    of: dict[tuple[str | None, int | None], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        of[finding.group, finding.log_partition].append(finding)
+    ranked = [Ranked(rows, tuple(worst_first(of[rows.group, rows.log_partition]))) for rows in groups]
+    return sorted(ranked, key=_rank)
+
+
+def _rank(ranked: Ranked) -> tuple[object, ...]:
+    numbers = Counter(each.severity for each in ranked.findings)
+    by_severity = tuple(-numbers[severity] for severity in Severity)
+    return (*by_severity, -ranked.commits, -ranked.rebalances, ranked.rows.group)
+
+
+def kinds_text(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield the kinds of findings with how many there are of each, the worst first: "rewind 3"."""
+    numbers = Counter(each.kind for each in worst_first(findings))
+    for kind, number in numbers.items():
+        yield kind if number == 1 else f"{kind} {number}"
