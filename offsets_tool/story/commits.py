@@ -50,15 +50,17 @@ def commit_sentence(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> Sentenc
         first.from_log_offset,
         last.from_log_offset,
         first.from_timestamp,
-        last.from_timestamp if len(run) > 1 else None,
+        last.from_timestamp if last.from_timestamp > first.from_timestamp else None,
         first.topic if len(topics) == 1 else None,
         first.partition if len(partitions) == 1 else None,
     )
 
 
 def _how_often(run: Sequence[OffsetHistoryRow]) -> str:
-    first = all(row.delta is None for row in run)
-    return count(len(run), "first commit" if first else "commit")
+    thing = "first commit" if all(row.delta is None for row in run) else "commit"
+    if len(run) == 1:
+        return "First commit" if run[0].delta is None else "One commit"
+    return count(len(run), thing)
 
 
 def _where(run: Sequence[OffsetHistoryRow], topics: Collection[str]) -> str:
@@ -85,7 +87,9 @@ def _moved(run: Sequence[OffsetHistoryRow], partitions: Collection[tuple[str, in
     ahead = sum(row.delta for row in run if row.delta is not None and row.delta > 0)
     back = -sum(row.delta for row in run if row.delta is not None and row.delta < 0)
     if ahead or back:
-        return ": " + " and ".join(text for text in (ahead and f"{ahead:,} ahead", back and f"{back:,} back") if text)
+        return ": " + " and ".join(
+            text for text in (ahead and f"{ahead:,} ahead", back and f"{back:,} back") if text
+        )
     return "" if all(row.delta is None for row in run) else ": nothing moved"
 
 

@@ -57,9 +57,10 @@ def _visibility(rows: GroupRows, offsets: list[OffsetHistoryRow], cause: str, at
     return _sentence(rows, SentenceKind.OFFSETS, text, Moment(offsets[0].from_log_offset, at))
 
 
-def anomaly_sentences(rows: GroupRows) -> Iterator[Sentence]:
-    """Yield what cannot be, each note that repeats without another between in one sentence."""
-    for note, some in groupby(rows.anomalies, key=lambda row: row.note):
+def anomaly_sentences(rows: GroupRows, told: Collection[int]) -> Iterator[Sentence]:
+    """Yield what cannot be and is not at the log offsets that findings have told; a note that repeats is one sentence."""
+    anomalies = (row for row in rows.anomalies if row.log_offset not in told)
+    for note, some in groupby(anomalies, key=lambda row: row.note):
         yield _anomaly(rows, note, list(some))
 
 

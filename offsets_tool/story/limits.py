@@ -21,7 +21,9 @@ def coverage_sentences(partitions: Iterable[PartitionSnapshot]) -> Iterator[str]
     missing = [each for each in there if each.coverage.missing]
     gone = sum(each.coverage.missing for each in missing)
     if not missing:
-        where = f"partition {there[0].log_partition}" if len(there) == 1 else count(len(there), "log partition")
+        where = (
+            f"partition {there[0].log_partition}" if len(there) == 1 else count(len(there), "log partition")
+        )
         yield f"The evidence is complete: every record of {where} is here."
         return
     places = [place_text(each.log_partition, each.coverage.proven_from) for each in missing]

@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from offsets_tool.findings.group_rows import GroupRows
@@ -21,7 +22,7 @@ class Turnover(NamedTuple):
     """Members that asked for other topics than before."""
 
 
-class Members:
+class GroupMembers:
     """The members of one group over its whole history."""
 
     def __init__(self, rows: GroupRows) -> None:
@@ -69,7 +70,7 @@ def _within(places: Sequence[tuple[int, int]], first: int, last: int) -> Iterato
 def _before(rows: GroupRows) -> Iterator[tuple[int, MemberHistoryRow]]:
     """Yield, for each row that another of the same member goes on from, which that is."""
     for of_member in rows.by_member.values():
-        for before, row in zip(of_member, of_member[1:], strict=False):
+        for before, row in pairwise(of_member):
             if before.end_cause in GOES_ON:
                 yield id(row), before
 
@@ -109,5 +110,5 @@ def _overlap(spans: list[tuple[str, MemberHistoryRow, MemberHistoryRow]]) -> boo
     ordered = sorted(spans, key=lambda span: span[1].from_log_offset)
     return any(
         before[2].to_log_offset is None or before[2].to_log_offset > after[1].from_log_offset
-        for before, after in zip(ordered, ordered[1:], strict=False)
+        for before, after in pairwise(ordered)
     )

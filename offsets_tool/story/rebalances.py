@@ -13,7 +13,7 @@ from offsets_tool.history.change_labels import GOES_ON, group_what
 from offsets_tool.history.rows import GroupEndCause, GroupHistoryRow
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.rows import NO_TIMESTAMP
-from offsets_tool.story.members import Members, Turnover
+from offsets_tool.story.members import GroupMembers, Turnover
 from offsets_tool.wire.longs import difference
 
 SETTLED: Final = ("Stable", "Empty")
@@ -59,7 +59,7 @@ class Rebalance(NamedTuple):
         return self.after is not None and _number(self.before) != _number(self.after)
 
 
-def rebalances(rows: GroupRows, members: Members) -> Iterator[Rebalance]:
+def rebalances(rows: GroupRows, members: GroupMembers) -> Iterator[Rebalance]:
     """Yield all changes of a group, in the order of the log."""
     for turns in _steps(_turns(rows.groups)):
         first, last = turns[0], turns[-1]
@@ -130,7 +130,7 @@ def kind_text(kind: str) -> str:
     return _KINDS.get(kind, f"a {kind} group")
 
 
-def rebalance_text(change: Rebalance, members: Members) -> str:
+def rebalance_text(change: Rebalance, members: GroupMembers) -> str:
     """Return a change of a group as a sentence."""
     before, after = change.before, change.after
     if after is None:
@@ -172,7 +172,7 @@ def _label(before: GroupHistoryRow, after: GroupHistoryRow) -> str:
     return "The group was written again, unchanged" if what == "rewritten" else f"The group changes: {what}"
 
 
-def _who(change: Rebalance, members: Members) -> Iterator[str]:
+def _who(change: Rebalance, members: GroupMembers) -> Iterator[str]:
     """Yield who joined, left, leads and took over; or that nobody did."""
     joined, left, moved, resubscribed = change.turnover
     if joined:
@@ -198,7 +198,7 @@ def _new_protocol(change: Rebalance) -> Iterator[str]:
         yield f"the protocol is {named(after.protocol)} now, it was {named(before.protocol)}"
 
 
-def _new_leader(change: Rebalance, members: Members) -> Iterator[str]:
+def _new_leader(change: Rebalance, members: GroupMembers) -> Iterator[str]:
     before, after = change.before, change.after
     if before is None or after is None or not (before.leader and after.leader):
         return
@@ -206,7 +206,7 @@ def _new_leader(change: Rebalance, members: Members) -> Iterator[str]:
         yield f"{named(members.name(after.leader))} leads now"
 
 
-def _moves(moved: dict[str, tuple[str, str]], members: Members) -> str:
+def _moves(moved: dict[str, tuple[str, str]], members: GroupMembers) -> str:
     """Return which member took over how much, or how many partitions changed hands."""
     givers, takers = ({members.name(pair[side]) for pair in moved.values()} for side in (0, 1))
     what = count(len(moved), "partition")

@@ -11,7 +11,7 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.sentences import count, listed, of_topics
 from offsets_tool.history.rows import MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.replay.changes import GroupKind
-from offsets_tool.story.members import Members
+from offsets_tool.story.members import GroupMembers
 from offsets_tool.story.rebalances import kind_text
 from offsets_tool.story.sentence import when
 from offsets_tool.story.story import concerns
@@ -22,7 +22,11 @@ _ALL = Wanted()
 def state_sentences(rows: GroupRows, moment: str, wanted: Wanted = _ALL) -> Iterator[str]:
     """Yield how the group stands; `moment` begins the first sentence: "At the end of the log"."""
     yield f"{moment}, {_group(rows)}."
-    held = [row for row in rows.offsets if row.to_log_offset is None and concerns(wanted, row.topic, row.partition)]
+    held = [
+        row
+        for row in rows.offsets
+        if row.to_log_offset is None and concerns(wanted, row.topic, row.partition)
+    ]
     effective = [row for row in held if row.is_effective]
     if wanted.partition is not None and len(effective) < 2:
         yield _one_offset(effective)
@@ -55,7 +59,7 @@ def _group(rows: GroupRows) -> str:
 
 
 def _members(rows: GroupRows) -> str:
-    members = Members(rows)
+    members = GroupMembers(rows)
     there = [row for row in rows.members if row.to_log_offset is None and _is_member(row)]
     if not there:
         return "no members"

@@ -4,16 +4,16 @@ What a finding tells is not told a second time: the storm stands for its rebalan
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from offsets_tool.as_of.selection import Wanted
-
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, Severity
-from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.history.rows import LastingRow, OffsetHistoryRow
 from offsets_tool.story.commits import commit_rows, commit_sentence, commit_sentences
 from offsets_tool.story.endings import aborted_sentences, anomaly_sentences, visibility_sentences
-from offsets_tool.story.members import Members
+from offsets_tool.story.members import GroupMembers
 from offsets_tool.story.rebalances import Rebalance, rebalance_text, rebalances
 from offsets_tool.story.sentence import Sentence, SentenceKind
 from offsets_tool.story.told_findings import finding_sentence, places_of
@@ -26,6 +26,7 @@ _CONVERSION: Final = "group_converted"
 _REPLACEMENT: Final = "static_member_replaced"
 _ENDINGS: Final = ("transaction_timed_out", "transaction_fenced")
 _ABORTED: Final = "transactions_aborted"
+_ANOMALIES: Final = ("contradiction",)
 _RANK: Final = {kind: rank for rank, kind in enumerate(SentenceKind)}
 
 
@@ -62,7 +63,7 @@ class GroupStory:
         self._wanted = wanted
         self._within = within
         self._is_whole = is_whole
-        self._members = Members(rows)
+        self._members = GroupMembers(rows)
         self._findings = [each for each in findings if self._is_ours(each)]
 
     def _is_ours(self, finding: Finding) -> bool:
@@ -86,13 +87,14 @@ class GroupStory:
         until = at if sentence.until is None else sentence.until
         if self._within(at, sentence.log_offset) or self._within(until, sentence.last_log_offset):
             return True
-        return any(self._within(each, sentence.log_offset) for each in self._inside(at, until))
-
-    def _inside(self, at: int, until: int) -> Iterator[int]:
-        """Yield times of the group's commits between two times."""
-        if until > at:
-            yield from (row.from_timestamp for row in self._rows.groups if at < row.from_timestamp < until)
-            yield from (row.from_timestamp for row in self._rows.offsets if at < row.from_timestamp < until)
+        if sentence.finding is None or until <= at:
+            return False
+        rows: Iterator[LastingRow] = chain(self._rows.groups, self._rows.offsets)
+        return any(
+            self._within(row.from_timestamp, row.from_log_offset)
+            for row in rows
+            if at < row.from_timestamp < until
+        )
 
     def _of_findings(self) -> Iterator[Sentence]:
         times = record_times(self._rows) if self._findings else {}
@@ -110,7 +112,7 @@ class GroupStory:
                     change.first,
                     change.last,
                     change.at,
-                    change.until if change.last != change.first else None,
+                    change.until if change.until > change.at else None,
                 )
 
     def _is_told(self, change: Rebalance) -> bool:
@@ -138,7 +140,8 @@ class GroupStory:
         if not any(self._of_kind(_ABORTED)):
             yield from aborted_sentences(self._rows, told)
         yield from visibility_sentences(self._rows)
-        yield from anomaly_sentences(self._rows)
+        told = places_of(self._findings, _ANOMALIES)
+        yield from anomaly_sentences(self._rows, told)
 
     def _of_commits(self, boundaries: Sequence[int]) -> Iterator[Sentence]:
         told = places_of(self._findings, _MOVES)
@@ -170,7 +173,8 @@ def record_times(rows: GroupRows) -> dict[int, int]:
 
 
 def _moments(rows: GroupRows) -> Iterator[tuple[int | None, int | None]]:
-    for row in (*rows.offsets, *rows.groups, *rows.members):
+    lasting: tuple[Sequence[LastingRow], ...] = (rows.offsets, rows.groups, rows.members)
+    for row in chain.from_iterable(lasting):
         yield row.from_log_offset, row.from_timestamp
         yield row.to_log_offset, row.to_timestamp
     for anomaly in rows.anomalies:

@@ -20,7 +20,9 @@ _SURE: Final[Mapping[str, str]] = {
 
 def certainty(finding: Finding) -> str:
     """Return how sure a finding is, and what else it can have been: "Likely; also possible: offsets deleted."."""
-    others = listed([other.replace("_", " ") for other in finding.alternatives]) if finding.alternatives else ""
+    others = (
+        listed([other.replace("_", " ") for other in finding.alternatives]) if finding.alternatives else ""
+    )
     return _SURE[finding.confidence] + (f"; also possible: {others}." if others else ".")
 
 
@@ -30,7 +32,7 @@ def finding_text(finding: Finding) -> str:
 
 
 def finding_sentence(finding: Finding, times: Mapping[int, int]) -> Sentence:
-    """Return a finding at the place where it is found; `times` are those of the records at log offsets, as far as they are known."""
+    """Return a finding at the place where it is found; `times` has those of records by their log offset, as far as known."""
     at = times.get(finding.log_offset, finding.from_at)
     is_span = at is not None and finding.to_at is not None and finding.to_at > at
     return Sentence(

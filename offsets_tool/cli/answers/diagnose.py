@@ -23,6 +23,7 @@ from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import found_groups
 from offsets_tool.evidence.moments.moment_texts import parse_bound
 from offsets_tool.findings.rows import Finding, Severity
+from offsets_tool.findings.sentences import count
 from offsets_tool.rows import Row
 from offsets_tool.story.limits import UNSAID, coverage_sentences
 from offsets_tool.story.sentence import when
@@ -36,7 +37,7 @@ from offsets_tool.story.verdict import (
     matters,
     ranking,
 )
-from offsets_tool.wire.text import shown
+from offsets_tool.wire.text import shown, visible
 
 TOP: Final = 10
 """How many groups are listed before the rest is only counted."""
@@ -68,8 +69,8 @@ class Verdict(NamedTuple):
     of_no_group: list[Finding]
     coverage: list[str]
     moment: str
-    command: str
-    """LOG... as it was given, for the commands that show more."""
+    logs: list[str]
+    """LOG... as it was given, quoted for a shell."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -137,7 +138,7 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
             [each for each in chosen if each.group is None],
             list(coverage_sentences(replay.moment)),
             _moment(replay),
-            shlex.join(options["logs"]) or "LOG...",
+            [visible(shlex.quote(log)) for log in options["logs"]],
         )
         with output(output_path, replay.evidence.files) as out:
             if format_ == "jsonl":
@@ -176,11 +177,7 @@ def _group_text(text: Paragraphs, verdict: Verdict, ranked: Ranked) -> None:
         _matter_text(text, matter, meaning=True)
     text.say(" ".join(state_sentences(ranked.rows, verdict.moment)))
     text.blank()
-    of = f"{verdict.command} --group {shlex.quote(shown(ranked.rows.group))}"
-    text.say("For more:")
-    text.say(f"offsets-tool explain {of}", 2)
-    text.say(f"offsets-tool findings {of}", 2)
-    text.blank()
+    _more(text, verdict, ranked.rows.group, "explain", "findings")
 
 
 def _matter_text(text: Paragraphs, matter: Matter, *, meaning: bool) -> None:
@@ -198,7 +195,9 @@ def _log_text(text: Paragraphs, verdict: Verdict) -> None:
     """Write the headline and what is wrong; notices are only counted, unless there is nothing else."""
     findings = verdict.findings
     all_matters = matters(findings)
-    text.heading(log_headline([each for matter in all_matters for each in matter.findings], len(verdict.ranked)))
+    text.heading(
+        log_headline([each for matter in all_matters for each in matter.findings], len(verdict.ranked))
+    )
     text.blank()
     loud = [each for each in all_matters if each.severity != Severity.NOTICE]
     for matter in loud:
@@ -215,13 +214,19 @@ def _ranked_text(text: Paragraphs, out: BinaryIO, verdict: Verdict) -> None:
     write_rows(out, map(_ranked_row, verdict.ranked[:TOP]), "table", TABLE)
     left = verdict.ranked[TOP:]
     if left:
-        clean = sum(not each.findings for each in left)
-        text.say(f"And {len(left):,} more, {clean:,} of them without a finding.")
+        concerned = sum(bool(each.findings) for each in left)
+        of = f"{concerned:,} of them with findings" if concerned else "without findings"
+        text.say(f"And {count(len(left), 'group')} more, {of}.")
     text.blank()
-    first = shlex.quote(shown(verdict.ranked[0].rows.group))
+    _more(text, verdict, verdict.ranked[0].rows.group, "diagnose", "explain")
+
+
+def _more(text: Paragraphs, verdict: Verdict, group: str, *commands: str) -> None:
+    """Write the commands that show more of a group, ready to run."""
     text.say("For more:")
-    text.say(f"offsets-tool diagnose {verdict.command} --group {first}", 2)
-    text.say(f"offsets-tool findings {verdict.command}", 2)
+    for command in commands:
+        of = shlex.quote(visible(shown(group)))
+        text.command(["offsets-tool", command, *verdict.logs, f"--group {of}"])
     text.blank()
 
 
@@ -239,7 +244,11 @@ def _ranked_row(ranked: Ranked) -> Row:
 
 def _write_jsonl(out: BinaryIO, verdict: Verdict) -> None:
     if verdict.of_no_group:
-        out.write(json_line(_json_row(None, [log_headline(verdict.findings, len(verdict.ranked))], verdict.of_no_group)))
+        out.write(
+            json_line(
+                _json_row(None, [log_headline(verdict.findings, len(verdict.ranked))], verdict.of_no_group)
+            )
+        )
     for each in verdict.ranked:
         sentences = [*_sentences(each), *state_sentences(each.rows, verdict.moment)]
         out.write(json_line(_ranked_row(each) | _json_row(each.rows.group, sentences, each.findings)))

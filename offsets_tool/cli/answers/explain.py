@@ -47,7 +47,11 @@ class Told(NamedTuple):
     @property
     def title(self) -> str:
         """What is told, in one line."""
-        of = "" if self.rows.log_partition is None else f"partition {self.rows.log_partition} of __consumer_offsets, "
+        of = (
+            ""
+            if self.rows.log_partition is None
+            else f"partition {self.rows.log_partition} of __consumer_offsets, "
+        )
         return f"What happened to group {named(self.rows.group)} ({of}times in UTC)"
 
 

@@ -7,10 +7,10 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Final
 
-from offsets_tool.cli.layout import wrap
+from offsets_tool.cli.layout import cell_width, wrap
 from offsets_tool.wire.text import shown, visible
 
 _LEAST: Final = 30
@@ -49,7 +49,7 @@ class Paragraphs:
             self._line(" " * indent + line)
 
     def behind(self, lead: str, text: str) -> None:
-        """Write a sentence behind a lead, such as a place; it goes on below its own beginning, or below the lead if that is long."""
+        """Write a sentence behind a lead, such as a place; it goes on below its own beginning, or all below a lead that is long."""
         indent = len(lead)
         if self._width is not None and self._width - indent < _LEAST:
             self.say(lead.rstrip())
@@ -59,6 +59,17 @@ class Paragraphs:
         self._line(lead + first)
         for line in more:
             self._line(" " * indent + line)
+
+    def command(self, words: Sequence[str]) -> None:
+        r"""Write a command line as a shell takes it, indented; what does not fit goes on after a backslash."""
+        line = "  "
+        for word in words:
+            is_full = self._width is not None and len(line) + cell_width(word) + 3 > self._width
+            if is_full and line.strip():
+                self._line(f"{line}\\")
+                line = "    "
+            line += f"{word} "
+        self._line(line.rstrip())
 
     def _lines(self, text: str, indent: int) -> list[str]:
         seen = visible(shown(text))

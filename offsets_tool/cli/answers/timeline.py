@@ -29,11 +29,11 @@ from offsets_tool.story.story import GroupStory, Within, concerns
 from offsets_tool.story.timeline import in_time, of_no_group
 
 TABLE = PrintedTable.of(
-    Column.time("AT", 1),
+    Column.time("AT", 1, lambda row: _seconds(row["at"])),
     Column.word("LOG", 4, lambda row: place(row["log_partition"], row["log_offset"])),
     Column.name("GROUP", 3),
     Column.sentence("WHAT", 2, "text"),
-    Column.time("UNTIL", 6),
+    Column.time("UNTIL", 6, lambda row: _seconds(row["until"])),
     Column.word("KIND", 5, lambda row: row["finding"] or row["kind"]),
 )
 _EPILOG = """
@@ -43,6 +43,10 @@ Examples:
   offsets-tool timeline /var/lib/kafka/data --slice 2026-11-21T02:14Z --window 5m
   offsets-tool timeline /var/lib/kafka/data --group orders --topic payments --partition 3 --all
 """
+
+
+def _seconds(time: str | None) -> str | None:
+    return None if time is None else f"{time[:19]}Z"
 
 
 class TimelineAsked(NamedTuple):
@@ -139,9 +143,9 @@ def _stories(found: FoundGroups, asked: TimelineAsked) -> Iterator[Iterable[Sent
 
 def _of_no_group(found: FoundGroups, asked: TimelineAsked) -> Iterator[Sentence]:
     for each in of_no_group(found.findings):
-        if asked.within(each.log_partition)(-1 if each.at is None else each.at, each.log_offset):
-            if concerns(asked.wanted, each.topic, each.partition):
-                yield each
+        is_within = asked.within(each.log_partition)(-1 if each.at is None else each.at, each.log_offset)
+        if is_within and concerns(asked.wanted, each.topic, each.partition):
+            yield each
 
 
 def _story(found: FoundGroups, rows: GroupRows, asked: TimelineAsked) -> list[Sentence]:
