@@ -33,7 +33,7 @@ TABLE = PrintedTable.of(
     Column.word("METHOD", 9),
     Column.word("CONFIDENCE", 8),
     Column.word("TIME-METHOD", 12),
-    Column.number("LOG-START", 11),
+    Column.number("LOG-START", 11, "log_start_offset"),
     Column.number("DATA-LOST", 10),
 )
 

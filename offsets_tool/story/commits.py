@@ -44,7 +44,7 @@ def commit_sentence(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> Sentenc
     partitions = {(row.topic, row.partition) for row in run}
     return Sentence(
         SentenceKind.OFFSETS,
-        f"{_how_often(run)} {_where(run, topics)}{_until(run)}{_moved(run, partitions)}{_in_transactions(run)}.",
+        f"{_how_often(run, rows.proven_from)} {_where(run, topics)}{_until(run)}{_moved(run, partitions)}{_in_transactions(run)}.",
         rows.group,
         rows.log_partition,
         first.from_log_offset,
@@ -56,11 +56,12 @@ def commit_sentence(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> Sentenc
     )
 
 
-def _how_often(run: Sequence[OffsetHistoryRow]) -> str:
-    thing = "first commit" if all(row.delta is None for row in run) else "commit"
+def _how_often(run: Sequence[OffsetHistoryRow], proven_from: int) -> str:
+    """Return how many commits there are; the first of their partitions are called so where no record before is missing."""
+    is_first = all(row.delta is None for row in run) and run[0].from_log_offset >= proven_from
     if len(run) == 1:
-        return "First commit" if run[0].delta is None else "One commit"
-    return count(len(run), thing)
+        return "First commit" if is_first else "One commit"
+    return count(len(run), "first commit" if is_first else "commit")
 
 
 def _where(run: Sequence[OffsetHistoryRow], topics: Collection[str]) -> str:

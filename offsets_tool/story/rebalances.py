@@ -46,12 +46,21 @@ class Rebalance(NamedTuple):
     before: GroupHistoryRow | None
     after: GroupHistoryRow | None
     turnover: Turnover
+    is_proven: bool
+    """Whether no record before it is missing: only then is it known that nobody came or went."""
 
     @property
     def is_conversion(self) -> bool:
         """Whether the group has another kind now; that a client without members joins is none."""
         kinds = {row.kind for row in (self.before, self.after) if row is not None}
         return len(kinds - {GroupKind.SIMPLE}) > 1
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the group was only written again: nothing of it changed that rows have."""
+        if self.before is None or self.after is None or any(self.turnover) or self.is_renumbered:
+            return False
+        return group_what(self.before, self.after) in (None, "rewritten")
 
     @property
     def is_renumbered(self) -> bool:
@@ -71,6 +80,7 @@ def rebalances(rows: GroupRows, members: GroupMembers) -> Iterator[Rebalance]:
             first.before,
             last.after,
             members.turnover(first.log_offset, last.log_offset),
+            first.log_offset >= rows.proven_from,
         )
 
 
@@ -155,7 +165,9 @@ def _head(change: Rebalance) -> str:
         return f"The group becomes {kind_text(after.kind)}{_in_number(after)}"
     if change.is_renumbered:
         return f"Rebalance to {_number_text(after)}"
-    return "Without a rebalance" if any(change.turnover) else _label(before, after)
+    return (
+        "Without a rebalance" if any(change.turnover) else f"The group changes: {group_what(before, after)}"
+    )
 
 
 def _number_text(row: GroupHistoryRow) -> str:
@@ -167,11 +179,6 @@ def _in_number(row: GroupHistoryRow) -> str:
     return f", {_number_text(row)}" if row.kind != GroupKind.SIMPLE and row.members else ""
 
 
-def _label(before: GroupHistoryRow, after: GroupHistoryRow) -> str:
-    what = group_what(before, after) or "rewritten"
-    return "The group was written again, unchanged" if what == "rewritten" else f"The group changes: {what}"
-
-
 def _who(change: Rebalance, members: GroupMembers) -> Iterator[str]:
     """Yield who joined, left, leads and took over; or that nobody did."""
     joined, left, moved, resubscribed = change.turnover
@@ -180,7 +187,7 @@ def _who(change: Rebalance, members: GroupMembers) -> Iterator[str]:
     if left:
         yield f"{listed(members.names(left))} left"
     is_shift = change.is_renumbered and change.before is not None
-    if is_shift and not (joined or left or change.is_conversion):
+    if is_shift and change.is_proven and not (joined or left or change.is_conversion):
         yield "nobody joined or left"
     if resubscribed:
         yield f"{listed(members.names(resubscribed))} subscribed to other topics"

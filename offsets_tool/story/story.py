@@ -116,13 +116,15 @@ class GroupStory:
                 )
 
     def _is_told(self, change: Rebalance) -> bool:
-        """Return whether findings say all that there is to say of a change of the group."""
+        """Return whether findings say all that there is to say of a change of the group, or there is nothing to say."""
         if self._is_whole:
             return False
+        if change.is_unchanged:
+            return True
         if change.is_renumbered and any(_covers(each, change.at) for each in self._storms()):
             return True
         here = [each.kind for each in self._findings if change.first <= each.log_offset <= change.last]
-        if change.after is None:
+        if change.after is None or (change.before is not None and not change.after.members):
             return any(_covers(each, change.at) for each in self._of_kind(*_DELETIONS))
         if change.is_conversion:
             return _CONVERSION in here and not (change.turnover.joined or change.turnover.left)

@@ -8,7 +8,6 @@ from typing import Final
 
 from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.rows import Finding
-from offsets_tool.findings.sentences import listed
 from offsets_tool.story.sentence import Sentence, SentenceKind
 
 _SURE: Final[Mapping[str, str]] = {
@@ -20,9 +19,8 @@ _SURE: Final[Mapping[str, str]] = {
 
 def certainty(finding: Finding) -> str:
     """Return how sure a finding is, and what else it can have been: "Likely; also possible: offsets deleted."."""
-    others = (
-        listed([other.replace("_", " ") for other in finding.alternatives]) if finding.alternatives else ""
-    )
+    *first, last = [other.replace("_", " ") for other in finding.alternatives] or [""]
+    others = f"{', '.join(first)} or {last}" if first else last
     return _SURE[finding.confidence] + (f"; also possible: {others}." if others else ".")
 
 

@@ -4,7 +4,7 @@ Sentences of findings are their own: the title, what the kind means, the remedy.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.findings.finders import kinds, worst_first
@@ -92,6 +92,8 @@ def group_headline(group: str, findings: Sequence[Finding]) -> str:
 def log_headline(findings: Sequence[Finding], groups: int) -> str:
     """Return the verdict on all groups in one sentence; `groups` is how many there are."""
     of = count(groups, "group")
+    if not groups:
+        return "This log has no group."
     if not findings:
         return f"Nothing is wrong in this log, as far as it tells: nothing was found in {of}."
     concerned = len({each.group for each in findings if each.group is not None})
@@ -101,11 +103,27 @@ def log_headline(findings: Sequence[Finding], groups: int) -> str:
     return f"This log needs attention: {counted(findings)} {where}."
 
 
+class GroupLag(NamedTuple):
+    """How far a group is behind, in the partitions whose ends are known."""
+
+    records: int
+    partitions: int
+
+
+def lag_sentence(lag: GroupLag | None) -> Iterator[str]:
+    """Yield how far a group is behind; nothing where that is not known."""
+    if lag is not None:
+        yield (
+            f"It is {count(lag.records, 'record')} behind in {count(lag.partitions, 'partition')} whose ends are known."
+        )
+
+
 class Ranked(NamedTuple):
     """A group in the ranking of a log."""
 
     rows: GroupRows
     findings: tuple[Finding, ...]
+    lag: GroupLag | None = None
 
     @property
     def severity(self) -> str | None:
@@ -124,19 +142,28 @@ class Ranked(NamedTuple):
         return max(len(numbers) - 1, 0)
 
 
-def ranking(groups: Iterable[GroupRows], findings: Iterable[Finding]) -> list[Ranked]:
-    """Return the groups: those with the worst and the most findings first, then those with the most commits and rebalances."""
+def ranking(
+    groups: Iterable[GroupRows], findings: Iterable[Finding], lags: Mapping[str, GroupLag]
+) -> list[Ranked]:
+    """Return the groups: those with the worst and the most findings first, then by lag, commits and rebalances.
+
+    `lags` has the lag of groups by name, where it is known.
+    """
     of: dict[tuple[str | None, int | None], list[Finding]] = defaultdict(list)
     for finding in findings:
         of[finding.group, finding.log_partition].append(finding)
-    ranked = [Ranked(rows, tuple(worst_first(of[rows.group, rows.log_partition]))) for rows in groups]
+    ranked = [
+        Ranked(rows, tuple(worst_first(of[rows.group, rows.log_partition])), lags.get(rows.group))
+        for rows in groups
+    ]
     return sorted(ranked, key=_rank)
 
 
 def _rank(ranked: Ranked) -> tuple[object, ...]:
     numbers = Counter(each.severity for each in ranked.findings)
     by_severity = tuple(-numbers[severity] for severity in Severity)
-    return (*by_severity, -ranked.commits, -ranked.rebalances, ranked.rows.group)
+    lag = 0 if ranked.lag is None else ranked.lag.records
+    return (*by_severity, -lag, -ranked.commits, -ranked.rebalances, ranked.rows.group)
 
 
 def kinds_text(findings: Iterable[Finding]) -> Iterator[str]:

@@ -42,7 +42,7 @@ class Told(NamedTuple):
     rows: GroupRows
     story: list[Sentence]
     state: list[str]
-    limits: list[str]
+    coverage: list[str]
 
     @property
     def title(self) -> str:
@@ -130,7 +130,7 @@ def _told(replay: OpenReplay, found: FoundGroups, rows: GroupRows, wanted: Wante
         rows,
         GroupStory(rows, found.findings, wanted).sentences(),
         list(state_sentences(rows, _moment(replay, here), wanted)),
-        [*coverage_sentences(here), UNSAID],
+        list(coverage_sentences(here)),
     )
 
 
@@ -154,7 +154,9 @@ def _write_text(out: BinaryIO, told: list[Told]) -> None:
         text.blank()
         text.say(" ".join(each.state))
         text.blank()
-        text.say(" ".join(each.limits))
+        text.say(" ".join(each.coverage))
+    if told:
+        text.say(UNSAID)
 
 
 def _lead(sentence: Sentence) -> tuple[str, str]:
@@ -167,15 +169,17 @@ def _write_markdown(out: BinaryIO, told: list[Told]) -> None:
         for sentence in each.story:
             at, place = _lead(sentence)
             lines.append(f"- **{at}** `{place}` {markdown(sentence.text)}")
-        lines += ["", markdown(" ".join(each.state)), "", f"_{markdown(' '.join(each.limits))}_", ""]
+        lines += ["", markdown(" ".join(each.state)), "", markdown(" ".join(each.coverage)), ""]
         out.write("\n".join(lines).encode() + b"\n")
+    if told:
+        out.write(f"{UNSAID}\n".encode())
 
 
 def _write_jsonl(out: BinaryIO, told: list[Told]) -> None:
     for each in told:
         for sentence in each.story:
             out.write(json_line(sentence_row(sentence)))
-        for kind, sentences in (("state", each.state), ("limits", each.limits)):
+        for kind, sentences in (("state", each.state), ("coverage", each.coverage)):
             for text in sentences:
                 out.write(json_line({"kind": kind, "group": each.rows.group, "text": text}))
 

@@ -8,10 +8,13 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
-from offsets_tool.cli.layout import cell_width, wrap
-from offsets_tool.wire.text import shown, visible
+from offsets_tool.cli.layout import cell_width, lay_out, wrap
+from offsets_tool.cli.table import PrintedTable
+from offsets_tool.cli.texts import cell_text
+from offsets_tool.rows import Row
+from offsets_tool.wire.text import ABSENT, in_cell, shown, visible
 
 _LEAST: Final = 30
 """The fewest cells of a line that a sentence must have beside what stands before it; else it begins below that."""
@@ -60,6 +63,14 @@ class Paragraphs:
         for line in more:
             self._line(" " * indent + line)
 
+    def table(self, table: PrintedTable, rows: Iterable[Row]) -> None:
+        """Write rows as a table; on a terminal, the least important columns are left out where they have no room."""
+        cells = [[_cell(value) for value in table.cells(row)] for row in rows]
+        page = lay_out(table, cells, self._width)
+        self._line(f"\x1b[1m{page.heading}\x1b[0m" if self._is_bold else page.heading)
+        for line in page.lines:
+            self._line(line)
+
     def command(self, words: Sequence[str]) -> None:
         r"""Write a command line as a shell takes it, indented; what does not fit goes on after a backslash."""
         line = "  "
@@ -77,6 +88,10 @@ class Paragraphs:
 
     def _line(self, text: str) -> None:
         self._out.write(f"{text}\n".encode())
+
+
+def _cell(value: Any) -> str:
+    return ABSENT if value is None else in_cell(cell_text(value))
 
 
 def markdown(text: str) -> str:

@@ -66,7 +66,7 @@ def test_a_log_is_ranked_and_quiet_groups_are_counted() -> None:
         lines[0],
     )
     assert re.search(r"^basil_clicks-reborn +critical", said, re.MULTILINE)
-    assert re.search(r"^And 15 groups more, \d+ of them with findings\.$", said, re.MULTILINE)
+    assert re.search(r"^And 15 more groups, \d+ of them with findings\.$", said, re.MULTILINE)
 
 
 def test_where_nothing_is_wrong_it_says_so() -> None:

@@ -1,0 +1,172 @@
+"""The text of diagnose: the headline, what is wrong, how groups rank or how one stands, what that rests on, and what shows more."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, Final, NamedTuple
+
+from offsets_tool.cli.answers.paragraphs import Paragraphs
+from offsets_tool.cli.findings import finding_row
+from offsets_tool.cli.table import Column, PrintedTable
+from offsets_tool.cli.texts import json_line
+from offsets_tool.findings.rows import Finding, Severity
+from offsets_tool.findings.sentences import count
+from offsets_tool.rows import Row
+from offsets_tool.story.limits import UNSAID
+from offsets_tool.story.state import state_sentences, state_words
+from offsets_tool.story.verdict import (
+    Matter,
+    Ranked,
+    group_headline,
+    kinds_text,
+    lag_sentence,
+    log_headline,
+    matters,
+)
+from offsets_tool.wire.text import shown, visible
+
+TOP: Final = 10
+"""How many groups are listed before the rest is only counted."""
+TABLE: Final = PrintedTable.of(
+    Column.name("GROUP", 1),
+    Column.word("WORST", 2, "severity"),
+    Column.text("FINDINGS", 3, lambda row: ", ".join(row["kinds"]) or None),
+    Column.word("STATE", 4),
+    Column.number("REBALANCES", 6),
+    Column.number("COMMITS", 7),
+    Column.number("LAG", 5),
+    Column.number("LOG-PARTITION", 8),
+)
+_LEAD: Final = 10
+"""The width of the severities in front of what is wrong."""
+_PLACES: Final = 3
+_NOTICES: Final = 5
+"""How many kinds of notices are told where there is nothing worse."""
+
+
+class Verdict(NamedTuple):
+    """What was found in an evidence, and what that rests on."""
+
+    ranked: list[Ranked]
+    of_no_group: list[Finding]
+    coverage: list[str]
+    moment: str
+    logs: list[str]
+    """LOG... as it was given, quoted for a shell."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, those about no group first."""
+        return [*self.of_no_group, *(each for ranked in self.ranked for each in ranked.findings)]
+
+    @property
+    def headline(self) -> str:
+        """The verdict on the whole log, in one sentence."""
+        return log_headline(self.findings, len(self.ranked))
+
+    def state(self, ranked: Ranked) -> list[str]:
+        """Return how a group stands, and how far behind it is where that is known."""
+        return [*state_sentences(ranked.rows, self.moment), *lag_sentence(ranked.lag)]
+
+
+def write_text(out: BinaryIO, verdict: Verdict, captions: Sequence[str], *, of_groups: bool) -> None:
+    """Write a verdict as sentences: on each of its groups with `of_groups`, else on the log, with the groups ranked."""
+    text = Paragraphs(out)
+    for caption in captions:
+        text.say(caption)
+    if of_groups:
+        for each in verdict.ranked:
+            _group_text(text, verdict, each)
+    else:
+        _log_text(text, verdict)
+        _ranked_text(text, verdict)
+    if verdict.ranked or not of_groups:
+        text.say(" ".join((*verdict.coverage, UNSAID)))
+
+
+def _group_text(text: Paragraphs, verdict: Verdict, ranked: Ranked) -> None:
+    text.heading(group_headline(ranked.rows.group, ranked.findings))
+    text.blank()
+    for matter in matters(ranked.findings):
+        _matter_text(text, matter, meaning=True)
+    text.say(" ".join(verdict.state(ranked)))
+    text.blank()
+    _more(text, verdict, ranked.rows.group, "explain", "findings")
+
+
+def _matter_text(text: Paragraphs, matter: Matter, *, meaning: bool) -> None:
+    text.behind(f"{matter.severity.upper():<{_LEAD}}", matter.what())
+    if meaning:
+        text.say(f"What it means: {matter.meaning()}", _LEAD)
+    text.say(f"What to do: {matter.remedy()}", _LEAD)
+    places = matter.first.evidence
+    more = f" and {len(places) - _PLACES} more" if len(places) > _PLACES else ""
+    text.say(f"Seen at {', '.join(places[:_PLACES])}{more}.", _LEAD)
+    text.blank()
+
+
+def _log_text(text: Paragraphs, verdict: Verdict) -> None:
+    """Write the headline and what is wrong; notices are only counted, unless there is nothing else."""
+    all_matters = matters(verdict.findings)
+    loud = [each for each in all_matters if each.severity != Severity.NOTICE] or all_matters[:_NOTICES]
+    text.heading(verdict.headline)
+    text.blank()
+    for matter in loud:
+        _matter_text(text, matter, meaning=False)
+    notices = [each for matter in all_matters if matter not in loud for each in matter.findings]
+    if notices:
+        text.behind(f"{'NOTICES':<{_LEAD}}", f"{', '.join(kinds_text(notices))}.")
+        text.blank()
+
+
+def _ranked_text(text: Paragraphs, verdict: Verdict) -> None:
+    if not verdict.ranked:
+        return
+    text.table(TABLE, map(_ranked_row, verdict.ranked[:TOP]))
+    left = verdict.ranked[TOP:]
+    if left:
+        concerned = sum(bool(each.findings) for each in left)
+        of = f"{concerned:,} of them with findings" if concerned else "without findings"
+        text.say(f"And {count(len(left), 'more group')}, {of}.")
+    text.blank()
+    _more(text, verdict, verdict.ranked[0].rows.group, "diagnose", "explain")
+
+
+def _more(text: Paragraphs, verdict: Verdict, group: str, *commands: str) -> None:
+    """Write the commands that show more of a group, ready to run."""
+    text.say("For more:")
+    for command in commands:
+        of = shlex.quote(visible(shown(group)))
+        text.command(["offsets-tool", command, *verdict.logs, f"--group {of}"])
+    text.blank()
+
+
+def _ranked_row(ranked: Ranked) -> Row:
+    return {
+        "group": ranked.rows.group,
+        "severity": ranked.severity,
+        "kinds": list(kinds_text(ranked.findings)),
+        "state": state_words(ranked.rows),
+        "rebalances": ranked.rebalances,
+        "commits": ranked.commits,
+        "lag": None if ranked.lag is None else ranked.lag.records,
+        "log_partition": ranked.rows.log_partition,
+    }
+
+
+def write_jsonl(out: BinaryIO, verdict: Verdict) -> None:
+    """Write an object for each group, the worst first, after one for findings about no group if there are any."""
+    if verdict.of_no_group:
+        out.write(json_line(_json_row(None, [verdict.headline], verdict.of_no_group)))
+    for each in verdict.ranked:
+        sentences = [*_sentences(each), *verdict.state(each)]
+        out.write(json_line(_ranked_row(each) | _json_row(each.rows.group, sentences, each.findings)))
+
+
+def _sentences(ranked: Ranked) -> Iterator[str]:
+    yield group_headline(ranked.rows.group, ranked.findings)
+    for matter in matters(ranked.findings):
+        yield matter.what()
+
+
+def _json_row(group: str | None, sentences: list[str], findings: Sequence[Finding]) -> Row:
+    return {"group": group, "verdict": sentences, "findings": [finding_row(each) for each in findings]}
