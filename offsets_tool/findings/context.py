@@ -3,7 +3,7 @@
 Small, whatever the log's size: whoever has more rows than memory computes the same by other means.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.transactions import TransactionOutcome
@@ -46,20 +46,33 @@ _MOST: Final = 0.8
 """The share of groups that are most of them."""
 
 
-def context_of(groups: Iterable[GroupRows], *, newest_at: int | None, is_new: bool) -> LogContext:
-    """Return what holds for all groups, from the rows of all of them; `is_new`: a broker of 4.0 or newer wrote some."""
-    raises_epochs, away, commits = is_new, None, 0
-    furthest: dict[TopicPartition, Furthest] = {}
-    places: list[tuple[str, int]] = []
-    for rows in groups:
-        raises_epochs = raises_epochs or any(map(_is_commit_raised, rows.transactions))
-        away = min((at for at in (away, *_times_away(rows)) if at is not None), default=None)
-        commits += len(rows.offsets)
-        for at, highest in _highest(rows):
-            furthest[at] = max(furthest.get(at, highest), highest)
+class ContextParts:
+    """What LogContext is made of, summed up over groups: small, whatever the log's size."""
+
+    def __init__(self) -> None:
+        """Start without groups."""
+        self._raises_epochs = False
+        self._away: int | None = None
+        self._furthest: dict[TopicPartition, Furthest] = {}
+        self._commits = 0
+        self._places: list[tuple[str, int]] = []
+
+    def observe(self, rows: GroupRows, highest: Mapping[TopicPartition, int], commits: int) -> None:
+        """Take in a group: its rows, perhaps without offsets, its highest commit in each partition, and how many it made."""
+        self._raises_epochs = self._raises_epochs or any(map(_is_commit_raised, rows.transactions))
+        self._away = min((at for at in (self._away, *_times_away(rows)) if at is not None), default=None)
         if rows.log_partition is not None:
-            places.append((rows.group, rows.log_partition))
-    return LogContext(newest_at, raises_epochs, away, furthest, commits, _partitions(places))
+            self._places.append((rows.group, rows.log_partition))
+        self._commits += commits
+        for at, committed_offset in highest.items():
+            mine = Furthest(committed_offset, rows.group)
+            self._furthest[at] = max(self._furthest.get(at, mine), mine)
+
+    def context(self, *, newest_at: int | None, is_new: bool) -> LogContext:
+        """Return what holds for all groups; `is_new`: a broker of 4.0 or newer wrote some of the log."""
+        raises_epochs = self._raises_epochs or is_new
+        partitions = _partitions(self._places)
+        return LogContext(newest_at, raises_epochs, self._away, self._furthest, self._commits, partitions)
 
 
 def _is_commit_raised(row: TransactionRow) -> bool:
@@ -76,11 +89,6 @@ def _times_away(rows: GroupRows) -> Iterator[int]:
         left = [row.from_timestamp for row in of_member if row.member_epoch == STATIC_LEFT_EPOCH]
         if left:
             yield difference(last.to_timestamp, left[-1])
-
-
-def _highest(rows: GroupRows) -> Iterator[tuple[TopicPartition, Furthest]]:
-    for at, commits in rows.effective.items():
-        yield at, Furthest(max(row.committed_offset for row in commits), rows.group)
 
 
 def _partitions(places: list[tuple[str, int]]) -> int | None:

@@ -5,7 +5,7 @@ Rows only, no live state: the command line makes them of events, a task of the l
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -37,6 +37,17 @@ class GroupRows:
     anomalies: list[AnomalyRow] = field(default_factory=list)
     expiry: list[ExpiryRow] = field(default_factory=list)
     transactions: list[TransactionRow] = field(default_factory=list)
+
+    def sort(self) -> None:
+        """Sort the rows by their places, and those of one place by what they are about: they come in no certain order."""
+        self.offsets.sort(
+            key=lambda row: (row.from_log_offset, row.commit_log_offset, row.topic, row.partition)
+        )
+        self.groups.sort(key=lambda row: row.from_log_offset)
+        self.members.sort(key=lambda row: (row.from_log_offset, row.member_id))
+        self.anomalies.sort(key=lambda row: row.log_offset)
+        self.expiry.sort(key=lambda row: (row.log_offset, row.topic, row.partition, row.producer_id or -1))
+        self.transactions.sort(key=lambda row: (row.first_log_offset, row.producer_id))
 
     def state_at(self, log_offset: int) -> GroupHistoryRow | None:
         """Return the group as it was after the record at this offset; None where it was not there."""
@@ -99,6 +110,24 @@ def is_simple(row: GroupHistoryRow | None) -> bool:
     return row is None or row.kind == GroupKind.SIMPLE
 
 
+class PartitionRows:
+    """The rows of one log partition by group, all of them in memory."""
+
+    def __init__(self, rows: dict[str, GroupRows]) -> None:
+        """Hold what `gather` returned."""
+        self._rows = rows
+
+    def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
+        """Yield each group with all but perhaps its offsets, the highest commit of each partition, and how many it made."""
+        for rows in self._rows.values():
+            highest = {at: max(row.committed_offset for row in some) for at, some in rows.effective.items()}
+            yield rows, highest, len(rows.offsets)
+
+    def groups(self) -> Iterator[GroupRows]:
+        """Yield the rows of each group, by name."""
+        yield from (rows for _, rows in sorted(self._rows.items()))
+
+
 def gather(rows: Iterable[GroupRow], log_partition: int | None, proven_from: int = 0) -> dict[str, GroupRows]:
     """Return rows of one log partition by group, each kind in the order of the log; `proven_from` as GroupRows has it."""
     found: dict[str, GroupRows] = {}
@@ -109,7 +138,7 @@ def gather(rows: Iterable[GroupRow], log_partition: int | None, proven_from: int
                 of = found[row.group] = GroupRows(row.group, log_partition, proven_from)
             _list_of(of, row).append(row)
     for of in found.values():
-        _sort(of)
+        of.sort()
     return found
 
 
@@ -127,13 +156,3 @@ _LISTS: dict[type, str] = {
     ExpiryRow: "expiry",
     TransactionRow: "transactions",
 }
-
-
-def _sort(rows: GroupRows) -> None:
-    """Sort a group's rows by their places: rows that ended come before those that hold, whenever they began."""
-    rows.offsets.sort(key=lambda row: row.from_log_offset)
-    rows.groups.sort(key=lambda row: row.from_log_offset)
-    rows.members.sort(key=lambda row: row.from_log_offset)
-    rows.anomalies.sort(key=lambda row: row.log_offset)
-    rows.expiry.sort(key=lambda row: row.log_offset)
-    rows.transactions.sort(key=lambda row: row.first_log_offset)

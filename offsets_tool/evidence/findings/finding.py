@@ -5,17 +5,17 @@ What is a finding, and of which rows, is declared in offsets_tool.findings.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.events import Event
 from offsets_tool.evidence.expiring import PolicyGiven, expiry_rows
 from offsets_tool.evidence.replaying import EvidenceReplay
-from offsets_tool.expiry.rows import ExpiryRow, expiry_row
-from offsets_tool.findings.context import LogContext, context_of
+from offsets_tool.expiry.rows import expiry_row
+from offsets_tool.findings.context import ContextParts, LogContext
 from offsets_tool.findings.finders import find_all, worst_first
-from offsets_tool.findings.group_rows import GroupRow, GroupRows, gather
+from offsets_tool.findings.group_rows import GroupRow, PartitionRows, gather
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
@@ -23,7 +23,13 @@ from offsets_tool.history.transactions import ended_transactions, open_transacti
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.rules import Rules
 
+if TYPE_CHECKING:
+    from offsets_tool.columns.findings import PartitionColumns
+
+    AnyPartition = PartitionRows | PartitionColumns
+
 _ALL = Wanted()
+_ByPartition = dict[int | None, list[GroupRow]]
 
 
 class FoundGroups(NamedTuple):
@@ -38,47 +44,73 @@ def found_groups(replay: EvidenceReplay, given: PolicyGiven) -> FoundGroups:
 
     Notes what of the settings is supposed, and what the log cannot tell.
     """
-    groups = group_rows(replay, given)
-    context = _context(replay, groups)
+    partitions = partition_rows(replay, given)
+    context = log_context(replay, partitions)
+    groups = [rows for partition in partitions for rows in partition.groups()]
     return FoundGroups(groups, worst_first(each for rows in groups for each in find_all(rows, context)))
 
 
 def findings_of(replay: EvidenceReplay, given: PolicyGiven) -> list[Finding]:
-    """Run the replay as `found_groups` does; return all findings alone, the worst first."""
-    return found_groups(replay, given).findings
+    """Run the replay as `found_groups` does; return all findings alone, the worst first, with one group's rows at a time."""
+    partitions = partition_rows(replay, given)
+    context = log_context(replay, partitions)
+    rows = (rows for partition in partitions for rows in partition.groups())
+    return worst_first(finding for of_group in rows for finding in find_all(of_group, context))
 
 
-def group_rows(replay: EvidenceReplay, given: PolicyGiven) -> list[GroupRows]:
-    """Run the replay and return the rows of every group, by log partition and name."""
-    expiry: dict[int | None, list[ExpiryRow]] = defaultdict(list)
+def partition_rows(
+    replay: EvidenceReplay, given: PolicyGiven, *, is_by_columns: bool | None = None
+) -> "list[AnyPartition]":
+    """Run the replay and return the rows of every log partition by group: by columns where that pays, unless the caller says."""
+    more: _ByPartition = defaultdict(list)
     for row in expiry_rows(replay, given._replace(retentions=given.retentions[:1]), _ALL):
-        expiry[row["log_partition"]].append(expiry_row(row))
-    found: list[GroupRows] = []
-    for partition, replayed in replay.once_more():
-        rows = _rows_of(partition, replayed, replay.moment.names.name)
-        number, proven_from = partition.log_partition, partition.coverage.proven_from
-        gathered = gather((*rows, *expiry[number]), number, proven_from)
-        found += sorted(gathered.values(), key=lambda rows: rows.group)
-    return found
+        more[row["log_partition"]].append(expiry_row(row))
+    for partition, replayed in replay.markers_once_more():
+        more[partition.log_partition] += _transactions(partition, replayed)
+    by_columns = replay.rows_pay if is_by_columns is None else is_by_columns
+    return list(_by_columns(replay, more) if by_columns else _one_by_one(replay, more))
 
 
-def _rows_of(
-    partition: PartitionSnapshot, replayed: Iterable[tuple[Event, tuple[Change, ...]]], name_of: NameOf
+def log_context(replay: EvidenceReplay, partitions: "Iterable[AnyPartition]") -> LogContext:
+    """Return what holds for all groups of a replay that has run."""
+    parts, moment = ContextParts(), replay.moment
+    for partition in partitions:
+        for rows, highest, commits in partition.highest():
+            parts.observe(rows, highest, commits)
+    newest_at = moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
+    is_new = any(partition.coordinator.rules is Rules.NEW for partition in moment)
+    return parts.context(newest_at=newest_at, is_new=is_new)
+
+
+def _transactions(
+    partition: PartitionSnapshot, replayed: Iterable[tuple[Event, tuple[Change, ...]]]
 ) -> Iterator[GroupRow]:
-    """Yield all rows of histories and transactions of one partition: those that ended first, then those that hold."""
+    for event, changes in replayed:
+        yield from ended_transactions(event, changes)
+    yield from open_transactions(partition.state.transactions.values(), partition.log_partition)
+
+
+def _one_by_one(replay: EvidenceReplay, more: _ByPartition) -> Iterator[PartitionRows]:
+    for partition, replayed in replay.once_more():
+        number, proven_from = partition.log_partition, partition.coverage.proven_from
+        rows = _histories(replayed, replay.moment.names.name)
+        yield PartitionRows(gather((*rows, *more[number]), number, proven_from))
+
+
+def _histories(replayed: Iterable[tuple[Event, tuple[Change, ...]]], name_of: NameOf) -> Iterator[GroupRow]:
+    """Yield all rows of the histories of one partition: those that ended first, then those that hold."""
     history = History(name_of)
     for event, changes in replayed:
         history.observe_record(event.record.log_offset)
         for change in changes:
             yield from history.fold(change)
-        yield from ended_transactions(event, changes)
     yield from history.flush()
     yield from history.open_rows()
-    yield from open_transactions(partition.state.transactions.values(), partition.log_partition)
 
 
-def _context(replay: EvidenceReplay, groups: Iterable[GroupRows]) -> LogContext:
-    moment = replay.moment
-    newest_at = moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
-    is_new = any(partition.coordinator.rules is Rules.NEW for partition in moment)
-    return context_of(groups, newest_at=newest_at, is_new=is_new)
+def _by_columns(replay: EvidenceReplay, more: _ByPartition) -> "Iterator[PartitionColumns]":
+    from offsets_tool.columns.findings import partition_columns  # noqa: PLC0415 - with Arrow, where it pays
+
+    for partition, (coordinator, reads) in replay.rows_once_more():
+        rows = more.pop(partition.log_partition, [])
+        yield partition_columns(partition, coordinator, reads, replay.moment.names.name, rows)

@@ -67,6 +67,7 @@ def _request(move: _Move) -> tuple[int, int, bool]:
 
 def _moves(rows: GroupRows) -> Iterator[_Move]:
     """Yield the commits that moved an offset back, leapt, or came from outside."""
+    is_ever_empty = any(row.members == 0 and not is_simple(row) for row in rows.groups)
     for commits in rows.effective.values():
         largest, steps = 0, 0
         for row in commits:
@@ -75,9 +76,12 @@ def _moves(rows: GroupRows) -> Iterator[_Move]:
                 OffsetBeginCause.TRANSACTION,
             ):
                 continue
-            move = _move(rows, row, is_leap=steps >= LEAST_STEPS and row.delta > LEAP * largest > 0)
-            if row.delta < 0 or move.is_leap or (_is_reset(move) and row.delta):
-                yield move
+            is_leap = steps >= LEAST_STEPS and row.delta > LEAP * largest > 0
+            # Most commits move on as usual, in a group that always has members: nothing is asked of them.
+            if row.delta < 0 or is_leap or (is_ever_empty and row.delta):
+                move = _move(rows, row, is_leap=is_leap)
+                if row.delta < 0 or is_leap or _is_reset(move):
+                    yield move
             if row.delta > 0 and row.commit_log_offset >= rows.proven_from:
                 largest, steps = max(largest, row.delta), steps + 1
 

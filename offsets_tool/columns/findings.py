@@ -1,0 +1,139 @@
+"""The rows that finders read, of one partition that is replayed by rows: offsets stay in columns until their group is asked for.
+
+Decides nothing: rows are those of history.history, and findings are made of them one group at a time.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.columns.reading import RowsRead
+from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
+from offsets_tool.columns.replay.row_events import rows_below
+from offsets_tool.expiry.removal_log import RemovalLog
+from offsets_tool.expiry.rows import RemovalRow
+from offsets_tool.findings.group_rows import GroupRow, GroupRows, gather
+from offsets_tool.history.history import History
+from offsets_tool.history.owners import NameOf
+from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.text import from_shown
+
+_SCHEMA: Final = arrow_schema(OffsetHistoryRow)
+_ESCAPE: Final = "\\x"
+
+
+class PartitionColumns:
+    """The rows of one log partition by group; most of those of offsets in columns, ordered by group and place."""
+
+    def __init__(
+        self, rows: dict[str, GroupRows], offsets: pa.Table, log_partition: int | None, proven_from: int
+    ) -> None:
+        """Hold rows that `gather` returned, and columns as `ended_rows` makes them."""
+        self._rows = rows
+        self._offsets = offsets.take(
+            pc.sort_indices(offsets, [("group", "ascending"), ("from_log_offset", "ascending")])
+        )
+        self._slices = dict(_slices(self._offsets.column("group")))
+        for group in self._slices:
+            rows.setdefault(group, GroupRows(group, log_partition, proven_from))
+
+    def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
+        """Yield each group with the rows that are no columns, the highest commit of each partition, and how many it made."""
+        found = _highest(self._offsets)
+        for group, rows in self._rows.items():
+            highest = found.get(group, {})
+            for at, some in rows.effective.items():
+                highest[at] = max(
+                    [row.committed_offset for row in some] + [highest.get(at, some[0].committed_offset)]
+                )
+            del rows.effective
+            first, end = self._slices.get(group, (0, 0))
+            yield rows, highest, len(rows.offsets) + end - first
+
+    def groups(self) -> Iterator[GroupRows]:
+        """Yield the rows of each group, by name; what was made of columns is forgotten with the group."""
+        for group, rows in sorted(self._rows.items()):
+            first, end = self._slices.get(group, (0, 0))
+            offsets = [*rows.offsets, *offset_rows(self._offsets.slice(first, end - first))]
+            whole = replace(rows, offsets=offsets)
+            whole.sort()
+            yield whole
+
+
+def partition_columns(
+    partition: PartitionSnapshot,
+    coordinator: Coordinator,
+    reads: Iterable[RowsRead],
+    name_of: NameOf,
+    more: Iterable[GroupRow],
+) -> PartitionColumns:
+    """Return the rows of a partition, replayed by rows up to its moment; `more` are rows that no history has."""
+    history = History(name_of)
+    replay = HistoryRowsReplay(coordinator, history, RemovalLog(partition.log_partition))
+    rows: list[GroupRow] = []
+    batches: list[pa.RecordBatch] = []
+    for page in rows_below(reads, partition.end):
+        _observe_run(history, page)
+        for event, changes in replay.replay(page):
+            replay.observe(event, changes)
+        rows += (row for row in replay.taken_rows() if not isinstance(row, RemovalRow))
+        batches += replay.taken_columns()
+    replay.settle()
+    rows += (*history.flush(), *history.open_rows(), *more)
+    offsets = pa.Table.from_batches(batches, _SCHEMA)
+    proven_from = partition.coverage.proven_from
+    return PartitionColumns(
+        gather(rows, partition.log_partition, proven_from), offsets, partition.log_partition, proven_from
+    )
+
+
+def _observe_run(history: History, rows: pa.RecordBatch) -> None:
+    """Tell the history which records come, and where the first is missing."""
+    offsets = rows.column("log_offset").to_numpy()
+    behind = np.flatnonzero(np.diff(offsets) != 1)
+    after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
+    history.observe_run(int(offsets[0]), int(offsets[-1]) + 1, after_gap)
+
+
+def offset_rows(columns: pa.Table) -> Iterator[OffsetHistoryRow]:
+    """Yield rows of offset_history from their columns, with texts as they were decoded."""
+    values = [_values(columns.column(name)) for name in OffsetHistoryRow._fields]
+    yield from map(OffsetHistoryRow._make, zip(*values, strict=True))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_string(column.type) and any(text is not None and _ESCAPE in text for text in values):
+        return [None if text is None else from_shown(text) for text in values]
+    return values
+
+
+def _slices(groups: pa.ChunkedArray) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the first place and the end of each group's rows, which follow each other."""
+    counted = pc.value_counts(groups.combine_chunks())
+    first = 0
+    for group, rows in sorted(zip(*(part.to_pylist() for part in counted.flatten()), strict=True)):
+        yield from_shown(group), (first, first + rows)
+        first += rows
+
+
+def _highest(offsets: pa.Table) -> dict[str, dict[TopicPartition, int]]:
+    """Return, by group and partition, the highest commit that was effective."""
+    effective = offsets.filter(pc.field("is_effective"))
+    summed = effective.group_by(["group", "topic", "partition"]).aggregate([("committed_offset", "max")])
+    found: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
+    columns = (
+        summed.column(name).to_pylist() for name in ("group", "topic", "partition", "committed_offset_max")
+    )
+    for group, topic, partition, highest in zip(*columns, strict=True):
+        found[from_shown(group)][TopicPartition(from_shown(topic), partition)] = highest
+    return found

@@ -1,0 +1,32 @@
+"""Rows that finders read are the same by columns as one at a time: of every group, and what holds for all of them."""
+
+from pathlib import Path
+
+import pytest
+
+from offsets_tool.columns.lane.availability import lane_problem
+from offsets_tool.evidence.evidence import open_evidence
+from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.findings.finding import log_context, partition_rows
+from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.findings.context import LogContext
+from offsets_tool.findings.group_rows import GroupRows
+from tests.corpora import corpora
+
+pytestmark = pytest.mark.skipif(lane_problem() is not None, reason="compiled code is not there")
+
+
+def gathered(corpus: Path, *, is_by_columns: bool) -> tuple[list[GroupRows], LogContext]:
+    with EvidenceReplay(open_evidence(corpus / "segments")) as replay:
+        partitions = partition_rows(replay, PolicyGiven(), is_by_columns=is_by_columns)
+        return [rows for each in partitions for rows in each.groups()], log_context(replay, partitions)
+
+
+@pytest.mark.parametrize("corpus", corpora(), ids=lambda path: path.name)
+def test_rows_by_columns_are_those_one_at_a_time(corpus: Path) -> None:
+    groups, context = gathered(corpus, is_by_columns=False)
+    by_columns, its_context = gathered(corpus, is_by_columns=True)
+    assert [rows.group for rows in by_columns] == [rows.group for rows in groups]
+    for one, other in zip(groups, by_columns, strict=True):
+        assert other == one
+    assert its_context == context
