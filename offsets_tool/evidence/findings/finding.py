@@ -15,7 +15,7 @@ from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
 from offsets_tool.findings.context import ContextParts, LogContext
 from offsets_tool.findings.finders import find_all, worst_first
-from offsets_tool.findings.group_rows import GroupRow, PartitionRows, gather
+from offsets_tool.findings.group_rows import GroupRow, GroupRows, PartitionRows, gather
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
