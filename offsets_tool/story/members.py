@@ -9,6 +9,7 @@ from typing import NamedTuple
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.history.change_labels import GOES_ON, is_new
 from offsets_tool.history.rows import MemberHistoryRow
+from offsets_tool.wire.longs import difference
 
 
 class Turnover(NamedTuple):
@@ -20,6 +21,14 @@ class Turnover(NamedTuple):
     """By partition that changed hands, the members that had it and have it now."""
     resubscribed: tuple[str, ...]
     """Members that asked for other topics than before."""
+
+
+class Held(NamedTuple):
+    """A member that was to give up partitions, and how long it took, in milliseconds."""
+
+    member_id: str
+    partitions: int
+    took: int
 
 
 class GroupMembers:
@@ -56,6 +65,15 @@ class GroupMembers:
             ),
             tuple(row.member_id for row in began if self._is_resubscribed(row)),
         )
+
+    def longest_held(self, first: int, last: int) -> Held | None:
+        """Return which member took the longest to give up partitions from the record at offset `first` to that at `last`."""
+        held = (
+            Held(row.member_id, len(row.pending_revocation), difference(row.to_timestamp, row.from_timestamp))
+            for row in (self._rows[at] for at in _within(self._began, first, last))
+            if row.pending_revocation and row.to_timestamp is not None
+        )
+        return max(held, key=lambda each: each.took, default=None)
 
     def _is_resubscribed(self, row: MemberHistoryRow) -> bool:
         before = self._before.get(id(row))

@@ -18,6 +18,8 @@ from offsets_tool.wire.longs import difference
 
 SETTLED: Final = ("Stable", "Empty")
 """States in which every member has what it is to have."""
+_LONG_MS: Final = 5_000
+"""From when on it is told how long a member took to give up partitions: a few heartbeats are usual."""
 _KINDS: Final = {
     GroupKind.SIMPLE.value: "a simple group, whose clients commit without being members",
     GroupKind.CLASSIC.value: "a classic group",
@@ -195,6 +197,7 @@ def _who(change: Rebalance, members: GroupMembers) -> Iterator[str]:
     yield from _new_leader(change, members)
     if moved:
         yield _moves(moved, members)
+    yield from _held_back(change, members)
 
 
 def _new_protocol(change: Rebalance) -> Iterator[str]:
@@ -211,6 +214,13 @@ def _new_leader(change: Rebalance, members: GroupMembers) -> Iterator[str]:
         return
     if before.leader != after.leader:
         yield f"{named(members.name(after.leader))} leads now"
+
+
+def _held_back(change: Rebalance, members: GroupMembers) -> Iterator[str]:
+    """Yield who took the longest to give up partitions that others waited for, if that was long."""
+    held = members.longest_held(change.first, change.last)
+    if held is not None and held.took >= _LONG_MS:
+        yield f"{named(members.name(held.member_id))} took {span(held.took)} to give up {count(held.partitions, 'partition')}"
 
 
 def _moves(moved: dict[str, tuple[str, str]], members: GroupMembers) -> str:

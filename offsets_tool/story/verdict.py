@@ -4,13 +4,14 @@ Sentences of findings are their own: the title, what the kind means, the remedy.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.findings.finders import kinds, worst_first
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import at_time, count, listed, named
+from offsets_tool.story.state import state_sentences, state_words
 from offsets_tool.story.told_findings import certainty
 
 _RANK: Final = {severity.value: rank for rank, severity in enumerate(Severity)}
@@ -78,14 +79,17 @@ def listed_texts(texts: Sequence[str]) -> str:
     return texts[-1] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
+def _worth(findings: Sequence[Finding], where: str = "") -> str:
+    return f"{counted(findings)}{where} {'is' if len(findings) == 1 else 'are'} worth a look"
+
+
 def group_headline(group: str, findings: Sequence[Finding]) -> str:
     """Return the verdict on a group in one sentence."""
     name = named(group)
     if not findings:
-        return f"Nothing is wrong with group {name}, as far as this log tells."
-    worst = findings[0].severity
-    if worst == Severity.NOTICE:
-        return f"Nothing is wrong with group {name}, as far as this log tells; {counted(findings)} may be worth a look."
+        return f"Nothing stands out in group {name}."
+    if findings[0].severity == Severity.NOTICE:
+        return f"Nothing serious stands out in group {name}; {_worth(findings)}."
     return f"Group {name} needs attention: {counted(findings)}."
 
 
@@ -95,11 +99,11 @@ def log_headline(findings: Sequence[Finding], groups: int) -> str:
     if not groups:
         return "This log has no group."
     if not findings:
-        return f"Nothing is wrong in this log, as far as it tells: nothing was found in {of}."
+        return f"Nothing stands out in this log, of {of}."
     concerned = len({each.group for each in findings if each.group is not None})
     where = f"in {concerned:,} of {of}"
     if findings[0].severity == Severity.NOTICE:
-        return f"Nothing is wrong in this log, as far as it tells; {counted(findings)} {where} may be worth a look."
+        return f"Nothing serious stands out in this log; {_worth(findings, f' {where}')}."
     return f"This log needs attention: {counted(findings)} {where}."
 
 
@@ -119,51 +123,54 @@ def lag_sentence(lag: GroupLag | None) -> Iterator[str]:
 
 
 class Ranked(NamedTuple):
-    """A group in the ranking of a log."""
+    """A group in the ranking of a log: what is found, how it stands, and how busy it was. Holds none of its rows."""
 
-    rows: GroupRows
+    group: str
+    log_partition: int | None
     findings: tuple[Finding, ...]
-    lag: GroupLag | None = None
+    """The worst first."""
+    state: str
+    """In a word or two."""
+    sentences: tuple[str, ...]
+    """How it stands."""
+    commits: int
+    """Also those that never counted."""
+    rebalances: int
+    """Generations or epochs after the first."""
+    lag: GroupLag | None
 
     @property
     def severity(self) -> str | None:
         """That of its worst finding; None if it has none."""
         return self.findings[0].severity if self.findings else None
 
-    @property
-    def commits(self) -> int:
-        """How many commits of it the log has, also those that never counted."""
-        return len({row.commit_log_offset for row in self.rows.offsets})
 
-    @property
-    def rebalances(self) -> int:
-        """How many generations or epochs it began."""
-        numbers = {(row.generation, row.epoch) for row in self.rows.groups}
-        return max(len(numbers) - 1, 0)
+def ranked_group(
+    rows: GroupRows, findings: Iterable[Finding], moment: str, lag: GroupLag | None = None
+) -> Ranked:
+    """Return a group for the ranking; `moment` says when it stands so: "At the end of the log"."""
+    return Ranked(
+        rows.group,
+        rows.log_partition,
+        tuple(worst_first(findings)),
+        state_words(rows),
+        (*state_sentences(rows, moment), *lag_sentence(lag)),
+        len({row.commit_log_offset for row in rows.offsets}),
+        max(len({(row.generation, row.epoch) for row in rows.groups}) - 1, 0),
+        lag,
+    )
 
 
-def ranking(
-    groups: Iterable[GroupRows], findings: Iterable[Finding], lags: Mapping[str, GroupLag]
-) -> list[Ranked]:
-    """Return the groups: those with the worst and the most findings first, then by lag, commits and rebalances.
-
-    `lags` has the lag of groups by name, where it is known.
-    """
-    of: dict[tuple[str | None, int | None], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        of[finding.group, finding.log_partition].append(finding)
-    ranked = [
-        Ranked(rows, tuple(worst_first(of[rows.group, rows.log_partition])), lags.get(rows.group))
-        for rows in groups
-    ]
-    return sorted(ranked, key=_rank)
+def ranking(groups: Iterable[Ranked]) -> list[Ranked]:
+    """Return the groups: those with the worst and the most findings first, then by lag, commits and rebalances."""
+    return sorted(groups, key=_rank)
 
 
 def _rank(ranked: Ranked) -> tuple[object, ...]:
     numbers = Counter(each.severity for each in ranked.findings)
     by_severity = tuple(-numbers[severity] for severity in Severity)
     lag = 0 if ranked.lag is None else ranked.lag.records
-    return (*by_severity, -lag, -ranked.commits, -ranked.rebalances, ranked.rows.group)
+    return (*by_severity, -lag, -ranked.commits, -ranked.rebalances, ranked.group)
 
 
 def kinds_text(findings: Iterable[Finding]) -> Iterator[str]:

@@ -1,6 +1,8 @@
 """`offsets-tool diagnose`: the verdict on a group or on a whole log, the worst first, with what to do."""
 
 import shlex
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -23,10 +25,10 @@ from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import found_groups
 from offsets_tool.evidence.lagging import add_lag
 from offsets_tool.evidence.moments.moment_texts import parse_bound
-from offsets_tool.findings.rows import Severity
+from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.story.limits import coverage_sentences
 from offsets_tool.story.sentence import when
-from offsets_tool.story.verdict import GroupLag, ranking
+from offsets_tool.story.verdict import GroupLag, ranked_group, ranking
 from offsets_tool.wire.text import visible
 
 _EPILOG = """
@@ -93,12 +95,16 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
         captions = tell_range(replay.evidence, asked.range, clock)
         found = found_groups(replay, given)
         chosen = [each for each in found.findings if asked.shows(each)]
-        groups = [rows for rows in found.groups if not wanted.groups or rows.group in wanted.groups]
+        moment, lags = _moment(replay), _lags(replay, ends)
+        of = _by_group(chosen)
         verdict = Verdict(
-            ranking(groups, chosen, _lags(replay, ends)),
-            [each for each in chosen if each.group is None],
+            ranking(
+                ranked_group(rows, of[rows.group, rows.log_partition], moment, lags.get(rows.group))
+                for rows in found.groups
+                if wanted.has_group(rows.group)
+            ),
+            of[None, None],
             list(coverage_sentences(replay.moment)),
-            _moment(replay),
             [visible(shlex.quote(log)) for log in options["logs"]],
         )
         with output(output_path, replay.evidence.files) as out:
@@ -106,11 +112,19 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
                 write_jsonl(out, verdict)
             else:
                 write_text(out, verdict, captions, of_groups=bool(wanted.groups))
-    for text in absent_then(replay, wanted, "group", is_shown=bool(groups)):
+    for text in absent_then(replay, wanted, "group", is_shown=bool(verdict.ranked)):
         note(text)
     replay.finish()
     if strict and any(each.severity == Severity.CRITICAL for each in chosen):
         raise SystemExit(STRICT_EXIT)
+
+
+def _by_group(findings: list[Finding]) -> Mapping[tuple[str | None, int | None], list[Finding]]:
+    """Return findings by group and log partition; those about no group by None."""
+    found: dict[tuple[str | None, int | None], list[Finding]] = defaultdict(list)
+    for each in findings:
+        found[(None, None) if each.group is None else (each.group, each.log_partition)].append(each)
+    return found
 
 
 def _lags(replay: OpenReplay, ends: KnownEnds) -> dict[str, GroupLag]:

@@ -12,13 +12,11 @@ from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import count
 from offsets_tool.rows import Row
 from offsets_tool.story.limits import UNSAID
-from offsets_tool.story.state import state_sentences, state_words
 from offsets_tool.story.verdict import (
     Matter,
     Ranked,
     group_headline,
     kinds_text,
-    lag_sentence,
     log_headline,
     matters,
 )
@@ -49,7 +47,6 @@ class Verdict(NamedTuple):
     ranked: list[Ranked]
     of_no_group: list[Finding]
     coverage: list[str]
-    moment: str
     logs: list[str]
     """LOG... as it was given, quoted for a shell."""
 
@@ -62,10 +59,6 @@ class Verdict(NamedTuple):
     def headline(self) -> str:
         """The verdict on the whole log, in one sentence."""
         return log_headline(self.findings, len(self.ranked))
-
-    def state(self, ranked: Ranked) -> list[str]:
-        """Return how a group stands, and how far behind it is where that is known."""
-        return [*state_sentences(ranked.rows, self.moment), *lag_sentence(ranked.lag)]
 
 
 def write_text(out: BinaryIO, verdict: Verdict, captions: Sequence[str], *, of_groups: bool) -> None:
@@ -84,13 +77,13 @@ def write_text(out: BinaryIO, verdict: Verdict, captions: Sequence[str], *, of_g
 
 
 def _group_text(text: Paragraphs, verdict: Verdict, ranked: Ranked) -> None:
-    text.heading(group_headline(ranked.rows.group, ranked.findings))
+    text.heading(group_headline(ranked.group, ranked.findings))
     text.blank()
     for matter in matters(ranked.findings):
         _matter_text(text, matter, meaning=True)
-    text.say(" ".join(verdict.state(ranked)))
+    text.say(" ".join(ranked.sentences))
     text.blank()
-    _more(text, verdict, ranked.rows.group, "explain", "findings")
+    _more(text, verdict, ranked.group, "explain", "findings")
 
 
 def _matter_text(text: Paragraphs, matter: Matter, *, meaning: bool) -> None:
@@ -128,7 +121,7 @@ def _ranked_text(text: Paragraphs, verdict: Verdict) -> None:
         of = f"{concerned:,} of them with findings" if concerned else "without findings"
         text.say(f"And {count(len(left), 'more group')}, {of}.")
     text.blank()
-    _more(text, verdict, verdict.ranked[0].rows.group, "diagnose", "explain")
+    _more(text, verdict, verdict.ranked[0].group, "diagnose", "explain")
 
 
 def _more(text: Paragraphs, verdict: Verdict, group: str, *commands: str) -> None:
@@ -142,14 +135,14 @@ def _more(text: Paragraphs, verdict: Verdict, group: str, *commands: str) -> Non
 
 def _ranked_row(ranked: Ranked) -> Row:
     return {
-        "group": ranked.rows.group,
+        "group": ranked.group,
         "severity": ranked.severity,
         "kinds": list(kinds_text(ranked.findings)),
-        "state": state_words(ranked.rows),
+        "state": ranked.state,
         "rebalances": ranked.rebalances,
         "commits": ranked.commits,
         "lag": None if ranked.lag is None else ranked.lag.records,
-        "log_partition": ranked.rows.log_partition,
+        "log_partition": ranked.log_partition,
     }
 
 
@@ -158,12 +151,12 @@ def write_jsonl(out: BinaryIO, verdict: Verdict) -> None:
     if verdict.of_no_group:
         out.write(json_line(_json_row(None, [verdict.headline], verdict.of_no_group)))
     for each in verdict.ranked:
-        sentences = [*_sentences(each), *verdict.state(each)]
-        out.write(json_line(_ranked_row(each) | _json_row(each.rows.group, sentences, each.findings)))
+        sentences = [*_sentences(each), *each.sentences]
+        out.write(json_line(_ranked_row(each) | _json_row(each.group, sentences, each.findings)))
 
 
 def _sentences(ranked: Ranked) -> Iterator[str]:
-    yield group_headline(ranked.rows.group, ranked.findings)
+    yield group_headline(ranked.group, ranked.findings)
     for matter in matters(ranked.findings):
         yield matter.what()
 
