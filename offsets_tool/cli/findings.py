@@ -1,5 +1,7 @@
 """`offsets-tool findings`: what is wrong or odd in a log, the worst first."""
 
+from collections.abc import Iterator
+from dataclasses import replace as dataclass_replace
 from typing import Any, NamedTuple
 
 import click
@@ -8,12 +10,14 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
-from offsets_tool.cli.opening import open_replay
+from offsets_tool.cli.nothing_shown import nothing_of
+from offsets_tool.cli.opening import OpenReplay, open_replay
 from offsets_tool.cli.options import F, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
+from offsets_tool.columns.text.request import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.clock_places import tell_range
 from offsets_tool.evidence.filters import Filters
@@ -57,19 +61,41 @@ class FindingsAsked(NamedTuple):
     kinds: frozenset[str]
     severities: frozenset[str]
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether kinds, severities or a range leave findings out."""
+        return bool(self.kinds or self.severities or self.range.is_active)
+
     def shows(self, finding: Finding) -> bool:
         """Return whether the options choose this finding."""
+        # Names first: a note on a missing name must not name one that only a kind or a range leaves out.
+        if not self._is_about(finding):
+            return False
+        if (self.kinds and finding.kind not in self.kinds) or (
+            self.severities and finding.severity not in self.severities
+        ):
+            return False
+        within = self.range.range_of(finding.log_partition)
+        return within is not None and _overlaps(within, finding)
+
+    def _is_about(self, finding: Finding) -> bool:
         if self.wanted.groups and finding.group not in self.wanted.groups:
             return False
         if self.wanted.topics and finding.topic not in self.wanted.topics:
             return False
-        if self.kinds and finding.kind not in self.kinds:
-            return False
-        if self.severities and finding.severity not in self.severities:
-            return False
-        within = self.range.range_of(finding.log_partition)
-        at = finding.to_at if finding.from_at is None else finding.from_at
-        return within is not None and within.has(-1 if at is None else at, finding.log_offset)
+        return self.wanted.partition is None or finding.partition in (None, self.wanted.partition)
+
+
+def _overlaps(within: Range, finding: Finding) -> bool:
+    """Return whether a finding is found at an offset of the range, and was there at a time of it; what has no end still lasts."""
+    since, until = within.times
+    begins = finding.to_at if finding.from_at is None else finding.from_at
+    is_timed = since is not None or until is not None
+    if is_timed and begins is None:
+        return False
+    is_late = until is not None and begins is not None and begins >= until
+    is_over = since is not None and finding.to_at is not None and finding.to_at < since
+    return not (is_late or is_over) and Range(offsets=within.offsets).has(0, finding.log_offset)
 
 
 def _findings_options(command: F) -> F:
@@ -115,14 +141,26 @@ def findings_command(*, format_: str | None, output_path: str | None, strict: bo
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        captions = tell_range(replay.evidence, asked.range, clock)
+        evidence = replay.evidence
+        captions = tell_range(evidence, asked.range, clock)
         rows = [finding_row(each) for each in findings_of(replay, given) if asked.shows(each)]
-        with output(output_path, replay.evidence.files) as out:
+        evidence.has_shown = bool(rows)
+        with output(output_path, evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, rows, chosen, table)
-    for text in absent_then(replay, asked.wanted, "finding", is_shown=bool(rows)):
+    for text in _absent(replay, asked, options):
         note(text)
     replay.finish()
+
+
+def _absent(replay: OpenReplay, asked: FindingsAsked, options: Row) -> Iterator[str]:
+    """Yield why nothing is shown: names that have no findings, a range or kinds that leave all out, or a log without any."""
+    evidence = replay.evidence
+    yield from absent_then(replay, asked.wanted, "finding", is_shown=evidence.has_shown or asked.is_narrow)
+    if any(entry.records for entry in evidence.ledgers) and asked.is_narrow:
+        filters = dataclass_replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)
+        chosen = [*sorted(asked.kinds), *filter(None, [options["severity"]])]
+        yield from nothing_of(filters, evidence, chosen, "--kind or --severity")
 
 
 def _parse_asked(options: Row, clock: Clock) -> FindingsAsked:

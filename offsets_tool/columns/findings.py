@@ -18,7 +18,7 @@ from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
-from offsets_tool.findings.group_rows import GroupRow, GroupRows, gather
+from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import OffsetHistoryRow
@@ -34,9 +34,7 @@ _ESCAPE: Final = "\\x"
 class PartitionColumns:
     """The rows of one log partition by group; most of those of offsets in columns, ordered by group and place."""
 
-    def __init__(
-        self, rows: dict[str, GroupRows], offsets: pa.Table, log_partition: int | None, proven_from: int
-    ) -> None:
+    def __init__(self, rows: dict[str, GroupRows], offsets: pa.Table, stretch: LogStretch) -> None:
         """Hold rows that `gather` returned, and columns as `ended_rows` makes them."""
         self._rows = rows
         self._offsets = offsets.take(
@@ -44,7 +42,7 @@ class PartitionColumns:
         )
         self._slices = dict(_slices(self._offsets.column("group")))
         for group in self._slices:
-            rows.setdefault(group, GroupRows(group, log_partition, proven_from))
+            rows.setdefault(group, GroupRows(group, *stretch))
 
     def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
         """Yield each group with the rows that are no columns, the highest commit of each partition, and how many it made."""
@@ -90,10 +88,8 @@ def partition_columns(
     replay.settle()
     rows += (*history.flush(), *history.open_rows(), *more)
     offsets = pa.Table.from_batches(batches, _SCHEMA)
-    proven_from = partition.coverage.proven_from
-    return PartitionColumns(
-        gather(rows, partition.log_partition, proven_from), offsets, partition.log_partition, proven_from
-    )
+    stretch = LogStretch(partition.log_partition, partition.coverage.proven_from, partition.end)
+    return PartitionColumns(gather(rows, stretch), offsets, stretch)
 
 
 def _observe_run(history: History, rows: pa.RecordBatch) -> None:

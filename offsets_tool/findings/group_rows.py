@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.history.rows import (
@@ -31,6 +32,8 @@ class GroupRows:
     log_partition: int | None
     proven_from: int = 0
     """Offset in the log from which on every record is there: of earlier ones compaction may have taken any."""
+    end: int | None = None
+    """Offset in the log after its last record; None unknown."""
     offsets: list[OffsetHistoryRow] = field(default_factory=list)
     groups: list[GroupHistoryRow] = field(default_factory=list)
     members: list[MemberHistoryRow] = field(default_factory=list)
@@ -128,14 +131,22 @@ class PartitionRows:
         yield from (rows for _, rows in sorted(self._rows.items()))
 
 
-def gather(rows: Iterable[GroupRow], log_partition: int | None, proven_from: int = 0) -> dict[str, GroupRows]:
-    """Return rows of one log partition by group, each kind in the order of the log; `proven_from` as GroupRows has it."""
+class LogStretch(NamedTuple):
+    """The stretch of one log partition that rows are of: fields of the same name of GroupRows."""
+
+    log_partition: int | None
+    proven_from: int = 0
+    end: int | None = None
+
+
+def gather(rows: Iterable[GroupRow], stretch: LogStretch) -> dict[str, GroupRows]:
+    """Return rows of one log partition by group, each kind in the order of the log."""
     found: dict[str, GroupRows] = {}
     for row in rows:
         if row.group is not None:
             of = found.get(row.group)
             if of is None:
-                of = found[row.group] = GroupRows(row.group, log_partition, proven_from)
+                of = found[row.group] = GroupRows(row.group, *stretch)
             _list_of(of, row).append(row)
     for of in found.values():
         of.sort()

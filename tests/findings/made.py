@@ -6,7 +6,7 @@ from typing import Any, Final
 from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finders import find_all
-from offsets_tool.findings.group_rows import GroupRow, gather
+from offsets_tool.findings.group_rows import GroupRow, LogStretch, gather
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
@@ -182,6 +182,6 @@ def found(
     rows: list[GroupRow], *, until_after: int = HOUR, proven_from: int = 0, **context: Any
 ) -> list[Finding]:
     """Return all that is found in the rows of the group, in a log that ends so many milliseconds after the start."""
-    gathered = gather(rows, LOG_PARTITION, proven_from)
+    gathered = gather(rows, LogStretch(LOG_PARTITION, proven_from))
     of_log = LogContext(newest_at=START + until_after, **{"raises_epochs": False, **context})
     return [finding for each in gathered.values() for finding in find_all(each, of_log)]

@@ -14,6 +14,7 @@ from tests.findings.made import (
     HOUR,
     MINUTE,
     SECOND,
+    START,
     TOPIC,
     aborted,
     anomaly,
@@ -144,6 +145,15 @@ CASES = (
         [transaction(0, 0)],
         (("hanging_transaction", NOTICE, AMBIGUOUS),),
         {"until_after": 5},
+    ),
+    Case(
+        "a transaction took long",
+        [
+            transaction(
+                0, 0, outcome="committed", marker_log_offset=1, marker_timestamp=START + HOUR, marker_epoch=0
+            )
+        ],
+        (("long_transaction", NOTICE, CERTAIN),),
     ),
     Case("an application aborted", [aborted(0, 0, 50, 0)], (("transactions_aborted", NOTICE, LIKELY),)),
     Case(

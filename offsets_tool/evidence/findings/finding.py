@@ -15,7 +15,7 @@ from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
 from offsets_tool.findings.context import ContextParts, LogContext
 from offsets_tool.findings.finders import find_all, worst_first
-from offsets_tool.findings.group_rows import GroupRow, GroupRows, PartitionRows, gather
+from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, PartitionRows, gather
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
@@ -92,9 +92,9 @@ def _transactions(
 
 def _one_by_one(replay: EvidenceReplay, more: _ByPartition) -> Iterator[PartitionRows]:
     for partition, replayed in replay.once_more():
-        number, proven_from = partition.log_partition, partition.coverage.proven_from
+        stretch = LogStretch(partition.log_partition, partition.coverage.proven_from, partition.end)
         rows = _histories(replayed, replay.moment.names.name)
-        yield PartitionRows(gather((*rows, *more[number]), number, proven_from))
+        yield PartitionRows(gather((*rows, *more[partition.log_partition]), stretch))
 
 
 def _histories(replayed: Iterable[tuple[Event, tuple[Change, ...]]], name_of: NameOf) -> Iterator[GroupRow]:

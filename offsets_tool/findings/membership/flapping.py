@@ -46,9 +46,11 @@ def find_flapping(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
             left[f"{row.client_id or row.member_id} {row.client_host or ''}"].append(_gone(row))
         elif row.end_cause == MemberEndCause.REPLACED and row.instance_id is not None:
             replaced[row.instance_id].append(_gone(row))
-    for kind, by_name in ((FLAPPING, left), (CONFLICT, replaced)):
-        for gone in by_name.values():
-            yield from (_finding(rows, kind, run) for run in _runs(gone) if len(run) >= TIMES)
+    runs = [run for gone in left.values() for run in _runs(gone) if len(run) >= TIMES]
+    if runs:
+        yield _flapping(rows, sorted(runs, key=len, reverse=True))
+    for gone in replaced.values():
+        yield from (_conflict(rows, run) for run in _runs(gone) if len(run) >= TIMES)
 
 
 def _gone(row: MemberHistoryRow) -> _Gone:
@@ -71,17 +73,39 @@ def _runs(gone: Sequence[_Gone]) -> Iterator[list[_Gone]]:
         yield run
 
 
-def _finding(rows: GroupRows, kind: FindingKind, run: list[_Gone]) -> Finding:
+def _flapping(rows: GroupRows, runs: list[list[_Gone]]) -> Finding:
+    """Return one finding for all clients of the group that flap, which names the worst."""
+    worst = runs[0]
+    others = f"; so did {count(len(runs) - 1, 'other client')}" if len(runs) > 1 else ""
+    first = worst[0].row
+    return found(
+        FLAPPING,
+        rows,
+        _places(worst),
+        f"Client {named(first.client_id or first.member_id)} of group {named(rows.group)} left {count(len(worst), 'time')} "
+        f"{_when(worst)}{others}",
+    )
+
+
+def _conflict(rows: GroupRows, run: list[_Gone]) -> Finding:
+    return found(
+        CONFLICT,
+        rows,
+        _places(run),
+        f"Static member {named(run[0].row.instance_id or '')} of group {named(rows.group)} was replaced "
+        f"{count(len(run), 'time')} {_when(run)}",
+    )
+
+
+def _places(run: list[_Gone]) -> Places:
+    log_offsets = tuple(each.row.to_log_offset or 0 for each in run)
+    return Places(log_offsets, run[0].row.to_timestamp, run[-1].row.to_timestamp)
+
+
+def _when(run: list[_Gone]) -> str:
+    """Return within what time, since when, and on which hosts."""
     first, last = run[0].row, run[-1].row
-    took = span(difference(last.to_timestamp or 0, first.to_timestamp or 0))
     hosts = [each.host for each in run if each.host]
     on = f", on {listed(hosts)}" if hosts else ""
-    when = f"within {took} from{at_time(first.to_timestamp)[3:]} on{on}"
-    if kind is FLAPPING:
-        who = f"Client {named(first.client_id or first.member_id)} of group {named(rows.group)}"
-        title = f"{who} left {count(len(run), 'time')} {when}"
-    else:
-        who = f"Static member {named(first.instance_id or '')} of group {named(rows.group)}"
-        title = f"{who} was replaced {count(len(run), 'time')} {when}"
-    places = Places(tuple(each.row.to_log_offset or 0 for each in run), first.to_timestamp, last.to_timestamp)
-    return found(kind, rows, places, title)
+    took = span(difference(last.to_timestamp or 0, first.to_timestamp or 0))
+    return f"within {took} from{at_time(first.to_timestamp)[3:]} on{on}"

@@ -1,7 +1,9 @@
 """Did a group rebalance again and again? A storm is a run of generations or epochs, each soon after the one before."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from offsets_tool.findings.context import LogContext
@@ -9,7 +11,7 @@ from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, count, named, span
-from offsets_tool.history.rows import GroupHistoryRow
+from offsets_tool.history.rows import GroupHistoryRow, MemberEndCause, MemberHistoryRow
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.wire.longs import difference
 
@@ -19,6 +21,7 @@ STORM: Final = FindingKind(
     "The group rebalanced many times in a short time: its members hardly read anything in between.",
     "Look at the members that come and go most: their session timeout, max.poll.interval.ms, restarts and deployments.",
 )
+_NEITHER: Final = "neither"
 LEAST: Final = 10
 """The fewest rebalances that are worth a notice: starting a group of a few members makes less."""
 WARNED_FROM: Final = 15
@@ -74,7 +77,7 @@ def _storm(rows: GroupRows, run: list[_Rebalance]) -> Finding:
         rows,
         Places(tuple(each.log_offset for each in run), first.at, last.at),
         f"Group {named(rows.group)} rebalanced {count(len(run), 'time')} within {span(difference(last.at, first.at))} from"
-        f"{at_time(first.at)[3:]} on{_movers(rows, first.log_offset, last.log_offset)}",
+        f"{at_time(first.at)[3:]} on{_causes(rows, run)}{_movers(rows, first.log_offset, last.log_offset)}",
         severity=Severity.NOTICE if len(run) < WARNED_FROM or is_restart else Severity.WARNING,
     )
 
@@ -84,8 +87,34 @@ def _most_members(rows: GroupRows, first: int, last: int) -> int:
     return max((row.members for row in rows.groups if first <= row.from_log_offset <= last), default=0)
 
 
+def _causes(rows: GroupRows, run: list[_Rebalance]) -> str:
+    """Return how many of the rebalances had members that joined, that left, or neither, as far as the log tells."""
+    causes: Counter[str] = Counter()
+    joined = sorted(some[0].from_log_offset for some in rows.by_member.values())
+    left = sorted(
+        row.to_log_offset for row in rows.members if _is_gone(row) and row.to_log_offset is not None
+    )
+    for before, after in pairwise(run):
+        some = [
+            word
+            for places, word in ((left, "left"), (joined, "joined"))
+            if bisect_right(places, after.log_offset) > bisect_right(places, before.log_offset)
+        ]
+        causes.update(some or [_NEITHER])
+    said = [f"{word} before {causes[word]}" for word in ("left", "joined") if causes[word]]
+    same = causes[_NEITHER]
+    texts = [f"members {' and '.join(said)} of them"] if said else []
+    if same:
+        texts.append(f"{same} had the same members: one asked for it, or a topic changed")
+    return "".join(f"; {text}" for text in texts)
+
+
+def _is_gone(row: MemberHistoryRow) -> bool:
+    return row.end_cause in (MemberEndCause.LEFT, MemberEndCause.REPLACED)
+
+
 def _movers(rows: GroupRows, first: int, last: int) -> str:
-    """Return who came or left most often in a stretch of the log."""
+    """Return which client came or left most often in a stretch of the log."""
     moved: Counter[str] = Counter()
     for of_member in rows.by_member.values():
         name = of_member[0].instance_id or of_member[0].client_id or of_member[0].member_id

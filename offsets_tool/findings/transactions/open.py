@@ -1,4 +1,4 @@
-"""Is a transaction still open at the end, how long, and what does it hold back?
+"""Is a transaction still open at the end, or was one open for long, and what did it hold back?
 
 Whether it hangs (its coordinator has forgotten it) is not in this log: its age against the timeouts of producers is the evidence.
 """
@@ -23,6 +23,12 @@ HANGING: Final = FindingKind(
     "Find its producer with kafka-transactions --find-hanging or --describe-producers, and end it with kafka-transactions --abort "
     "if nobody will.",
 )
+LONG: Final = FindingKind(
+    "long_transaction",
+    Severity.NOTICE,
+    "A transaction was open for longer than producers are usually given: what came after it waited all that time.",
+    "Commit more often, and lower transaction.timeout.ms so that a producer that died holds others back for less.",
+)
 MAX_TIMEOUT_MS: Final = 900_000
 """Broker's default of transaction.max.timeout.ms: no coordinator lets a transaction be open for longer."""
 TIMEOUT_MS: Final = 60_000
@@ -31,12 +37,16 @@ RUNNING: Final = "running_transaction"
 """The alternative: the producer is alive and will end it."""
 
 
-@finder(HANGING)
+@finder(HANGING, LONG)
 def find_open_transactions(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
-    """Yield a finding for each transaction without a marker; its severity and confidence grow with its age."""
+    """Yield a finding for each transaction without a marker, whose severity grows with its age, and for each that was long."""
     for row in rows.transactions:
         if row.outcome == TransactionOutcome.OPEN:
             yield _open(rows, row, context.newest_at)
+        elif row.marker_timestamp is not None:
+            took = difference(row.marker_timestamp, row.first_timestamp)
+            if took > TIMEOUT_MS and row.outcome == TransactionOutcome.COMMITTED:
+                yield _long(rows, row, took)
 
 
 def _open(rows: GroupRows, row: TransactionRow, newest_at: int | None) -> Finding:
@@ -47,10 +57,28 @@ def _open(rows: GroupRows, row: TransactionRow, newest_at: int | None) -> Findin
         rows,
         Places((row.first_log_offset, row.last_log_offset), row.first_timestamp),
         f"Producer {row.producer_id} has a transaction open for group {named(rows.group)} since{at_time(row.first_timestamp)[3:]}, "
-        f"{span(age)} up to the newest record: {count(row.commits, 'commit')} wait{'s' if row.commits == 1 else ''}",
+        f"{span(age)} up to the newest record: {count(row.commits, 'commit')} wait{'s' if row.commits == 1 else ''}"
+        f"{_held_back(rows, row)}",
         severity=severity,
         confidence=confidence,
         alternatives=() if confidence is Confidence.CERTAIN else (RUNNING,),
+    )
+
+
+def _held_back(rows: GroupRows, row: TransactionRow) -> str:
+    """Return how much of the log no compaction and no committed read gets past."""
+    if rows.end is None or rows.end - row.last_log_offset <= 1:
+        return ""
+    return f", and {count(rows.end - row.first_log_offset, 'offset')} of the log behind its first record"
+
+
+def _long(rows: GroupRows, row: TransactionRow, took: int) -> Finding:
+    return found(
+        LONG,
+        rows,
+        Places((row.marker_log_offset or 0, row.first_log_offset), row.first_timestamp, row.marker_timestamp),
+        f"Producer {row.producer_id} had a transaction open for group {named(rows.group)} for {span(took)} from"
+        f"{at_time(row.first_timestamp)[3:]} on, and then committed it",
     )
 
 
