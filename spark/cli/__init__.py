@@ -152,12 +152,13 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
     show the lake as it was when the command began, and complete runs only.
     """
     from spark.lake.failures import in_one_sentence  # noqa: PLC0415
-    from spark.runtime.session import session  # noqa: PLC0415
+    from spark.lake.folder import is_small  # noqa: PLC0415
+    from spark.runtime.session import BRIEF, session  # noqa: PLC0415
     from spark.views.sql import ask, statements  # noqa: PLC0415
     from spark.views.views import OpenLake  # noqa: PLC0415
 
     chosen = format_ or default_format()
-    running = session("offsets-spark sql")
+    running = session("offsets-spark sql", **(BRIEF if is_small(lake) else {}))
     opened = OpenLake(running, lake)
     is_talk = not queries and sys.stdin.isatty()
     with output(None) as out:

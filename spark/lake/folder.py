@@ -5,16 +5,19 @@ import json
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
 from offsets_tool.errors import SetupError, SourceError, UsageError
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_log import DELTA_LOG, lost_commit
+from offsets_tool.log.files.folders import size_of
 from spark.lake.tables import ALL_TABLES, TABLES, Table
 
 FORGETTING: Final = "_forgetting.json"
 """The file of a lake in which something is being forgotten: what was asked for."""
+_SMALL: Final = 64 << 20
 
 
 @contextmanager
@@ -69,6 +72,14 @@ def require_lake(root: Path) -> None:
     for table in ALL_TABLES:
         if is_table(root, table) and not _has_its_columns(root, table):
             raise other_columns(f"{root}/{table.name}")
+
+
+def is_small(lake: str) -> bool:
+    """Return whether a lake is in a folder of this machine and has less than 64 MB."""
+    if "://" in lake:
+        return False
+    sizes = accumulate(map(size_of, Path(lake).rglob("*.parquet")))
+    return all(size < _SMALL for size in sizes)
 
 
 def other_columns(path: str) -> UsageError:

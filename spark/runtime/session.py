@@ -35,6 +35,9 @@ JVM = {
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 
+BRIEF = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""Settings of a session that answers a few questions to little data: its JVM ends before better machine code would pay."""
+
 NOISE = (
     b"WARNING: Using incubator modules: jdk.incubator.vector",
     b"WARNING: package sun.security.action not in java.base",

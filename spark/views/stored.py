@@ -3,6 +3,7 @@
 Of a lake in a folder, Spark reads nothing before it is asked for rows. Makes no views.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -10,9 +11,10 @@ from typing import Any, Final, NamedTuple
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from offsets_tool.errors import UsageError
-from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.archive.delta import open_delta, parquet_files
 from offsets_tool.log.archive.delta_log import DELTA_LOG
 from spark.lake.folder import check_whole, other_columns
 from spark.lake.journal import run_of
@@ -32,6 +34,8 @@ Frame = Callable[[], DataFrame]
 ReadRow = Mapping[str, Any]
 _COMMITS_SEEN: Final = 50
 """How many commits of a table are looked at, from the newest on: those of an interrupted replay are among them."""
+_FEW_FILES: Final = 64
+"""Up to how many files all are read: of more, Delta's statistics skip those without wanted rows."""
 _NO_TABLE: Final = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST")
 
 
@@ -123,6 +127,12 @@ def _in_folder(session: SparkSession, path: Path, table: Table) -> _Stored | Non
         return [row for file in files for rows in file_rows(file, table, columns) for row in rows.to_pylist()]
 
     def frame(version: int | None) -> DataFrame:
+        asked = there if version in (None, now) else open_delta(path, version)
+        files = parquet_files(asked)
+        if files and len(files) <= _FEW_FILES:
+            # Spark takes longer to read Delta's log than to read a few files.
+            schema = StructType.fromJson(json.loads(asked.schema().to_json()))
+            return session.read.schema(schema).parquet(*files)
         return _load(session, str(path), now if version is None else version)
 
     return _Stored(values, frame)

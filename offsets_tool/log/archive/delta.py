@@ -35,8 +35,8 @@ _ONLY_ITS_OWN: Final = {"deletionVectors", "columnMapping"}
 """What only deltalake's own engine reads, of what tables may have."""
 
 
-def open_delta(table: str | Path) -> "DeltaTable":
-    """Open a Delta table, by its folder or URI, as of its newest version.
+def open_delta(table: str | Path, version: int | None = None) -> "DeltaTable":
+    """Open a Delta table, by its folder or URI, as of a version, or its newest.
 
     SetupError without deltalake; SourceError for what is no Delta table, or has a log that does not read.
     """
@@ -49,7 +49,17 @@ def open_delta(table: str | Path) -> "DeltaTable":
     if "://" not in str(table) and (found := lost_commit(Path(table))):
         raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
-        return DeltaTable(table)
+        return DeltaTable(table, version)
+
+
+def parquet_files(opened: "DeltaTable") -> list[str] | None:
+    """Return a table's data files, as paths or URIs; None where they alone do not give its rows: deletion vectors, partitions."""
+    if (
+        _ONLY_ITS_OWN.intersection(opened.protocol().reader_features or ())
+        or opened.metadata().partition_columns
+    ):
+        return None
+    return opened.file_uris()
 
 
 def delta_dataset(table: str | Path) -> ds.Dataset:

@@ -16,6 +16,7 @@ from spark.cli import main
 from spark.derived.ends import EndsRequest
 from spark.derived.expiry import expiry
 from spark.derived.lag import LagRequest, lag
+from spark.lake.folder import is_small
 from spark.replay.replay import replay
 from spark.views.sql import ask, statements
 from spark.views.views import CONTENTS, OF_KINDS, VIEWS, OpenLake, open_lake
@@ -56,6 +57,27 @@ def test_values_of_all_types(lake: Path) -> None:
         "text": "é",
         "text_2": 1,
     }
+
+
+def test_rows_that_somebody_deleted_are_gone(session: SparkSession, tmp_path: Path) -> None:
+    """Also where the files still hold them, and a deletion vector beside them says which count no more."""
+    ingest_here(tmp_path, SEGMENT, cluster="txn")
+    table = f"delta.`{tmp_path}/events`"
+    count = "SELECT count(*) AS rows, min(log_offset) AS first FROM events"
+    before = json.loads(sql(tmp_path, count).stdout)
+    session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES (delta.enableDeletionVectors = true)")
+    session.sql(f"DELETE FROM {table} WHERE log_offset = {before['first']}")
+    after = json.loads(sql(tmp_path, count).stdout)
+    assert (after["rows"], after["first"]) == (before["rows"] - 1, before["first"] + 1)
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [([], True), ([1 << 20] * 60, True), ([1 << 20] * 64, False)])
+def test_a_small_lake(tmp_path: Path, sizes: list[int], expected: bool) -> None:
+    for number, size in enumerate(sizes):
+        with (tmp_path / f"{number}.parquet").open("wb") as file:
+            file.truncate(size)
+    assert is_small(str(tmp_path)) is expected
+    assert not is_small("s3://bucket/lake")
 
 
 def test_several_queries_and_formats(lake: Path) -> None:
