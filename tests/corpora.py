@@ -17,6 +17,7 @@ COPIES: Final = REPLICATED / "4.1.2-replicas" / "brokers"
 """Three brokers' copies of the same partitions."""
 VECTORS: Final = FIXTURES / "vectors"
 LAG: Final = FIXTURES / "lag"
+INCIDENTS: Final = FIXTURES / "incidents"
 
 SAMPLE: Final = (
     "0.8.2.2-expiry",
