@@ -24,6 +24,4 @@ def test_an_incident_that_there_is_not(
     monkeypatch.setattr("sys.argv", ["incidents", "no-such", "--into", "nowhere"])
     with pytest.raises(SystemExit):
         main()
-    assert "there is no incident no-such; there are weekend-skipped" in capsys.readouterr().err.replace(
-        "\n", " "
-    )
+    assert "there is no incident no-such; there are " in capsys.readouterr().err

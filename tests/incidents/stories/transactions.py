@@ -2,7 +2,7 @@
 
 from tests.incidents.incident import ACT, found, incident, loud
 from tests.incidents.members import ApplicationMember
-from tests.incidents.stage import Stage
+from tests.incidents.stage import Stage, StageError
 
 READS = {"enrich": ("raw",)}
 
@@ -19,6 +19,15 @@ def _hold(stage: Stage, application: ApplicationMember, transactional_id: str) -
     stage.say("sendOffsetsToTransaction", transactional_id=transactional_id, group="enrich", topic="raw")
     stage.produce("raw", 3)
     application.answer()
+
+
+def _refused(stage: Stage, application: ApplicationMember, what: str) -> None:
+    """Let the application end its transaction, which the coordinator has aborted, and crash."""
+    error = application.ask("end")["error"]
+    if error is None:
+        raise StageError("the transaction was committed, and should have been aborted before")
+    stage.say(what, group="enrich", error=error)
+    application.kill()
 
 
 def _start(stage: Stage) -> None:
@@ -87,8 +96,7 @@ def timed_out(stage: Stage) -> None:
     first.freeze()
     stage.pause(15)
     first.thaw()
-    stage.say("it wakes up and cannot commit", group="enrich", error=first.ask("end")["error"])
-    first.kill()
+    _refused(stage, first, "it wakes up and cannot commit")
     stage.pause(10)
     stage.say("the service is started again", group="enrich")
     _application(stage, "enrich-1", "enrich-tx", 10_000)
@@ -122,8 +130,6 @@ def fenced(stage: Stage) -> None:
         "second producer with the same transactional.id starts: the transaction is aborted",
         transactional_id="enrich-tx",
     )
-    _application(stage, "enrich-2", "enrich-tx", 60_000)
-    stage.pause(1)
-    stage.say("the first cannot commit", group="enrich", error=first.ask("end")["error"])
-    first.kill()
+    _application(stage, "enrich-2", "enrich-tx", 60_000).ask("tell")
+    _refused(stage, first, "the first cannot commit")
     stage.work(4, 3, {**READS, "counting": ("clicks",)})
