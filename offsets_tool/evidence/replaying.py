@@ -105,6 +105,8 @@ class EvidenceReplay:
         self._copies = copies
         self._facts: dict[int | None, list[CopyFacts]] = {}
         """Of the copies of partitions that were joined."""
+        self.joined: dict[int | None, JoinedLog] = {}
+        """After `run`, the logs of partitions that have several copies, and what joining them left out."""
         self.moment = Snapshot(
             as_of, TopicNames(lambda: _topic_names(evidence.paths), dict(topic_ids or {})), rules
         )
@@ -146,6 +148,8 @@ class EvidenceReplay:
         for log in self.logs(evidence.counted).values():
             _replay(moment, log, watch_of, by_rows)
             _note_left_out(evidence, moment, log)
+            if isinstance(log, JoinedLog):
+                self.joined[log.log_partition] = log
         if again := moment.to_replay_again():
             by_rows = by_rows and by_rows.again()
             logs = self.logs(uncounted)

@@ -1,21 +1,36 @@
-"""The declaration of a finder: the function that answers one question, and the kinds of findings that it may yield."""
+"""The declaration of a finder: the function that answers one question, and the kinds of findings that it may yield.
+
+A question is asked of each group (`finder`), or of each log partition as a whole (`log_finder`).
+"""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.partition_facts import PartitionFacts
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 
 GroupQuestion = Callable[[GroupRows, LogContext], Iterator[Finding]]
 """From all rows of one group in one log partition to what is found in them."""
 
 
+LogQuestion = Callable[[PartitionFacts, LogContext], Iterator[Finding]]
+"""From what is known of one log partition as a whole to what is found in it."""
+
+
 class Finder(NamedTuple):
     """A question that is asked of every group, and the kinds of its answers."""
 
     find: GroupQuestion
+    kinds: tuple[FindingKind, ...]
+
+
+class LogFinder(NamedTuple):
+    """A question that is asked of every log partition, and the kinds of its answers."""
+
+    find: LogQuestion
     kinds: tuple[FindingKind, ...]
 
 
@@ -26,6 +41,27 @@ def finder(*kinds: FindingKind) -> Callable[[GroupQuestion], Finder]:
         return Finder(find, kinds)
 
     return declare
+
+
+def log_finder(*kinds: FindingKind) -> Callable[[LogQuestion], LogFinder]:
+    """Declare a function as a finder of these kinds, as `finder` does, that asks of log partitions."""
+
+    def declare(find: LogQuestion) -> LogFinder:
+        return LogFinder(find, kinds)
+
+    return declare
+
+
+class About(Protocol):
+    """What a finding is about: a group in a log partition, or with None a log partition as a whole."""
+
+    @property
+    def group(self) -> str | None:
+        """The group; None if it is about the log."""
+
+    @property
+    def log_partition(self) -> int | None:
+        """The log partition; None where nothing says its number."""
 
 
 class Places(NamedTuple):
@@ -42,19 +78,19 @@ _MOST_PLACES = 20
 
 def found(
     kind: FindingKind,
-    rows: GroupRows,
+    about: About,
     places: Places,
     title: str,
     *,
     confidence: Confidence = Confidence.CERTAIN,
     **more: Any,
 ) -> Finding:
-    """Return a finding of a group; `more` are fields of Finding that are not those of the kind and the group."""
+    """Return a finding about a group, or about the log; `more` are fields of Finding that the others do not give."""
     log_offsets = tuple(dict.fromkeys(places.log_offsets))
     fields: dict[str, Any] = {
         "kind": kind.name,
         "severity": kind.severity,
-        "group": rows.group,
+        "group": about.group,
         "topic": None,
         "partition": None,
         "from_at": time_or_none(places.from_at),
@@ -63,8 +99,8 @@ def found(
         "alternatives": (),
         "title": title,
         "remedy": kind.remedy,
-        "evidence": tuple(place_text(rows.log_partition, each) for each in log_offsets[:_MOST_PLACES]),
-        "log_partition": rows.log_partition,
+        "evidence": tuple(place_text(about.log_partition, each) for each in log_offsets[:_MOST_PLACES]),
+        "log_partition": about.log_partition,
         "log_offset": log_offsets[0],
     }
     return _plain(fields | more)

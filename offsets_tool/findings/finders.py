@@ -7,12 +7,14 @@ import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from typing import Final
 
 from offsets_tool import findings
 from offsets_tool.findings.context import LogContext
-from offsets_tool.findings.finder import Finder
+from offsets_tool.findings.finder import Finder, LogFinder
 from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.partition_facts import PartitionFacts
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 
 _WORST_FIRST: Final = {severity.value: rank for rank, severity in enumerate(Severity)}
@@ -21,16 +23,30 @@ _LATEST: Final = 2**63
 
 @cache
 def finders() -> tuple[Finder, ...]:
-    """Return every finder that a module below `findings` declares, by the modules' names."""
+    """Return every finder of groups that a module below `findings` declares, by the modules' names."""
+    return tuple(value for value in _declared() if isinstance(value, Finder))
+
+
+@cache
+def log_finders() -> tuple[LogFinder, ...]:
+    """Return every finder of log partitions that a module below `findings` declares, by the modules' names."""
+    return tuple(value for value in _declared() if isinstance(value, LogFinder))
+
+
+@cache
+def _declared() -> tuple[object, ...]:
     below = pkgutil.walk_packages(findings.__path__, f"{findings.__name__}.")
     modules = [importlib.import_module(each.name) for each in below if not each.ispkg]
-    return tuple(value for module in modules for value in vars(module).values() if isinstance(value, Finder))
+    return tuple(value for module in modules for value in vars(module).values())
 
 
 @cache
 def kinds() -> dict[str, FindingKind]:
     """Return every kind of finding by its name, in alphabetical order: a closed list."""
-    declared = (kind for each in finders() for kind in each.kinds)
+    declared = chain(
+        (kind for each in finders() for kind in each.kinds),
+        (kind for each in log_finders() for kind in each.kinds),
+    )
     return dict(sorted((kind.name, kind) for kind in declared))
 
 
@@ -38,6 +54,12 @@ def find_all(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield all that any finder finds of one group."""
     for each in finders():
         yield from each.find(rows, context)
+
+
+def find_in_log(facts: PartitionFacts, context: LogContext) -> Iterator[Finding]:
+    """Yield all that any finder finds of one log partition as a whole."""
+    for each in log_finders():
+        yield from each.find(facts, context)
 
 
 def worst_first(found: Iterable[Finding]) -> list[Finding]:

@@ -2,7 +2,11 @@
 
 import re
 
-from offsets_tool.findings.finders import finders, kinds, worst_first
+import pytest
+
+from offsets_tool.findings.context import LogContext
+from offsets_tool.findings.finders import find_in_log, finders, kinds, log_finders, worst_first
+from offsets_tool.findings.partition_facts import PartitionFacts
 from offsets_tool.findings.rows import Finding, Severity
 from tests.corpora import FIXTURES
 
@@ -10,7 +14,7 @@ REFERENCE = FIXTURES.parent / "docs" / "reference.md"
 
 
 def test_a_kind_is_declared_once() -> None:
-    declared = {id(kind): kind for each in finders() for kind in each.kinds}
+    declared = {id(kind): kind for each in (*finders(), *log_finders()) for kind in each.kinds}
     assert sorted(kind.name for kind in declared.values()) == list(kinds())
 
 
@@ -42,3 +46,25 @@ def test_the_worst_comes_first_then_the_oldest() -> None:
         finding(Severity.NOTICE, None),
     )
     assert worst_first([timeless, late, early, critical]) == [critical, early, late, timeless]
+
+
+@pytest.mark.parametrize(
+    ("facts", "kind", "place"),
+    [
+        (PartitionFacts(3), None, ""),
+        (
+            PartitionFacts(3, first_offset=5, unreadable_ranges=1, unreadable_bytes=99),
+            "unreadable_records",
+            "3:5",
+        ),
+        (PartitionFacts(3, misplaced_records=2, misplaced_at=8), "unreadable_records", "3:8"),
+        (PartitionFacts(3, raw_records=2, reasons={"unknown type 99": 2}), "foreign_records", "3:0"),
+        (PartitionFacts(3, copies=2, abandoned=4, abandoned_at=7), "records_abandoned", "3:7"),
+        (PartitionFacts(3, copies=2, contradictions=4, contradiction_at=7), "copies_contradict", "3:7"),
+    ],
+)
+def test_a_log_partition_is_asked_as_a_whole(facts: PartitionFacts, kind: str | None, place: str) -> None:
+    found = list(find_in_log(facts, LogContext()))
+    assert [(each.kind, each.evidence, each.group) for each in found] == (
+        [(kind, (place,), None)] if kind else []
+    )

@@ -14,12 +14,14 @@ from offsets_tool.evidence.expiring import PolicyGiven, expiry_rows
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
 from offsets_tool.findings.context import ContextParts, LogContext
-from offsets_tool.findings.finders import find_all, worst_first
+from offsets_tool.findings.finders import find_all, find_in_log, worst_first
 from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, PartitionRows, gather
+from offsets_tool.findings.partition_facts import PartitionFacts, of_ledgers
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.transactions import ended_transactions, open_transactions
+from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.rules import Rules
 
@@ -47,7 +49,8 @@ def found_groups(replay: EvidenceReplay, given: PolicyGiven) -> FoundGroups:
     partitions = partition_rows(replay, given)
     context = log_context(replay, partitions)
     groups = [rows for partition in partitions for rows in partition.groups()]
-    return FoundGroups(groups, worst_first(each for rows in groups for each in find_all(rows, context)))
+    of_groups = (each for rows in groups for each in find_all(rows, context))
+    return FoundGroups(groups, worst_first([*of_groups, *_of_log(replay, context)]))
 
 
 def findings_of(replay: EvidenceReplay, given: PolicyGiven) -> list[Finding]:
@@ -55,7 +58,31 @@ def findings_of(replay: EvidenceReplay, given: PolicyGiven) -> list[Finding]:
     partitions = partition_rows(replay, given)
     context = log_context(replay, partitions)
     rows = (rows for partition in partitions for rows in partition.groups())
-    return worst_first(finding for of_group in rows for finding in find_all(of_group, context))
+    of_groups = (finding for of_group in rows for finding in find_all(of_group, context))
+    return worst_first([*of_groups, *_of_log(replay, context)])
+
+
+def _of_log(replay: EvidenceReplay, context: LogContext) -> Iterator[Finding]:
+    """Yield what is found of each log partition as a whole: in its ledgers, and in what joining its copies left out."""
+    by_partition: dict[int | None, list[LedgerEntry]] = defaultdict(list)
+    for entry in replay.evidence.ledgers:
+        by_partition[entry.log_partition].append(entry)
+    for number, entries in by_partition.items():
+        yield from find_in_log(_with_copies(replay, of_ledgers(number, entries)), context)
+
+
+def _with_copies(replay: EvidenceReplay, facts: PartitionFacts) -> PartitionFacts:
+    joined = replay.joined.get(facts.log_partition)
+    if joined is None:
+        return facts
+    left = joined.left_out
+    return facts._replace(
+        copies=len(joined.facts),
+        abandoned=left.abandoned,
+        abandoned_at=left.abandoned_at,
+        contradictions=left.contradictions,
+        contradiction_at=left.contradiction_at,
+    )
 
 
 def partition_rows(
