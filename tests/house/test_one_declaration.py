@@ -12,8 +12,8 @@ Where each declaration goes, which CONTRIBUTING repeats:
 - A table: one `Table` in `spark/lake/tables.py`, with the class of its rows, its key, the columns that compaction sorts by, and the
   command that makes it (`made_by`). It is made with that command's tables, checked, compacted, shown to SQL, and named with the
   command that makes it where it is lacking.
-- A finding: one module in a room of `offsets_tool/findings`, with its `FindingKind` and a function below `@finder`, or `@log_finder` for a log partition as a whole. The command
-  shows it, and takes its name for `--kind`.
+- A finding: one module in a room of `offsets_tool/findings`, with its `FindingKind` and a function below `@finder`, or
+  `@log_finder` for a log partition as a whole. The command shows it, and takes its name for `--kind`.
 """
 
 import os
