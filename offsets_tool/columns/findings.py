@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
-from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
+from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import OffsetHistoryRow
@@ -57,9 +58,11 @@ class PartitionColumns:
             first, end = self._slices.get(group, (0, 0))
             yield rows, highest, len(rows.offsets) + end - first
 
-    def groups(self) -> Iterator[GroupRows]:
-        """Yield the rows of each group, by name; what was made of columns is forgotten with the group."""
+    def groups(self, wanted: Wanted = ALL) -> Iterator[GroupRows]:
+        """Yield the rows of each wanted group, by name; what was made of columns is forgotten with the group."""
         for group, rows in sorted(self._rows.items()):
+            if not wanted.has_group(group):
+                continue
             first, end = self._slices.get(group, (0, 0))
             offsets = [*rows.offsets, *offset_rows(self._offsets.slice(first, end - first))]
             whole = replace(rows, offsets=offsets)

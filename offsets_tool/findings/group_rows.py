@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from offsets_tool.as_of.selection import Wanted
 from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.history.rows import (
     AnomalyRow,
@@ -20,6 +21,8 @@ from offsets_tool.history.rows import (
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.replay.changes import GroupKind, TopicPartition
 
+ALL: Final = Wanted()
+"""Every group."""
 GroupRow = OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow | AnomalyRow | ExpiryRow | TransactionRow
 """A row that finders read."""
 
@@ -126,9 +129,9 @@ class PartitionRows:
             highest = {at: max(row.committed_offset for row in some) for at, some in rows.effective.items()}
             yield rows, highest, len(rows.offsets)
 
-    def groups(self) -> Iterator[GroupRows]:
-        """Yield the rows of each group, by name."""
-        yield from (rows for _, rows in sorted(self._rows.items()))
+    def groups(self, wanted: Wanted = ALL) -> Iterator[GroupRows]:
+        """Yield the rows of each wanted group, by name."""
+        yield from (rows for group, rows in sorted(self._rows.items()) if wanted.has_group(group))
 
 
 class LogStretch(NamedTuple):

@@ -58,17 +58,13 @@ class GroupStory:
         within: Within = _always,
         is_whole: bool = False,
     ) -> None:
-        """Tell of these rows; of `findings`, those of the group count. `wanted` chooses topics, `within` a range of the log."""
+        """Tell of these rows and of the group's findings. `wanted` chooses topics, `within` a range of the log."""
         self._rows = rows
         self._wanted = wanted
         self._within = within
         self._is_whole = is_whole
         self._members = GroupMembers(rows)
-        self._findings = [each for each in findings if self._is_ours(each)]
-
-    def _is_ours(self, finding: Finding) -> bool:
-        same = (finding.group, finding.log_partition) == (self._rows.group, self._rows.log_partition)
-        return same and concerns(self._wanted, finding.topic, finding.partition)
+        self._findings = [each for each in findings if concerns(wanted, each.topic, each.partition)]
 
     def sentences(self) -> list[Sentence]:
         """Return all sentences in the order of the log."""

@@ -26,7 +26,7 @@ def _timed(story: Iterable[Sentence]) -> Iterable[tuple[tuple[int, int, int, str
         yield (at, partition, sentence.log_offset, sentence.group or ""), sentence
 
 
-def of_no_group(findings: Iterable[Finding]) -> list[Sentence]:
-    """Return the findings that are about no group, or about several, as sentences in the order of their places."""
-    told = (finding_sentence(each, {}) for each in findings if each.group is None)
+def of_log(findings: Iterable[Finding]) -> list[Sentence]:
+    """Return findings about no group as sentences, in the order of their places."""
+    told = (finding_sentence(each, {}) for each in findings)
     return sorted(told, key=lambda each: (each.log_partition or 0, each.log_offset))

@@ -14,7 +14,13 @@ from offsets_tool.findings.sentences import at_time, count, listed, named
 from offsets_tool.story.state import state_sentences, state_words
 from offsets_tool.story.told_findings import certainty
 
-_RANK: Final = {severity.value: rank for rank, severity in enumerate(Severity)}
+MOVES_OFFSETS: Final = frozenset(
+    {
+        *("offsets_expired", "offsets_deleted", "offsets_lost", "group_deleted", "topic_deleted"),
+        *("reset", "rewind", "jump"),
+    }
+)
+"""Kinds of findings after which the offsets from before them are wanted."""
 
 
 class Matter(NamedTuple):
@@ -101,10 +107,10 @@ def log_headline(findings: Sequence[Finding], groups: int) -> str:
     if not findings:
         return f"Nothing stands out in this log, of {of}."
     concerned = len({each.group for each in findings if each.group is not None})
-    where = f"in {concerned:,} of {of}"
+    where = f" in {concerned:,} of {of}" if concerned else ""
     if findings[0].severity == Severity.NOTICE:
-        return f"Nothing serious stands out in this log; {_worth(findings, f' {where}')}."
-    return f"This log needs attention: {counted(findings)} {where}."
+        return f"Nothing serious stands out in this log; {_worth(findings, where)}."
+    return f"This log needs attention: {counted(findings)}{where}."
 
 
 class GroupLag(NamedTuple):

@@ -1,8 +1,7 @@
 """`offsets-tool diagnose`: the verdict on a group or on a whole log, the worst first, with what to do."""
 
 import shlex
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Any
 
 import click
@@ -22,7 +21,7 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.evidence.clock_places import tell_range
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.filters import Filters
-from offsets_tool.evidence.findings.finding import found_groups
+from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.lagging import add_lag
 from offsets_tool.evidence.moments.moment_texts import parse_bound
 from offsets_tool.findings.rows import Finding, Severity
@@ -93,18 +92,19 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     given, ends = parse_policy(options), ends_of(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = tell_range(replay.evidence, asked.range, clock)
-        found = found_groups(replay, given)
-        chosen = [each for each in found.findings if asked.shows(each)]
-        moment, lags = _moment(replay), _lags(replay, ends)
-        of = _by_group(chosen)
+        found = LogFindings(replay, given)
+        lags, moment = _lags(replay, ends), _moment(replay)
+        ranked = ranking(
+            ranked_group(rows, filter(asked.shows, findings), moment, lags.get(rows.group))
+            for rows, findings in found.groups(wanted)
+        )
+        here = {each.log_partition for each in ranked if wanted.groups}
         verdict = Verdict(
-            ranking(
-                ranked_group(rows, of[rows.group, rows.log_partition], moment, lags.get(rows.group))
-                for rows in found.groups
-                if wanted.has_group(rows.group)
+            ranked,
+            [each for each in found.of_log if _is_here(each, asked, here)],
+            list(
+                coverage_sentences(each for each in replay.moment if not here or each.log_partition in here)
             ),
-            of[None, None],
-            list(coverage_sentences(replay.moment)),
             [visible(shlex.quote(log)) for log in options["logs"]],
         )
         with output(output_path, replay.evidence.files) as out:
@@ -115,16 +115,14 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     for text in absent_then(replay, wanted, "group", is_shown=bool(verdict.ranked)):
         note(text)
     replay.finish()
-    if strict and any(each.severity == Severity.CRITICAL for each in chosen):
+    if strict and any(each.severity == Severity.CRITICAL for each in verdict.findings):
         raise SystemExit(STRICT_EXIT)
 
 
-def _by_group(findings: list[Finding]) -> Mapping[tuple[str | None, int | None], list[Finding]]:
-    """Return findings by group and log partition; those about no group by None."""
-    found: dict[tuple[str | None, int | None], list[Finding]] = defaultdict(list)
-    for each in findings:
-        found[(None, None) if each.group is None else (each.group, each.log_partition)].append(each)
-    return found
+def _is_here(finding: Finding, asked: FindingsAsked, here: Collection[int | None]) -> bool:
+    """Return whether a finding about a log partition is to be told: of groups, where one of them lives there."""
+    of_any = asked._replace(wanted=Wanted())
+    return of_any.shows(finding) and (not asked.wanted.groups or finding.log_partition in here)
 
 
 def _lags(replay: OpenReplay, ends: KnownEnds) -> dict[str, GroupLag]:

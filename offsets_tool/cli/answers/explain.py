@@ -18,8 +18,7 @@ from offsets_tool.cli.render import note, output
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.texts import json_line
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.findings.finding import FoundGroups, found_groups
-from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.findings.sentences import named
 from offsets_tool.story.limits import UNSAID, coverage_sentences
 from offsets_tool.story.sentence import Sentence, when
@@ -39,7 +38,8 @@ UNTIMED: Final = "(no time)"
 class Told(NamedTuple):
     """The story of one group, its state at the moment asked for, and what all that rests on."""
 
-    rows: GroupRows
+    group: str
+    log_partition: int | None
     story: list[Sentence]
     state: list[str]
     coverage: list[str]
@@ -47,12 +47,9 @@ class Told(NamedTuple):
     @property
     def title(self) -> str:
         """What is told, in one line."""
-        of = (
-            ""
-            if self.rows.log_partition is None
-            else f"partition {self.rows.log_partition} of __consumer_offsets, "
-        )
-        return f"What happened to group {named(self.rows.group)} ({of}times in UTC)"
+        number = self.log_partition
+        of = "" if number is None else f"partition {number} of __consumer_offsets, "
+        return f"What happened to group {named(self.group)} ({of}times in UTC)"
 
 
 def _explain_options(command: F) -> F:
@@ -113,8 +110,7 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
         )
     given = parse_policy(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        found = found_groups(replay, given)
-        told = [_told(replay, found, rows, wanted) for rows in found.groups if rows.group in wanted.groups]
+        told = [_told(replay, found, wanted) for found in LogFindings(replay, given).groups(wanted)]
         with output(output_path, replay.evidence.files) as out:
             if replay.caption and format_ == "text":
                 Paragraphs(out).say(replay.caption)
@@ -124,10 +120,12 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
     replay.finish()
 
 
-def _told(replay: OpenReplay, found: FoundGroups, rows: GroupRows, wanted: Wanted) -> Told:
+def _told(replay: OpenReplay, found: GroupFindings, wanted: Wanted) -> Told:
+    rows = found.rows
     here = [each for each in replay.moment if each.log_partition == rows.log_partition]
     return Told(
-        rows,
+        rows.group,
+        rows.log_partition,
         GroupStory(rows, found.findings, wanted).sentences(),
         list(state_sentences(rows, _moment(replay, here), wanted)),
         list(coverage_sentences(here)),
@@ -181,7 +179,7 @@ def _write_jsonl(out: BinaryIO, told: list[Told]) -> None:
             out.write(json_line(sentence_row(sentence)))
         for kind, sentences in (("state", each.state), ("coverage", each.coverage)):
             for text in sentences:
-                out.write(json_line({"kind": kind, "group": each.rows.group, "text": text}))
+                out.write(json_line({"kind": kind, "group": each.group, "text": text}))
 
 
 _WRITE = {"text": _write_text, "markdown": _write_markdown, "jsonl": _write_jsonl}

@@ -1,6 +1,6 @@
 """`offsets-tool timeline`: everything that happened, of all groups and log partitions, in one list in the order of time."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import click
@@ -19,14 +19,14 @@ from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.clock_places import tell_range
 from offsets_tool.evidence.filters import Filters
-from offsets_tool.evidence.findings.finding import FoundGroups, found_groups
+from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.moments.moment_notes import place
 from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_bound, parse_optional_time
 from offsets_tool.evidence.times import parse_duration
-from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.story.sentence import Sentence
-from offsets_tool.story.story import GroupStory, Within, concerns
-from offsets_tool.story.timeline import in_time, of_no_group
+from offsets_tool.story.story import GroupStory, Within
+from offsets_tool.story.timeline import in_time, of_log
 
 TABLE = PrintedTable.of(
     Column.time("AT", 1, lambda row: _seconds(row["at"])),
@@ -60,6 +60,11 @@ class TimelineAsked(NamedTuple):
         """Return whether a record of a log partition is in the range, as a function of its time and offset."""
         found = self.range.range_of(log_partition)
         return (lambda at, log_offset: False) if found is None else found.has
+
+    def has(self, sentence: Sentence) -> bool:
+        """Return whether a sentence about no group is in the range."""
+        at = NO_TIMESTAMP if sentence.at is None else sentence.at
+        return self.within(sentence.log_partition)(at, sentence.log_offset)
 
 
 def _timeline_options(command: F) -> F:
@@ -113,7 +118,7 @@ def timeline_command(*, format_: str | None, output_path: str | None, strict: bo
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = tell_range(replay.evidence, asked.range, clock)
-        rows = [sentence_row(each) for each in in_time(_stories(found_groups(replay, given), asked))]
+        rows = [sentence_row(each) for each in in_time(_stories(LogFindings(replay, given), asked))]
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, rows, chosen, table)
@@ -133,22 +138,10 @@ def _parse_asked(options: Mapping[str, Any], clock: Clock) -> TimelineAsked:
     return TimelineAsked(parse_wanted(options), Filters(since=since, until=until), options["is_whole"])
 
 
-def _stories(found: FoundGroups, asked: TimelineAsked) -> Iterator[Iterable[Sentence]]:
-    if not asked.wanted.groups:
-        yield _of_no_group(found, asked)
-    for rows in found.groups:
-        if not asked.wanted.groups or rows.group in asked.wanted.groups:
-            yield _story(found, rows, asked)
-
-
-def _of_no_group(found: FoundGroups, asked: TimelineAsked) -> Iterator[Sentence]:
-    for each in of_no_group(found.findings):
-        is_within = asked.within(each.log_partition)(-1 if each.at is None else each.at, each.log_offset)
-        if is_within and concerns(asked.wanted, each.topic, each.partition):
-            yield each
-
-
-def _story(found: FoundGroups, rows: GroupRows, asked: TimelineAsked) -> list[Sentence]:
-    within = asked.within(rows.log_partition)
-    story = GroupStory(rows, found.findings, asked.wanted, within=within, is_whole=asked.is_whole)
-    return story.sentences()
+def _stories(found: LogFindings, asked: TimelineAsked) -> Iterator[list[Sentence]]:
+    if not asked.wanted.groups and not asked.wanted.topics:
+        yield [each for each in of_log(found.of_log) if asked.has(each)]
+    for rows, findings in found.groups(asked.wanted):
+        within = asked.within(rows.log_partition)
+        story = GroupStory(rows, findings, asked.wanted, within=within, is_whole=asked.is_whole)
+        yield story.sentences()

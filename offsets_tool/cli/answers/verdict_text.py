@@ -13,6 +13,7 @@ from offsets_tool.findings.sentences import count
 from offsets_tool.rows import Row
 from offsets_tool.story.limits import UNSAID
 from offsets_tool.story.verdict import (
+    MOVES_OFFSETS,
     Matter,
     Ranked,
     group_headline,
@@ -45,7 +46,8 @@ class Verdict(NamedTuple):
     """What was found in an evidence, and what that rests on."""
 
     ranked: list[Ranked]
-    of_no_group: list[Finding]
+    of_log: list[Finding]
+    """Findings about no group."""
     coverage: list[str]
     logs: list[str]
     """LOG... as it was given, quoted for a shell."""
@@ -53,7 +55,7 @@ class Verdict(NamedTuple):
     @property
     def findings(self) -> list[Finding]:
         """All findings, those about no group first."""
-        return [*self.of_no_group, *(each for ranked in self.ranked for each in ranked.findings)]
+        return [*self.of_log, *(each for ranked in self.ranked for each in ranked.findings)]
 
     @property
     def headline(self) -> str:
@@ -69,6 +71,8 @@ def write_text(out: BinaryIO, verdict: Verdict, captions: Sequence[str], *, of_g
     if of_groups:
         for each in verdict.ranked:
             _group_text(text, verdict, each)
+        for matter in matters(verdict.of_log):
+            _matter_text(text, matter, meaning=True)
     else:
         _log_text(text, verdict)
         _ranked_text(text, verdict)
@@ -84,6 +88,7 @@ def _group_text(text: Paragraphs, verdict: Verdict, ranked: Ranked) -> None:
     text.say(" ".join(ranked.sentences))
     text.blank()
     _more(text, verdict, ranked.group, "explain", "findings")
+    _before(text, verdict, ranked)
 
 
 def _matter_text(text: Paragraphs, matter: Matter, *, meaning: bool) -> None:
@@ -133,6 +138,18 @@ def _more(text: Paragraphs, verdict: Verdict, group: str, *commands: str) -> Non
     text.blank()
 
 
+def _before(text: Paragraphs, verdict: Verdict, ranked: Ranked) -> None:
+    """Write the command that shows the offsets from before the worst of what moved or removed them."""
+    worst = next((each for each in ranked.findings if each.kind in MOVES_OFFSETS), None)
+    if worst is None:
+        return
+    of = shlex.quote(visible(shown(ranked.group)))
+    text.say(f"The offsets from before {worst.evidence[0]} (add --format csv for a file to reset from):")
+    words = ["offsets-tool", "offsets", *verdict.logs, f"--group {of}", f"--as-of {worst.evidence[0]}"]
+    text.command(words)
+    text.blank()
+
+
 def _ranked_row(ranked: Ranked) -> Row:
     return {
         "group": ranked.group,
@@ -147,12 +164,13 @@ def _ranked_row(ranked: Ranked) -> Row:
 
 
 def write_jsonl(out: BinaryIO, verdict: Verdict) -> None:
-    """Write an object for each group, the worst first, after one for findings about no group if there are any."""
-    if verdict.of_no_group:
-        out.write(json_line(_json_row(None, [verdict.headline], verdict.of_no_group)))
+    """Write an object for each group, the worst first, after one for the log if anything is found that is about no group."""
+    if verdict.of_log:
+        out.write(json_line(_json_row(None, [verdict.headline], verdict.of_log)))
     for each in verdict.ranked:
         sentences = [*_sentences(each), *each.sentences]
-        out.write(json_line(_ranked_row(each) | _json_row(each.group, sentences, each.findings)))
+        row = _ranked_row(each) | _json_row(each.group, sentences, each.findings)
+        out.write(json_line(row | {"coverage": verdict.coverage}))
 
 
 def _sentences(ranked: Ranked) -> Iterator[str]:

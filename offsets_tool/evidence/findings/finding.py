@@ -15,7 +15,7 @@ from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
 from offsets_tool.findings.context import ContextParts, LogContext
 from offsets_tool.findings.finders import find_all, find_in_log, worst_first
-from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, PartitionRows, gather
+from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, PartitionRows, gather
 from offsets_tool.findings.partition_facts import PartitionFacts, of_ledgers
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.history import History
@@ -30,36 +30,40 @@ if TYPE_CHECKING:
 
     AnyPartition = PartitionRows | PartitionColumns
 
-_ALL = Wanted()
 _ByPartition = dict[int | None, list[GroupRow]]
 
 
-class FoundGroups(NamedTuple):
-    """The rows of every group, by log partition and name, and what is found in them, the worst first."""
+class GroupFindings(NamedTuple):
+    """The rows of a group in one log partition, and what is found in them, the worst first."""
 
-    groups: list[GroupRows]
+    rows: GroupRows
     findings: list[Finding]
 
 
-def found_groups(replay: EvidenceReplay, given: PolicyGiven) -> FoundGroups:
-    """Run the replay and return all groups with all findings; `given` is what is known of the brokers' settings.
+class LogFindings:
+    """What is found in an evidence: of each group, and of its log partitions as a whole."""
 
-    Notes what of the settings is supposed, and what the log cannot tell.
-    """
-    partitions = partition_rows(replay, given)
-    context = log_context(replay, partitions)
-    groups = [rows for partition in partitions for rows in partition.groups()]
-    of_groups = (each for rows in groups for each in find_all(rows, context))
-    return FoundGroups(groups, worst_first([*of_groups, *_of_log(replay, context)]))
+    def __init__(self, replay: EvidenceReplay, given: PolicyGiven) -> None:
+        """Run the replay; `given` is what is known of the brokers' settings.
+
+        Notes what of the settings is supposed, and what the log cannot tell.
+        """
+        self._partitions = partition_rows(replay, given)
+        self._context = log_context(replay, self._partitions)
+        self.of_log = worst_first(_of_log(replay, self._context))
+        """Findings about no group, the worst first."""
+
+    def groups(self, wanted: Wanted = ALL) -> Iterator[GroupFindings]:
+        """Yield the wanted groups with their findings, by log partition and name, with one group's rows at a time."""
+        for partition in self._partitions:
+            for rows in partition.groups(wanted):
+                yield GroupFindings(rows, worst_first(find_all(rows, self._context)))
 
 
 def findings_of(replay: EvidenceReplay, given: PolicyGiven) -> list[Finding]:
-    """Run the replay as `found_groups` does; return all findings alone, the worst first, with one group's rows at a time."""
-    partitions = partition_rows(replay, given)
-    context = log_context(replay, partitions)
-    rows = (rows for partition in partitions for rows in partition.groups())
-    of_groups = (finding for of_group in rows for finding in find_all(of_group, context))
-    return worst_first([*of_groups, *_of_log(replay, context)])
+    """Run the replay as LogFindings does; return the findings of all groups and of the log, the worst first."""
+    found = LogFindings(replay, given)
+    return worst_first([*(each for group in found.groups() for each in group.findings), *found.of_log])
 
 
 def _of_log(replay: EvidenceReplay, context: LogContext) -> Iterator[Finding]:
@@ -90,7 +94,7 @@ def partition_rows(
 ) -> "list[AnyPartition]":
     """Run the replay and return the rows of every log partition by group: by columns where that pays, unless the caller says."""
     more: _ByPartition = defaultdict(list)
-    for row in expiry_rows(replay, given._replace(retentions=given.retentions[:1]), _ALL):
+    for row in expiry_rows(replay, given._replace(retentions=given.retentions[:1]), ALL):
         more[row["log_partition"]].append(expiry_row(row))
     for partition, replayed in replay.markers_once_more():
         more[partition.log_partition] += _transactions(partition, replayed)
