@@ -8,7 +8,7 @@ import pytest
 
 from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.finders import kinds
-from offsets_tool.findings.rows import Severity
+from offsets_tool.findings.rows import Finding, Severity
 from tests.corpora import corpora
 from tests.findings.deeds import deeds_of, story_of
 from tests.findings.found import findings_in
@@ -53,7 +53,12 @@ def test_a_finding_says_what_it_is_and_where_it_is_seen(corpus: Path) -> None:
 
 @pytest.mark.parametrize("corpus", _TOLD, ids=lambda path: path.name)
 def test_where_nothing_was_done_nothing_is_loud(corpus: Path) -> None:
-    """Corpora of expiry have no deeds, and what expired there was missed indeed."""
-    if any(deeds_of(story_of(corpus))) or "expiry" in corpus.name:
-        return
-    assert [each for each in findings_in(corpus) if each.severity != Severity.NOTICE] == []
+    if not any(deed.must for deed in deeds_of(story_of(corpus))):
+        loud = [each for each in findings_in(corpus) if each.severity != Severity.NOTICE]
+        assert [each for each in loud if not _is_asked(corpus, each)] == []
+
+
+def _is_asked(corpus: Path, finding: Finding) -> bool:
+    """Whether an admin's own commit, which need leave nothing, is what was found."""
+    deeds = deeds_of(story_of(corpus))
+    return any(deed.group == finding.group and finding.kind in deed.kinds for deed in deeds)

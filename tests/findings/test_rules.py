@@ -66,6 +66,11 @@ CASES = (
         (("offsets_expired", NOTICE, CERTAIN),),
     ),
     Case(
+        "its member was there all the time and read on",
+        [LIVING, member(0, 0), removed(20, MINUTE, "retention"), commit(30, HOUR, 40, member_id="m-1")],
+        (("offsets_expired", NOTICE, CERTAIN),),
+    ),
+    Case(
         "what went for one cause is one loss, checks apart",
         [removed(n, n * 10 * MINUTE, "retention", partition=n) for n in range(3)],
         (("offsets_expired", NOTICE, CERTAIN),),
@@ -114,6 +119,11 @@ CASES = (
     ),
     Case("a member moved back", [LIVING, *BACK], (("rewind", NOTICE, CERTAIN),)),
     Case("a simple client moved back", BACK, (("rewind", NOTICE, CERTAIN),)),
+    Case(
+        "a client moves back all the time",
+        commits(1, 0, SECOND, 9, 5, 9, 4, 9, 3, 9, 2, 9, 1),
+        (("rewind", NOTICE, CERTAIN),),
+    ),
     Case("a simple client moved on", commits(10, 0, SECOND, 40, 100)),
     Case(
         "a leap ahead",

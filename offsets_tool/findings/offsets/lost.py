@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from offsets_tool.expiry.causes import Cause, Confidence
 from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.context import LogContext
-from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.finder import Places, finder, found, place_text
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, count, named, of_topics, only
@@ -70,6 +70,8 @@ _WHY: Final = {
     Cause.GROUP_DELETED: "somebody deleted the group",
     Cause.UNKNOWN: "by what is not known",
 }
+_MEANT: Final = (Cause.EXPIRE_TIMESTAMP, Cause.TOPIC_DELETED)
+"""Causes of which a loss is what one asked for: a commit that was given its own end, a topic that is another one since."""
 _WEAKEST: Final = (Confidence.AMBIGUOUS, Confidence.LIKELY, Confidence.CERTAIN)
 _CHECKS: Final = 2
 """Checks of the broker between two removals up to which they are one loss: expiry takes what is due at each check."""
@@ -82,11 +84,13 @@ class Restart(NamedTuple):
     read_again: int
     skipped: int
     first: OffsetHistoryRow
+    is_read_on: bool
+    """Whether the members of before committed: they had not asked for the offsets, and went on from where they were."""
 
     @property
     def is_elsewhere(self) -> bool:
         """Whether it began anywhere else than where it had been."""
-        return self.read_again > 0 or self.skipped > 0
+        return not self.is_read_on and (self.read_again > 0 or self.skipped > 0)
 
 
 @finder(EXPIRED, DELETED, TOPIC_DELETED, GROUP_DELETED, LOST)
@@ -138,8 +142,7 @@ def _loss(rows: GroupRows, lost: list[ExpiryRow]) -> Finding:
     cause = Cause(first.cause or Cause.UNKNOWN)
     restart = _restart(rows, lost)
     kind = KINDS[cause]
-    # Who gives a commit its own end has asked for that.
-    hurts = restart is not None and restart.is_elsewhere and cause is not Cause.EXPIRE_TIMESTAMP
+    hurts = restart is not None and restart.is_elsewhere and cause not in _MEANT
     severity = Severity.CRITICAL if hurts else kind.severity
     return found(
         kind,
@@ -164,7 +167,9 @@ def _title(group: str, lost: list[ExpiryRow], cause: Cause) -> str:
 
 def _places(lost: list[ExpiryRow], restart: Restart | None) -> tuple[int, ...]:
     """Return the places of the tombstones first, then of what went, then of the first commit after it."""
-    before = [int(text.rpartition(":")[2]) for row in lost for text in row.evidence]
+    own = place_text(lost[0].log_partition, 0).removesuffix("0")
+    texts = [text for row in lost for text in row.evidence if text.startswith(own)]
+    before = [int(text.removeprefix(own)) for text in texts]
     after = [restart.first.commit_log_offset] if restart else []
     return (*(row.log_offset for row in lost[:1]), *after, *(row.log_offset for row in lost), *before)
 
@@ -183,7 +188,14 @@ def _restart(rows: GroupRows, lost: list[ExpiryRow]) -> Restart | None:
         -sum(each for each in moved if each < 0),
         sum(each for each in moved if each > 0),
         min((after for _, after in pairs), key=lambda row: row.from_log_offset),
+        all(_is_of_then(rows, row, after) for row, after in pairs),
     )
+
+
+def _is_of_then(rows: GroupRows, lost: ExpiryRow, after: OffsetHistoryRow) -> bool:
+    """Return whether the owner at a commit after the loss was a member before it, and so had its position in mind."""
+    of_member = rows.by_member.get(after.member_id or "", [])
+    return any(row.from_log_offset < lost.log_offset for row in of_member[:1])
 
 
 def _next(rows: GroupRows, lost: ExpiryRow) -> OffsetHistoryRow | None:
@@ -194,6 +206,8 @@ def _next(rows: GroupRows, lost: ExpiryRow) -> OffsetHistoryRow | None:
 def _began_again(restart: Restart | None, lost: ExpiryRow) -> str:
     if restart is None:
         return "; no commit followed"
+    if restart.is_read_on:
+        return "; its members read on, and committed again"
     later = ""
     if lost.removed_at is not None and restart.first.from_timestamp >= lost.removed_at:
         later = f" {duration_text(restart.first.from_timestamp - lost.removed_at)} later"

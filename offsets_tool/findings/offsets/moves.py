@@ -38,6 +38,8 @@ LEAP: Final = 100
 """How many times its largest step so far a commit must move ahead to count as a leap."""
 LEAST_STEPS: Final = 5
 """How many steps ahead a partition must have made before a leap can be told from its usual pace."""
+OFTEN: Final = 5
+"""How often a group must have moved back for that to be told once: its clients do it all the time."""
 NO_EPOCH: Final = -1
 
 
@@ -55,8 +57,13 @@ class _Move(NamedTuple):
 def find_moves(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for what was moved at one instant: by one request all of its commits have one time."""
     moves = sorted(_moves(rows), key=lambda move: move.row.from_log_offset)
-    for _, together in groupby(moves, _request):
-        yield _finding(rows, list(together))
+    requests = [list(together) for _, together in groupby(moves, _request)]
+    back = [request for request in requests if _judged(request).kind is REWIND]
+    if len(back) < OFTEN:
+        yield from (_finding(rows, request) for request in requests)
+        return
+    yield from (_finding(rows, request) for request in requests if _judged(request).kind is not REWIND)
+    yield _back_often(rows, back)
 
 
 def _request(move: _Move) -> tuple[int, int, bool]:
@@ -110,6 +117,26 @@ def _finding(rows: GroupRows, moves: list[_Move]) -> Finding:
         alternatives=judged.alternatives,
         topic=only(move.row.topic for move in moves),
         partition=first.partition if len(moves) == 1 else None,
+    )
+
+
+def _back_often(rows: GroupRows, requests: list[list[_Move]]) -> Finding:
+    """Return one finding for all times that the group moved back; the farthest is named."""
+    moves = [move for request in requests for move in request]
+    farthest = min(moves, key=lambda move: move.row.delta or 0)
+    first, last, row = moves[0].row, moves[-1].row, farthest.row
+    return found(
+        REWIND,
+        rows,
+        Places(
+            (row.commit_log_offset, *(move.row.commit_log_offset for move in moves)),
+            first.from_timestamp,
+            last.from_timestamp,
+        ),
+        f"Group {named(rows.group)} moved back {count(len(requests), 'time')} {of_topics([move.row.topic for move in moves])}, "
+        f"farthest by {-(row.delta or 0):,} in topic {named(row.topic)} partition {row.partition}{at_time(row.from_timestamp)}, "
+        f"by {_who(farthest)}",
+        topic=only(move.row.topic for move in moves),
     )
 
 
