@@ -77,4 +77,42 @@ _WITHOUT_COMMIT: Final = View(
     },
 )
 
-VIEWS: Final = (_CURRENT_OFFSETS, _CURRENT_GROUPS, _CURRENT_MEMBERS, _OWNERSHIP, _WITHOUT_COMMIT)
+_COVERAGE: Final = View(
+    "coverage",
+    "A log partition, and from where on its evidence is complete: before that, compaction, a moved log start or damage may have "
+    "taken records, and what held is known only as far as records are left.",
+    f"""
+    SELECT cluster, log_partition, proven_from_log_offset, {at("min(timestamp)")} AS proven_from_at, next_log_offset,
+           first(log_start_offset) AS log_start_offset, first(cleaned_to_offset) AS cleaned_to_offset, first(found) AS copies,
+           absences, abandoned, contradictions, problem
+    FROM (
+      SELECT replay.*, copy.log_start_offset, copy.cleaned_to_offset, copy.found, event.timestamp
+      FROM (
+        SELECT latest.* FROM (SELECT max_by(struct(*), run) AS latest FROM replays GROUP BY cluster, log_partition)) AS replay
+      LEFT JOIN (
+        SELECT cluster, log_partition, max(log_start_offset) AS log_start_offset,
+               max(cleaned_to_offset) AS cleaned_to_offset, array_sort(collect_set(copy)) AS found
+        FROM copies GROUP BY cluster, log_partition) AS copy
+      ON replay.cluster = copy.cluster AND replay.log_partition <=> copy.log_partition
+      LEFT JOIN events AS event
+      ON replay.cluster = event.cluster AND replay.log_partition <=> event.log_partition
+        AND replay.proven_from_log_offset = event.log_offset AND event.misplaced IS NULL AND event.timestamp >= 0)
+    GROUP BY cluster, log_partition, proven_from_log_offset, next_log_offset, absences, abandoned, contradictions, problem
+    """,
+    {
+        "proven_from_at": "When the record there was written, UTC; null if it has no time.",
+        "log_start_offset": "The highest log start offset that a copy's checkpoint says; null if none does.",
+        "cleaned_to_offset": "How far the cleaner of any copy had come, by its checkpoint: below it keys may be gone; null if none "
+        "says.",
+        "copies": "The copies that the evidence rests on.",
+    },
+)
+
+VIEWS: Final = (
+    _CURRENT_OFFSETS,
+    _CURRENT_GROUPS,
+    _CURRENT_MEMBERS,
+    _OWNERSHIP,
+    _WITHOUT_COMMIT,
+    _COVERAGE,
+)

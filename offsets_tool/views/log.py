@@ -1,55 +1,13 @@
-"""Views over `log`, `events` and `sources`: each record once, ends of transactions, who writes how much, what compaction leaves.
+"""Views over records of the log, each once: ends of transactions, who writes how much, what compaction leaves.
 
-They show what is still in the log; what the coordinator made of it is in the views over histories (offsets_tool.views.history).
+Records of branches that were abandoned are left out. Views show what is still in the log; what the coordinator made of it is in
+those over histories (offsets_tool.views.history).
 """
 
 from typing import Final
 
 from offsets_tool.records.kinds import RECORD_TYPES, Role, types_of
 from offsets_tool.views.view import View, at
-
-
-def _once(table: str, what: str) -> View:
-    """Return a view of a table with each place of the log once; only sources in the view `overlaps` are searched for copies."""
-    return View(
-        f"{table}_once",
-        f"{what}, each place of the log once: where sources overlap (brokers' copies, a file rewritten since, archives that "
-        "repeat themselves), the copy that was ingested last. What Kafka has set aside (.deleted, .cleaned, .swap) is in it too; "
-        "misplaced records, whose places nobody knows, are not.",
-        f"""
-        SELECT each.* FROM {table} AS each LEFT ANTI JOIN overlaps USING (cluster, source)
-        WHERE misplaced IS NULL
-        UNION ALL
-        SELECT * EXCEPT (copy) FROM (
-          SELECT each.*, row_number() OVER (
-            PARTITION BY cluster, log_partition, log_offset, nvl2(log_partition, NULL, source)
-            ORDER BY run DESC, source DESC) AS copy
-          FROM {table} AS each LEFT SEMI JOIN overlaps USING (cluster, source)
-          WHERE misplaced IS NULL)
-        WHERE copy = 1
-        """,
-        {},
-    )
-
-
-_OVERLAPS: Final = View(
-    "overlaps",
-    "A source that may have records which another has too: its offsets overlap, or an archive is among the cluster's sources.",
-    """
-    SELECT DISTINCT cluster, source FROM (
-      SELECT cluster, source, first_offset, last_offset,
-             max(last_offset) OVER (PARTITION BY cluster, log_partition
-               ORDER BY first_offset, last_offset, source, range_start
-               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached,
-             min(first_offset) OVER (PARTITION BY cluster, log_partition
-               ORDER BY first_offset DESC, last_offset DESC, source DESC, range_start DESC
-               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS next,
-             bool_or(kind = 'archive') OVER (PARTITION BY cluster) AS archives, log_partition
-      FROM sources)
-    WHERE archives OR log_partition IS NOT NULL AND (reached >= first_offset OR next <= last_offset)
-    """,
-    {},
-)
 
 _OUTCOMES: Final = View(
     "transaction_outcomes",
@@ -60,7 +18,7 @@ _OUTCOMES: Final = View(
              producer_epoch, is_control, control,
              last_value(control) IGNORE NULLS OVER nearest AS outcome,
              last_value(if(is_control, log_offset, NULL)) IGNORE NULLS OVER nearest AS marker_log_offset
-      FROM events_once WHERE is_transactional OR is_control
+      FROM events_once WHERE branch = 'current' AND (is_transactional OR is_control)
       WINDOW nearest AS (PARTITION BY cluster, log_partition, producer_id ORDER BY log_offset DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))
     WHERE NOT is_control
@@ -77,7 +35,7 @@ _COMMITS: Final = View(
     f"""
     SELECT cluster, `group`, date_trunc('MINUTE', {at("commit_timestamp")}) AS minute_at, count(*) AS commits,
            count(DISTINCT topic, partition) AS partitions
-    FROM events_once WHERE committed_offset IS NOT NULL
+    FROM events_once WHERE branch = 'current' AND committed_offset IS NOT NULL
     GROUP BY ALL
     """,
     {
@@ -103,7 +61,7 @@ _REBALANCES: Final = View(
                coalesce(value.generation, value.epoch) AS epoch
         FROM (
           SELECT *, from_json(value_json, 'generation INT, epoch INT') AS value
-          FROM events_once WHERE record_type IN ({", ".join(map(str, _KINDS))}))))
+          FROM events_once WHERE branch = 'current' AND record_type IN ({", ".join(map(str, _KINDS))}))))
     WHERE epoch > 0 AND (before IS NULL OR before <> epoch)
     GROUP BY ALL
     """,
@@ -134,12 +92,13 @@ _OFFENDERS: Final = View(
         FROM (
           SELECT event.*, record.size, nvl2(committed_offset, struct(committed_offset, leader_epoch, metadata), NULL) AS position
           FROM events_once AS event JOIN (
-            SELECT cluster, source, log_partition, log_offset,
+            SELECT cluster, source, log_partition, log_offset, run,
                    coalesce(length(key), 0) + coalesce(length(value), 0) AS size
             FROM log) AS record
           ON event.cluster = record.cluster AND event.source = record.source
             AND event.log_partition <=> record.log_partition AND event.log_offset = record.log_offset
-          WHERE `group` IS NOT NULL))
+            AND event.run = record.run
+          WHERE branch = 'current' AND `group` IS NOT NULL))
       GROUP BY cluster, `group`)
     """,
     {
@@ -166,7 +125,7 @@ _LATEST: Final = View(
         SELECT cluster, log_partition, log_offset FROM transaction_outcomes WHERE outcome = 'ABORT') AS aborted
       ON event.cluster = aborted.cluster AND event.log_partition <=> aborted.log_partition
         AND event.log_offset = aborted.log_offset
-      WHERE event.`group` IS NOT NULL
+      WHERE event.branch = 'current' AND event.`group` IS NOT NULL
       GROUP BY event.cluster, event.log_partition, event.record_type, event.`group`, event.topic, event.partition,
                event.member_id, event.regular_expression)
     """,
@@ -192,7 +151,8 @@ _COMPACTION: Final = View(
         FROM log_once AS record LEFT JOIN (
           SELECT cluster, log_partition, log_offset FROM transaction_outcomes WHERE outcome = 'ABORT') AS aborted
         ON record.cluster = aborted.cluster AND record.log_partition <=> aborted.log_partition
-          AND record.log_offset = aborted.log_offset)
+          AND record.log_offset = aborted.log_offset
+        WHERE record.branch = 'current')
       GROUP BY cluster, log_partition, key, counts)
     GROUP BY cluster, log_partition
     """,
@@ -209,9 +169,6 @@ _COMPACTION: Final = View(
 )
 
 VIEWS: Final = (
-    _OVERLAPS,
-    _once("events", "The rows of events"),
-    _once("log", "The rows of log"),
     _OUTCOMES,
     _COMMITS,
     _REBALANCES,

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
+from offsets_tool.views.copies import VIEWS as OF_COPIES
 from offsets_tool.views.derived import VIEWS as OF_DERIVATIONS
 from offsets_tool.views.history import VIEWS as OF_HISTORIES
 from offsets_tool.views.kinds import VIEWS as OF_KINDS
@@ -18,7 +19,7 @@ from offsets_tool.views.log import VIEWS as OF_THE_LOG
 from offsets_tool.views.view import View
 from spark.views.stored import open_tables
 
-VIEWS: Final = (*OF_THE_LOG, *OF_HISTORIES, *OF_DERIVATIONS, *OF_KINDS)
+VIEWS: Final = (*OF_COPIES, *OF_THE_LOG, *OF_HISTORIES, *OF_DERIVATIONS, *OF_KINDS)
 """All views of a lake, each behind those that it reads."""
 CONTENTS: Final = "contents"
 """The name of the view that lists all tables and views, and says what one row of each is."""

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from offsets_tool.cli.render import write_rows
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.views.copies import INNER
 from spark.cli import main
 from spark.derived.ends import EndsRequest
 from spark.derived.expiry import expiry
@@ -105,7 +106,7 @@ def test_queries_from_a_pipe(lake: Path) -> None:
         ("SELECT count(*) FROM EVENTS", {"events"}),
         (
             "SELECT * FROM `commits_per_minute`, sources",
-            {"commits_per_minute", "events_once", "events", "overlaps", "sources"},
+            {"commits_per_minute", "events_once", "events", *INNER, "log", "copies", "sources"},
         ),
         ("SELECT * FROM ownership", set()),
         ("SHOW VIEWS", None),
@@ -191,5 +192,5 @@ def _words(text: str) -> list[list[str]]:
 
 def test_the_lake_page_names_every_view() -> None:
     of_kinds = {view.name for view in OF_KINDS} - {"group_metadata_members"}
-    others = {view.name for view in VIEWS} - of_kinds - {"overlaps"}
+    others = {view.name for view in VIEWS} - of_kinds - INNER
     assert [name for name in {*others, CONTENTS} if f"`{name}`" not in LAKE_PAGE] == []

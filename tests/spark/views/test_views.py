@@ -12,11 +12,18 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from offsets_tool.evidence.distinct_records import shown_records
+from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire.schema import Primitive, Shape, schema_of
 from spark.views.views import VIEWS, Shown, open_lake
-from tests.corpora import COPIES
+from tests.corpora import COPIES, REPLICATED
+from tests.evidence.copies import copy
+from tests.replay.story import commit
+from tests.replay.story_segments import in_order
+from tests.spark.histories import tell
 from tests.spark.lakes import CORPORA, Row, ingest_here, rows
+from tests.spark.replay.test_copies import copies_of
 
 pytestmark = pytest.mark.spark
 
@@ -81,9 +88,58 @@ def size(row: Row) -> int:
 def test_each_place_once(lake: Path, asked: SparkSession) -> None:
     """Two brokers' copies, and segments beside what the cleaner made of them."""
     for table in ("events", "log"):
-        found = answer(asked, f"SELECT * FROM {table}_once ORDER BY cluster, log_partition, log_offset")
+        columns = "* EXCEPT (copies, branch)"
+        found = answer(
+            asked, f"SELECT {columns} FROM {table}_once ORDER BY cluster, log_partition, log_offset"
+        )
         assert found == once(lake, table)
         assert len(rows(lake, table)) > len(found)
+
+
+def test_each_record_with_its_copies_and_its_branch(session: SparkSession, tmp_path: Path) -> None:
+    """As `decode --union` has them: of copies of a log that was forked, some of them with the same files."""
+    copies = copies_of(REPLICATED / "4.1.2-unclean")
+    for path in copies:
+        ingest_here(tmp_path, path, cluster="c")
+    own = session.newSession()
+    open_lake(own, str(tmp_path))
+    with open_evidence(*copies) as evidence:
+        expected = Counter(
+            (
+                found.event.record.log_partition,
+                found.event.record.log_offset,
+                found.event.record.batch and found.event.record.batch.partition_leader_epoch,
+                found.copies,
+                found.branch.value,
+            )
+            for found in shown_records(evidence)
+        )
+    for table in ("events", "log"):
+        rows_of = answer(
+            own,
+            f"SELECT log_partition, log_offset, partition_leader_epoch, copies, branch FROM {table}_once",
+        )
+        assert (
+            Counter((*list(row.values())[:3], tuple(row["copies"]), row["branch"]) for row in rows_of)
+            == expected
+        )
+    assert {branch for *_, branch in expected} == {"current", "abandoned"}
+
+
+def test_coverage(session: SparkSession, tmp_path: Path) -> None:
+    """From the first record behind a missing one; before it, as far as copies have records."""
+    log = in_order(*(commit("g", "t", 0, at) for at in range(6)))
+    ingest_here(tmp_path / "lake", copy(tmp_path / "a", [*log[:2], *log[3:]], cleaned_to=3), cluster="c")
+    tell(session, tmp_path / "lake")
+    own = session.newSession()
+    open_lake(own, str(tmp_path / "lake"))
+    (row,) = answer(own, "SELECT * FROM coverage")
+    assert row.pop("proven_from_at") == datetime.fromtimestamp(log[3].timestamp / 1_000, UTC)
+    assert row.pop("copies") == [str(tmp_path / "a")]
+    assert {name: value for name, value in row.items() if value is not None} == {
+        **{"cluster": "c", "log_partition": 3, "proven_from_log_offset": 3, "next_log_offset": 6},
+        **{"cleaned_to_offset": 3, "absences": 0, "abandoned": 0, "contradictions": 0},
+    }
 
 
 def test_transaction_outcomes(asked: SparkSession, events: list[Row]) -> None:
