@@ -12,6 +12,7 @@ from bench.inputs import megabytes
 from bench.lakes import lakes_table
 from bench.machine import described
 from bench.memory import memory_table
+from bench.nights import nights_table
 from bench.one_core import codecs_table, commits_table, mixes_table, one_core
 from bench.replay import replay_table
 from bench.runs import runs_table
@@ -57,6 +58,7 @@ def _tables() -> Iterator[Table]:
     with TemporaryDirectory(dir=kept) as folder:
         yield lakes_table(Path(folder))
         yield runs_table(Path(folder))
+        yield nights_table(Path(folder))
         yield memory_table(Path(folder))
 
 

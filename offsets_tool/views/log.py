@@ -119,7 +119,7 @@ _LATEST: Final = View(
     "Of each key the newest record, aborted transactions aside: the latest offset of each group, topic and partition, and the "
     "latest record of each group and member. A tombstone says that there is none.",
     """
-    SELECT newest.* FROM (
+    SELECT newest.* EXCEPT (copies, branch) FROM (
       SELECT max_by(struct(event.*), log_offset) AS newest
       FROM events_once AS event LEFT ANTI JOIN (
         SELECT cluster, log_partition, log_offset FROM transaction_outcomes WHERE outcome = 'ABORT') AS aborted

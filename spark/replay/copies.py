@@ -60,7 +60,7 @@ class _State(NamedTuple):
 
     @property
     def units(self) -> frozenset[StoredPart]:
-        return frozenset(part.unit for part in self.parts)
+        return frozenset(part.unit for part in self.parts if part.end > part.first)
 
     @property
     def begin(self) -> int:

@@ -1,0 +1,114 @@
+"""Ten nights of one partition, each a copy with 5 % more than the one before, against one night: time, and bytes of the lake."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Final, NamedTuple
+
+from pyspark.sql import SparkSession
+
+from bench.generator.batches import repeated
+from bench.inputs import Input
+from bench.lakes import MASTER
+from bench.table import Table, number, times
+from offsets_tool.errors import OffsetsToolError
+from offsets_tool.log.archive.delta import open_delta
+from spark.ingest.ingest import Request, ingest
+from spark.lake.scan import facts_of
+from spark.lake.tables import LOG
+from spark.replay.replay import replay
+from spark.runtime.session import session
+
+NIGHTS: Final = 10
+_GROWTH: Final = 0.05
+_INPUT: Final = Input("commits")
+_MEGABYTE: Final = 1 << 20
+
+
+class Cost(NamedTuple):
+    """Seconds of ingests and of replays, bytes of the files that were read and of the lake, and records in it."""
+
+    ingest: float
+    replay: float
+    read: int
+    kept: int
+    records: int
+
+
+def nights_table(folder: Path) -> Table:
+    """Return the table of nights; lakes are made in `folder` and removed."""
+    running = session("offsets-tool bench", master=MASTER)
+    try:
+        made = nights(_INPUT.path(), folder / "nights")
+        # The first is for Spark to become warm.
+        _, one, all_ = (cost(lambda: running, some, folder / "lake") for some in (made[:1], made[:1], made))
+    finally:
+        running.stop()
+    shutil.rmtree(folder / "nights")
+    heads = (
+        "",
+        "MB of copies",
+        "ingest, s",
+        "replay, s",
+        "both, one night = 1",
+        "MB of the lake",
+        "one night = 1",
+    )
+    title = f"{NIGHTS} nights of a partition, {_GROWTH:.0%} new in each, ingested and replayed one by one, Spark {MASTER}:"
+    return Table(title, heads, [_row("one night", one, one), _row(f"{NIGHTS} nights", all_, one)])
+
+
+def _row(name: str, cost: Cost, one: Cost) -> tuple[str, ...]:
+    took, of_one = cost.ingest + cost.replay, one.ingest + one.replay
+    return (
+        name,
+        number(cost.read / _MEGABYTE),
+        number(cost.ingest),
+        number(cost.replay),
+        times(took / of_one),
+        number(cost.kept / _MEGABYTE),
+        times(cost.kept / one.kept),
+    )
+
+
+def nights(path: Path, folder: Path) -> list[Path]:
+    """Make copies of a partition: the segment, and behind it an active one that grows from night to night."""
+    first, second = repeated(path.read_bytes(), 2)
+    ends = _ends(second, [_GROWTH * night * len(second) for night in range(NIGHTS)])
+    copies = []
+    for number_, end in enumerate(ends, 1):
+        place = folder / f"night-{number_:02d}" / path.parent.name
+        place.mkdir(parents=True)
+        (place / path.name).write_bytes(first)
+        (place / f"{int.from_bytes(second[:8]):020d}.log").write_bytes(second[:end])
+        copies.append(place.parent)
+    return copies
+
+
+def _ends(log: bytes, wanted: Sequence[float]) -> list[int]:
+    """Return where the first batch ends at or behind each of these positions, which rise."""
+    ends, position = list[int](), 0
+    for least in wanted:
+        while position < least:
+            position += 12 + int.from_bytes(log[position + 8 : position + 12])
+        ends.append(position)
+    return ends
+
+
+def cost(start: Callable[[], SparkSession], copies: Sequence[Path], lake: Path) -> Cost:
+    """Ingest and replay copies one by one into a new lake, which is removed; OffsetsToolError where it has not all of the last."""
+    ingested = replayed = 0.0
+    for copy in copies:
+        began = perf_counter()
+        done = ingest(Request(paths=[str(copy)], lake=str(lake), cluster="bench"), start)
+        between = perf_counter()
+        replay(str(lake), start)
+        ingested, replayed = ingested + between - began, replayed + perf_counter() - between
+    records = sum(file["num_records"] for file in facts_of(open_delta(lake / LOG.name)))
+    if records != done.sums["records"]:
+        raise OffsetsToolError(f"{lake} has {records} records, and the last night {done.sums['records']}")
+    kept = sum(path.stat().st_size for path in lake.rglob("*") if path.is_file())
+    shutil.rmtree(lake)
+    read = sum(path.stat().st_size for copy in copies for path in copy.rglob("*.log"))
+    return Cost(ingested, replayed, read, kept, records)
