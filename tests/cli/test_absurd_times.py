@@ -16,6 +16,8 @@ COMMANDS = (
     ("offsets",),
     ("describe", "--group", "simple-3"),
     ("history",),
+    ("findings",),
+    ("findings", "--since", "2020-01-01"),
     ("lag",),
     ("transactions",),
     ("expiry",),

@@ -161,14 +161,14 @@ def test_describe_tells_each_group_in_full_and_in_notes(log: Path, name: str) ->
     assert_seen_by_people(missing.stderr)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "findings"])
 def test_json_steers_no_terminal_and_says_the_same(log: Path, command: str) -> None:
     text = invoke(command, log, "--format", "jsonl").stdout
     assert_seen_by_people(re.sub("[\u200b\u200d\ufeff]", "", text))
 
 
 @pytest.mark.parametrize(
-    "command", ["groups", "history", "lag", "expiry", "transactions", "decode", "inspect"]
+    "command", ["groups", "history", "lag", "expiry", "findings", "transactions", "decode", "inspect"]
 )
 def test_no_cell_of_csv_begins_a_formula(log: Path, command: str) -> None:
     text = invoke(command, log, "--format", "csv").stdout
@@ -206,7 +206,7 @@ def test_files_with_such_names_are_read_and_told(tmp_path: Path, part: bytes) ->
     write_log(folder, in_order(commit("g", "t", 0, 1), commit("g", "t", 0, 2)))
     (path,) = folder.rglob("*.log")
     path.write_bytes(path.read_bytes()[:-3])
-    for command in (*COMMANDS, "inspect"):
+    for command in (*COMMANDS, "findings", "inspect"):
         result = invoke(command, folder, "--format", "table" if command == "inspect" else "jsonl")
         assert result.exit_code == 0 and "unreadable" in result.stderr
         assert_seen_by_people(result.stderr)

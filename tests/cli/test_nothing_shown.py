@@ -46,6 +46,7 @@ def test_records_that_are_not_there(asked: str, said: str) -> None:
         ("lag", "committed offset at the end of this log"),
         ("expiry", "committed offset at the end of this log"),
         ("transactions", "transaction at the end of this log"),
+        ("findings", "finding at the end of this log"),
     ],
 )
 def test_what_nobody_has_at_a_moment(command: str, what: str, tmp_path: Path) -> None:

@@ -29,7 +29,17 @@ WIDTHS = (40, 80, 120, 200)
 VIEWS = ("--offsets", "--members", "--state")
 pytestmark = pytest.mark.slow
 
-OF_EVIDENCE = ("inspect", "decode", "groups", "offsets", "history", "expiry", "transactions", "lag")
+OF_EVIDENCE = (
+    "inspect",
+    "decode",
+    "groups",
+    "offsets",
+    "history",
+    "expiry",
+    "findings",
+    "transactions",
+    "lag",
+)
 
 _ALL = """
 import contextlib, fcntl, io, json, struct, sys, termios
