@@ -66,6 +66,16 @@ class GroupRows:
         row = self.state_at(log_offset)
         return row is not None and row.members > 0
 
+    def has_offsets_at(self, log_offset: int) -> bool:
+        """Return whether the group had a committed offset, pending ones too, after the record at this offset."""
+        began, ended = self._offsets_began_and_ended
+        return bisect_right(began, log_offset) > bisect_right(ended, log_offset)
+
+    @cached_property
+    def _offsets_began_and_ended(self) -> tuple[list[int], list[int]]:
+        began = [row.from_log_offset for row in self.offsets]
+        return began, sorted(row.to_log_offset for row in self.offsets if row.to_log_offset is not None)
+
     @cached_property
     def removed(self) -> list[ExpiryRow]:
         """The offsets that were removed, with their causes."""

@@ -262,11 +262,20 @@ CASES = (
         "nobody owned a partition",
         [
             LIVING,
+            until(member(0, 0, "m-1", assignment=("payments-0", "payments-1")), 5, MINUTE, "changed"),
+            member(5, MINUTE, "m-1", assignment=("payments-1",)),
+        ],
+        (("unowned_partitions", WARNING, CERTAIN),),
+    ),
+    Case(
+        "nobody owned any of the topic, which may be gone",
+        [
+            LIVING,
             until(member(0, 0, "m-1"), 5, MINUTE, "changed"),
             member(5, MINUTE, "m-1", assignment=()),
             member(0, 0, "m-2", assignment=("b-0",)),
         ],
-        (("unowned_partitions", WARNING, CERTAIN), ("idle_members", NOTICE, CERTAIN)),
+        (("unowned_partitions", NOTICE, AMBIGUOUS), ("idle_members", NOTICE, CERTAIN)),
     ),
     Case(
         "another member got it at once",

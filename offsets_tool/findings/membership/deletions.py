@@ -27,17 +27,10 @@ def find_deleted_groups(rows: GroupRows, context: LogContext) -> Iterator[Findin
     told = {place for row in rows.removed for place in row.evidence}
     for row in rows.groups:
         if row.end_cause == GroupEndCause.DELETED and row.to_log_offset is not None:
-            is_left = rows.state_at(row.to_log_offset) is not None or _keeps_offsets(rows, row.to_log_offset)
+            # Brokers of 0.9 delete the group's record with the last member, and keep its offsets.
+            is_left = rows.state_at(row.to_log_offset) is not None or rows.has_offsets_at(row.to_log_offset)
             if not is_left and place_text(rows.log_partition, row.to_log_offset) not in told:
                 yield _deletion(rows, row)
-
-
-def _keeps_offsets(rows: GroupRows, log_offset: int) -> bool:
-    """Return whether an offset outlives the group's record: brokers of 0.9 delete that with the last member."""
-    return any(
-        row.from_log_offset <= log_offset and (row.to_log_offset is None or row.to_log_offset > log_offset)
-        for row in rows.offsets
-    )
 
 
 def _deletion(rows: GroupRows, row: GroupHistoryRow) -> Finding:

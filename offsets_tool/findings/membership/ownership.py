@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows, is_simple
@@ -34,6 +35,8 @@ DOWN: Final = FindingKind(
     "The group had no members for minutes, and then had some again: nothing was read in between.",
     "Look at why all of its clients were stopped at that time.",
 )
+TOPIC_DELETED: Final = "topic_deleted"
+"""The alternative: the topic was deleted, and its members still ask for it."""
 LASTS_MS: Final = 300_000
 """How long something must last to count: max.poll.interval.ms, within which every rebalance is over."""
 
@@ -56,12 +59,13 @@ class _Stretch(NamedTuple):
 def find_ownership(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield findings for what nobody owned, for who owns nothing, and for pauses of the whole group."""
     gaps = defaultdict[_Stretch, list[str]](list)
-    for name, stretches in _owned(rows).items():
+    owned = _owned(rows)
+    for name, stretches in owned.items():
         for gap in _gaps(stretches):
             if gap.lasts(context.newest_at) >= LASTS_MS and _is_asked_for(rows, name, gap):
                 gaps[gap].append(name)
     for gap, names in gaps.items():
-        yield _unowned(rows, gap, names, context)
+        yield _unowned(rows, gap, names, context, _is_whole_topic(owned, names))
     idle = [row for row in rows.members if _is_idle(row, context)]
     if idle:
         yield _idle(rows, idle)
@@ -105,7 +109,15 @@ def _is_asked_for(rows: GroupRows, name: str, gap: _Stretch) -> bool:
     )
 
 
-def _unowned(rows: GroupRows, gap: _Stretch, names: list[str], context: LogContext) -> Finding:
+def _is_whole_topic(owned: Iterable[str], names: list[str]) -> bool:
+    """Return whether these are all partitions of their topics that anybody ever owned: then the topic may have been deleted."""
+    topics = {name.rpartition("-")[0] for name in names}
+    return all(name in names for name in owned if name.rpartition("-")[0] in topics)
+
+
+def _unowned(
+    rows: GroupRows, gap: _Stretch, names: list[str], context: LogContext, is_whole_topic: bool
+) -> Finding:
     topics = {name.rpartition("-")[0] for name in names}
     return found(
         UNOWNED,
@@ -116,6 +128,9 @@ def _unowned(rows: GroupRows, gap: _Stretch, names: list[str], context: LogConte
         f"No member of group {named(rows.group)} owned {count(len(names), 'partition')} ({listed(names)}) for "
         f"{span(gap.lasts(context.newest_at))} from{at_time(gap.from_at)[3:]} on",
         topic=topics.pop() if len(topics) == 1 else None,
+        severity=Severity.NOTICE if is_whole_topic else Severity.WARNING,
+        confidence=Confidence.AMBIGUOUS if is_whole_topic else Confidence.CERTAIN,
+        alternatives=(TOPIC_DELETED,) if is_whole_topic else (),
     )
 
 
