@@ -20,6 +20,9 @@ STABLE: Final = "STABLE"
 
 _STATES: Final = {0: STABLE, 1: "UNREVOKED_PARTITIONS", 2: "UNRELEASED_PARTITIONS"}
 _STREAMS_STATES: Final = {1: STABLE, 2: "UNREVOKED_TASKS", 3: "UNRELEASED_TASKS"}
+_ASSIGNING: Final = "ASSIGNING"
+WAITING: Final = frozenset({_STATES[2], _STREAMS_STATES[3], _ASSIGNING})
+"""States of a member that waits for what other members have to give up."""
 
 
 def member_epoch(member: Member) -> int:
@@ -46,7 +49,7 @@ def member_state(member: Member) -> str:
 def _early_state(data: Any) -> str:
     if data.partitions_pending_revocation:
         return "REVOKING"
-    return "ASSIGNING" if data.partitions_pending_assignment else STABLE
+    return _ASSIGNING if data.partitions_pending_assignment else STABLE
 
 
 def is_reconciled(member: Member, assignment_epoch: int) -> bool:

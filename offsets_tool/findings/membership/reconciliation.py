@@ -10,6 +10,7 @@ from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, listed, named, span
 from offsets_tool.history.rows import GroupHistoryRow, MemberHistoryRow
 from offsets_tool.replay.changes import GroupState
+from offsets_tool.replay.member_state import WAITING
 from offsets_tool.wire.longs import difference
 
 SLOW: Final = FindingKind(
@@ -20,6 +21,8 @@ SLOW: Final = FindingKind(
 )
 SLOW_MS: Final = 60_000
 """How long a reconciliation takes at most where members poll: some heartbeats of five seconds each."""
+MOST: Final = 2
+"""A member is named that kept its partitions for at least one such part of the longest time."""
 _RECONCILING: Final = (GroupState.RECONCILING, GroupState.ASSIGNING)
 
 
@@ -36,9 +39,8 @@ def find_slow_reconciliations(rows: GroupRows, context: LogContext) -> Iterator[
     """Yield a finding for each stretch between two stable states that lasted too long."""
     for stretch in _stretches(rows):
         until = context.newest_at if stretch.until is None else stretch.until
-        took = difference(until or 0, stretch.first.from_timestamp)
-        if until is not None and took >= SLOW_MS:
-            yield _slow(rows, stretch, took)
+        if until is not None and difference(until, stretch.first.from_timestamp) >= SLOW_MS:
+            yield _slow(rows, stretch, until)
 
 
 def _stretches(rows: GroupRows) -> Iterator[_Stretch]:
@@ -54,10 +56,11 @@ def _stretches(rows: GroupRows) -> Iterator[_Stretch]:
         yield _Stretch(first, last, None)
 
 
-def _slow(rows: GroupRows, stretch: _Stretch, took: int) -> Finding:
-    holding = _holding(rows, stretch.last)
+def _slow(rows: GroupRows, stretch: _Stretch, until: int) -> Finding:
+    holding = _holding(rows, stretch, until)
     by = f"; it waited for {listed(row.client_id or row.member_id for row in holding)}" if holding else ""
     first = stretch.first
+    took = difference(until, first.from_timestamp)
     return found(
         SLOW,
         rows,
@@ -70,13 +73,27 @@ def _slow(rows: GroupRows, stretch: _Stretch, took: int) -> Finding:
     )
 
 
-def _holding(rows: GroupRows, last: GroupHistoryRow) -> list[MemberHistoryRow]:
-    """Return the members that had partitions to give up, or were behind the group's epoch, when it ended."""
-    at = last.from_log_offset
+def _holding(rows: GroupRows, stretch: _Stretch, until: int) -> list[MemberHistoryRow]:
+    """Return the members that kept what they had to give up for longest, else those that did not follow the group's epoch."""
+    begin, end = stretch.first.from_log_offset, stretch.last.to_log_offset
     there = [
         row
         for row in rows.members
-        if row.from_log_offset <= at and (row.to_log_offset is None or row.to_log_offset > at)
+        if (end is None or row.from_log_offset < end)
+        and (row.to_log_offset is None or row.to_log_offset > begin)
     ]
-    revoking = [row for row in there if row.pending_revocation]
-    return revoking or [row for row in there if (row.member_epoch or 0) < (last.epoch or 0)]
+    kept = [(_lasted(row, until), row) for row in there if row.pending_revocation]
+    if kept:
+        longest = max(lasted for lasted, _ in kept)
+        return [row for lasted, row in kept if lasted * MOST >= longest]
+    return [row for row in there if row.to_log_offset in (None, end) and _is_behind(row, stretch.last)]
+
+
+def _lasted(row: MemberHistoryRow, until: int) -> int:
+    """Return how long a member was as this row says, milliseconds."""
+    return difference(until if row.to_timestamp is None else row.to_timestamp, row.from_timestamp)
+
+
+def _is_behind(row: MemberHistoryRow, last: GroupHistoryRow) -> bool:
+    """Return whether a member is behind the group's epoch by its own fault: it does not wait for what others have to give up."""
+    return row.member_state not in WAITING and (row.member_epoch or 0) < (last.epoch or 0)
