@@ -19,7 +19,9 @@ EXPECTED: Final = "expected.json"
 
 MINUTE_MS: Final = 60_000
 DURING: Final = "during"
-"""The key of an expectation that is no field of a finding: the words that a step of the story begins with."""
+"""The key of an expectation for the time of a finding: the words that a step of the story begins with."""
+SAYS: Final = "says"
+"""The key of an expectation for the words of a finding: what its title contains."""
 
 
 def unmet(folder: Path) -> list[str]:
@@ -47,11 +49,12 @@ def _found(folder: Path, config: Mapping[str, str]) -> list[Finding]:
 def _matching(
     expected: Mapping[str, Any], findings: Iterable[Finding], story: Sequence[Step]
 ) -> list[Finding]:
-    fields = {name: value for name, value in expected.items() if name != DURING}
+    fields = {name: value for name, value in expected.items() if name not in (DURING, SAYS)}
     return [
         each
         for each in findings
         if all(_is_one_of(getattr(each, name), value) for name, value in fields.items())
+        and expected.get(SAYS, "") in each.title
         and (DURING not in expected or _is_during(each, expected[DURING], story))
     ]
 

@@ -13,7 +13,8 @@ Value = str | int | Sequence[str | int]
 Expected = Mapping[str, Value]
 """Fields of a finding and the value that they have, or a list of those of which they have one.
 
-`during` is no field: it is what a step of the story begins with, and the finding's time meets that of the step.
+Two are no fields. `during` is what a step of the story begins with, and the finding's time meets that of the step; `says` is in the
+finding's title.
 """
 
 ACT: Final = ("critical", "warning")

@@ -120,12 +120,16 @@ class Stage:
             raise StageError(f"kafka-consumer-groups failed: {done.stdout}{done.stderr}")
         return done.stdout
 
-    def commit_as_stranger(self, group: str, offsets: dict[tuple[str, int], int]) -> None:
+    def commit_as_stranger(
+        self, group: str, offsets: dict[tuple[str, int], int], *, metadata: str = ""
+    ) -> None:
         """Commit by a client that is no member: it assigns itself the partitions."""
         consumer = KafkaConsumer(
             bootstrap_servers=self.bootstrap, group_id=group, enable_auto_commit=False, client_id="script"
         )
-        places = {TopicPartition(*place): OffsetAndMetadata(at, "", -1) for place, at in offsets.items()}
+        places = {
+            TopicPartition(*place): OffsetAndMetadata(at, metadata, -1) for place, at in offsets.items()
+        }
         consumer.assign(list(places))
         try:
             consumer.commit(places)

@@ -1,5 +1,7 @@
 """Who floods the topic with commits, and quiet nights: what every cluster does when nothing is wrong."""
 
+from kafka.errors import KafkaError
+
 from tests.incidents.incident import LOUD, found, incident, loud
 from tests.incidents.stage import Stage
 
@@ -33,6 +35,28 @@ def commit_storm(stage: Stage) -> None:
     stage.say("the client commits what it has committed, 1,000 times", group="thermostat", topic="heat")
     flooder.ask("flood", times=1_000)
     stage.work(4, 5, reads)
+
+
+@incident(
+    "metadata-grows",
+    "A client keeps its state in the metadata of its commits, until they are refused",
+    "4.3.1",
+    complaint="Commits of the deduplication job fail with OffsetMetadataTooLarge since this morning, and it "
+    "starts from the same place.",
+    done="`dedup` writes the ids that it has seen into the metadata of each commit: 200 bytes more each "
+    "time. The broker takes no more than 4,096 bytes (offset.metadata.max.bytes), and refused the "
+    "commit that came to that.",
+    must=(found("large_metadata", "dedup", topic="events"),),
+    must_not=(LOUD, found(["rewind", "jump", "reset", "commit_flood"], "dedup")),
+)
+def metadata_grows(stage: Stage) -> None:
+    stage.topic("events", 1)
+    for number in range(1, 24):
+        stage.produce("events", 5)
+        try:
+            stage.commit_as_stranger("dedup", {("events", 0): 5 * number}, metadata="x" * 200 * number)
+        except KafkaError as refused:
+            stage.say("a commit is refused", group="dedup", topic="events", error=type(refused).__name__)
 
 
 @incident(

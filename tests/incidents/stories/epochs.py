@@ -23,8 +23,17 @@ FAST_EPOCHS = {
     "when a second member joined. Its heartbeats went on, so it stayed a member; but it did not poll, "
     "so it never gave up the partitions that the new assignment took from it. The second waited for "
     "them for a minute, until the pipe was emptied.",
-    must=(found("slow_reconciliation", "thumbnails", severity=ACT, during="a second member joins"),),
+    must=(
+        found(
+            "slow_reconciliation",
+            "thumbnails",
+            severity=ACT,
+            during="a second member joins",
+            says="waited for thumbnails-1",
+        ),
+    ),
     must_not=(
+        found("slow_reconciliation", "thumbnails", says="thumbnails-2"),
         found(
             ["rebalance_storm", "member_timed_out", "offsets_expired", "reset", "group_converted"],
             "thumbnails",

@@ -18,7 +18,14 @@ WEEKEND = {"offsets.retention.minutes": "1"}
     "auto.offset.reset=latest told it to: at the end. The group `reporting` read the same topic all the "
     "time. A week of retention is a minute here: ask with --retention 1m.",
     must=(
-        found("offsets_expired", "billing", topic="orders", severity=ACT, during="the service is shut down"),
+        found(
+            "offsets_expired",
+            "billing",
+            topic="orders",
+            severity=ACT,
+            during="the service is shut down",
+            says="ahead of",
+        ),
     ),
     must_not=(
         found(["offsets_deleted", "group_deleted", "topic_deleted", "offsets_lost", "reset"], "billing"),
@@ -41,7 +48,14 @@ def skipped(stage: Stage) -> None:
     "told it to: at the first record that the topic still had. The group `reporting` read the same "
     "topic all the time. A week of retention is a minute here: ask with --retention 1m.",
     must=(
-        found("offsets_expired", "billing", topic="orders", severity=ACT, during="the service is shut down"),
+        found(
+            "offsets_expired",
+            "billing",
+            topic="orders",
+            severity=ACT,
+            during="the service is shut down",
+            says="behind",
+        ),
     ),
     must_not=(
         found(["offsets_deleted", "group_deleted", "topic_deleted", "offsets_lost", "reset"], "billing"),
@@ -89,6 +103,7 @@ def _weekend(stage: Stage, reset: str) -> None:
             topic="images",
             severity=ACT,
             during="a release that reads one topic",
+            says="behind",
         ),
     ),
     must_not=(
@@ -128,7 +143,16 @@ def unsubscribed(stage: Stage) -> None:
     "nothing to read for a week; then it asked for its offset again, found none, and began at the "
     "start. `reporting` read another topic all the time. A week of retention is a minute here: ask with "
     "--retention 1m.",
-    must=(found("offsets_expired", "import", topic="prices", severity=ACT, during="there is nothing more"),),
+    must=(
+        found(
+            "offsets_expired",
+            "import",
+            topic="prices",
+            severity=ACT,
+            during="there is nothing more",
+            says="behind",
+        ),
+    ),
     must_not=(
         found(["offsets_deleted", "group_deleted", "topic_deleted", "offsets_lost", "reset"], "import"),
         loud("reporting"),
@@ -164,7 +188,16 @@ def idle_simple_client(stage: Stage) -> None:
     "kafka-consumer-groups --delete-offsets for the topic `products`, which the group reads, and not "
     "for the one that was meant. `search` began `products` again at the start; `prices`, its other "
     "topic, and `audit`, another group of the same topic, were left alone.",
-    must=(found("offsets_deleted", "search", topic="products", severity=ACT, during="offsets deleted"),),
+    must=(
+        found(
+            "offsets_deleted",
+            "search",
+            topic="products",
+            severity=ACT,
+            during="offsets deleted",
+            says="behind",
+        ),
+    ),
     must_not=(
         found(["offsets_expired", "group_deleted", "topic_deleted", "offsets_lost"], "search"),
         found("offsets_deleted", "search", topic="prices"),
@@ -198,7 +231,7 @@ def offsets_deleted(stage: Stage) -> None:
     done="While `mailer` was stopped, somebody deleted the group by mistake (kafka-consumer-groups "
     "--delete), taking it for one that was left over from a test. Started again with "
     "auto.offset.reset=earliest, it read both topics from the start.",
-    must=(found("group_deleted", "mailer", severity=ACT, during="group deleted"),),
+    must=(found("group_deleted", "mailer", severity=ACT, during="group deleted", says="behind"),),
     must_not=(
         found(["offsets_expired", "offsets_deleted", "topic_deleted", "offsets_lost", "reset"], "mailer"),
         loud("audit"),
@@ -231,8 +264,8 @@ def group_deleted(stage: Stage) -> None:
     "and `archive` read it and `views`. The broker took away the offsets of the deleted topic, and both "
     "groups went on at the start of the new one.",
     must=(
-        found("topic_deleted", "dashboard", topic="clicks", during="topic deleted"),
-        found("topic_deleted", "archive", topic="clicks", during="topic deleted"),
+        found("topic_deleted", "dashboard", topic="clicks", during="topic deleted", says="behind"),
+        found("topic_deleted", "archive", topic="clicks", during="topic deleted", says="behind"),
         found("topic_recreated", "dashboard", topic="clicks"),
         found("topic_recreated", "archive", topic="clicks"),
     ),

@@ -15,11 +15,18 @@ from tests.incidents.stage import Stage
     "with the next poll; each time all members had to stop and join. `tracking`, on the same broker, "
     "was not touched.",
     must=(
-        found("rebalance_storm", "scoring", severity=ACT, during="a member starts that is slower"),
-        found("flapping_member", "scoring"),
+        found(
+            "rebalance_storm",
+            "scoring",
+            severity=ACT,
+            during="a member starts that is slower",
+            says="scoring-3",
+        ),
+        found("flapping_member", "scoring", says="scoring-3"),
     ),
     must_not=(
         found("rebalance_storm", "tracking"),
+        found("flapping_member", "scoring", says=" scoring-1 "),
         loud("tracking"),
         found(["offsets_expired", "offsets_deleted", "reset", "group_deleted"], "scoring"),
     ),
@@ -47,7 +54,7 @@ def storm(stage: Stage) -> None:
     done="The process of one of the two members of `sensors` was killed (out of memory). The coordinator "
     "waited for its session timeout of 6 seconds; until then nobody read its partitions. Then the other "
     "member took them over.",
-    must=(found("member_timed_out", "sensors", during="member killed"),),
+    must=(found("member_timed_out", "sensors", during="member killed", says="sensors-2"),),
     must_not=(
         found(["rebalance_storm", "static_member_replaced", "offsets_expired", "reset"], "sensors"),
         {"severity": "critical"},

@@ -17,7 +17,9 @@ from tests.incidents.stage import Stage
     done="While `payments` was stopped for a deployment, somebody ran kafka-consumer-groups --reset-offsets "
     "--to-earliest --execute for it, meaning another cluster. All four partitions of `charges` were set "
     "to 0 at one instant; the service went on from there.",
-    must=(found("reset", "payments", topic="charges", severity=ACT, during="--reset-offsets"),),
+    must=(
+        found("reset", "payments", topic="charges", severity=ACT, during="--reset-offsets", says="200 back"),
+    ),
     must_not=(
         found(["offsets_expired", "offsets_deleted", "group_deleted", "topic_deleted"], "payments"),
         found("reset", "ledger"),
@@ -51,7 +53,16 @@ def reset_to_earliest(stage: Stage) -> None:
     done="`shipments` has two members and was running all the time. Somebody called the replay endpoint of "
     "one of them for one partition: it sought back to offset 5 and committed its way up again. The "
     "other partitions went on as ever.",
-    must=(found("rewind", "shipments", topic="parcels", partition=1, during="a member seeks back"),),
+    must=(
+        found(
+            "rewind",
+            "shipments",
+            topic="parcels",
+            partition=1,
+            during="a member seeks back",
+            says="by a member",
+        ),
+    ),
     must_not=(
         found(["reset", "offsets_expired", "offsets_deleted", "group_deleted", "jump"], "shipments"),
         {"partition": [0, 2, 3]},
@@ -79,7 +90,7 @@ def member_seeks_back(stage: Stage) -> None:
     done="A member of `alerts` was behind by 700 records in one partition. Somebody who wanted the lag to be "
     "gone called its skip-to-end endpoint: it sought to the end and went on there. The other partition "
     "was read record by record, as ever.",
-    must=(found("jump", "alerts", topic="alarms", partition=0, during="a member seeks"),),
+    must=(found("jump", "alerts", topic="alarms", partition=0, during="a member seeks", says="by a member"),),
     must_not=(
         found(["reset", "rewind", "offsets_expired", "offsets_deleted", "group_deleted"], "alerts"),
         {"partition": 1},
@@ -108,7 +119,15 @@ def member_jumps_ahead(stage: Stage) -> None:
     "itself the partitions and committed the end of the topic. While the service ran, the broker "
     "refused it (there is no trace of that in the log). When the service was stopped for a minute, the "
     "commit was taken, and the service started behind what it had not read.",
-    must=(found(["reset", "jump"], "inventory", topic="movements", during="a script commits the end"),),
+    must=(
+        found(
+            ["reset", "jump"],
+            "inventory",
+            topic="movements",
+            during="a script commits the end",
+            says="300 ahead",
+        ),
+    ),
     must_not=(
         found(
             ["rewind", "offsets_expired", "offsets_deleted", "group_deleted", "topic_deleted"], "inventory"
@@ -146,7 +165,14 @@ def script_in_the_group(stage: Stage) -> None:
     done="The operator tool of the platform team stopped `reports` for the night, called "
     "alterConsumerGroupOffsets for partition 0 alone, 30 records back, and started the group again.",
     must=(
-        found(["reset", "rewind"], "reports", topic="sales", partition=0, during="alterConsumerGroupOffsets"),
+        found(
+            ["reset", "rewind"],
+            "reports",
+            topic="sales",
+            partition=0,
+            during="alterConsumerGroupOffsets",
+            says="30 back",
+        ),
     ),
     must_not=(
         found(["offsets_expired", "offsets_deleted", "group_deleted", "topic_deleted"], "reports"),
