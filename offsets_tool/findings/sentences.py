@@ -33,6 +33,16 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
+def was(number: int) -> str:
+    """Return the verb that goes with so many things: "was", or "were"."""
+    return "was" if number == 1 else "were"
+
+
+def s(number: int) -> str:
+    """Return the ending of a verb that goes with so many things: "s" of "1 offset expires", nothing of "2 offsets expire"."""
+    return "s" if number == 1 else ""
+
+
 def listed(names: Iterable[str]) -> str:
     """Return "a", "a and b", "a, b, c and 4 more"."""
     texts = [named(name) for name in dict.fromkeys(names)]

@@ -35,7 +35,7 @@ def test_every_field_is_there_and_the_worst_comes_first() -> None:
 @pytest.mark.parametrize(
     ("options", "kinds"),
     [
-        (("--severity", "critical"), {"offsets_deleted"}),
+        (("--severity", "critical"), set()),
         (("--group", "*-fence-*"), {"transaction_fenced"}),
         (("--kind", "hanging-transaction"), {"hanging_transaction"}),
         (("--topic", "pricing-loyalty.v2", "--severity", "warning"), {"offsets_deleted", "group_deleted"}),

@@ -105,7 +105,7 @@ CASES = (
     Case(
         "a classic group without offsets went",
         [group(0, 0, 0, to_log_offset=9, to_timestamp=1, end_cause="deleted")],
-        (("group_expired", NOTICE, LIKELY),),
+        (("group_expired", NOTICE, AMBIGUOUS),),
     ),
     Case(
         "a broker of 0.9 deletes a group's record and keeps the offsets",
@@ -173,19 +173,19 @@ CASES = (
     ),
     Case(
         "a successor fenced its producer",
-        [aborted(0, 0, 2 * SECOND, 1), transaction(9, 3 * SECOND, producer_epoch=2, outcome="committed")],
+        [aborted(0, 0, 200, 1), transaction(9, SECOND, producer_epoch=2, outcome="committed")],
         (("transaction_fenced", WARNING, LIKELY),),
     ),
     Case(
         "with transaction version 2 an application's abort raises the epoch too",
         [aborted(0, 0, 50, 1)],
-        (("transactions_aborted", NOTICE, LIKELY),),
+        (("transactions_aborted", NOTICE, AMBIGUOUS),),
         {"raises_epochs": True},
     ),
     Case(
         "with transaction version 2 a long silence may have been the timeout",
         [aborted(0, 0, 65 * SECOND, 1)],
-        (("transaction_timed_out", WARNING, AMBIGUOUS),),
+        (("transaction_timed_out", NOTICE, AMBIGUOUS),),
         {"raises_epochs": True},
     ),
     Case("a member left", [until(member(0, 0), 9, 5 * SECOND)]),
@@ -233,7 +233,7 @@ CASES = (
             until(member(n, n * SECOND, f"m-{n}", instance_id="i"), n + 1, (n + 1) * SECOND, "replaced")
             for n in range(5)
         ],
-        (*(("static_member_replaced", NOTICE, CERTAIN),) * 5, ("instance_conflict", WARNING, CERTAIN)),
+        (*(("static_member_replaced", NOTICE, CERTAIN),) * 5, ("instance_conflict", WARNING, AMBIGUOUS)),
     ),
     Case(
         "a client comes and goes",
@@ -346,10 +346,15 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
-def test_rows_give_these_findings_and_no_others(case: Case) -> None:
+def check(case: Case) -> None:
+    """Check that the rows give these findings and no others, each with its places and without a gap in its title."""
     findings = found(list(case.rows), **case.given)
     assert sorted((each.kind, each.severity, each.confidence) for each in findings) == sorted(case.found)
     for each in findings:
         assert GROUP in each.title and each.evidence[0] == f"7:{each.log_offset}"
         assert "None" not in each.title
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
+def test_rows_give_these_findings_and_no_others(case: Case) -> None:
+    check(case)

@@ -48,6 +48,7 @@ def _deletion(rows: GroupRows, row: GroupHistoryRow) -> Finding:
         rows,
         Places((row.to_log_offset, row.log_offset), row.to_timestamp, row.to_timestamp),
         said + at_time(row.to_timestamp),
-        confidence=Confidence.CERTAIN if is_request else Confidence.LIKELY,
+        # A check of the broker and DeleteGroups leave the same record of a group without offsets.
+        confidence=Confidence.CERTAIN if is_request else Confidence.AMBIGUOUS,
         alternatives=() if is_request else (Cause.GROUP_DELETED.value,),
     )

@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Final, NamedTuple
 
+from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
@@ -24,6 +26,8 @@ CONFLICT: Final = FindingKind(
     "Members with one group.instance.id replaced each other again and again: each fences the one before.",
     "Give every running instance a group.instance.id of its own.",
 )
+RESTARTS: Final = "restarts"
+"""The alternative: one instance that crashed and was started again."""
 TIMES: Final = 4
 """How often a client must have gone to be said to flap: one restart, or two, are everyday."""
 APART_MS: Final = 600_000
@@ -35,6 +39,8 @@ class _Gone(NamedTuple):
 
     row: MemberHistoryRow
     host: str
+    joined: int
+    """Where in the log it was first seen."""
 
 
 @finder(FLAPPING, CONFLICT)
@@ -43,9 +49,9 @@ def find_flapping(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     left, replaced = defaultdict[str, list[_Gone]](list), defaultdict[str, list[_Gone]](list)
     for row in sorted(rows.members, key=lambda row: row.to_log_offset or -1):
         if row.end_cause == MemberEndCause.LEFT:
-            left[f"{row.client_id or row.member_id} {row.client_host or ''}"].append(_gone(row))
+            left[f"{row.client_id or row.member_id} {row.client_host or ''}"].append(_gone(rows, row))
         elif row.end_cause == MemberEndCause.REPLACED and row.instance_id is not None:
-            replaced[row.instance_id].append(_gone(row))
+            replaced[row.instance_id].append(_gone(rows, row))
     runs = [run for gone in left.values() for run in _runs(gone) if len(run) >= TIMES]
     if runs:
         yield _flapping(rows, sorted(runs, key=len, reverse=True))
@@ -53,8 +59,8 @@ def find_flapping(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
         yield from (_conflict(rows, run) for run in _runs(gone) if len(run) >= TIMES)
 
 
-def _gone(row: MemberHistoryRow) -> _Gone:
-    return _Gone(row, row.client_host or "")
+def _gone(rows: GroupRows, row: MemberHistoryRow) -> _Gone:
+    return _Gone(row, row.client_host or "", rows.by_member[row.member_id][0].from_log_offset)
 
 
 def _runs(gone: Sequence[_Gone]) -> Iterator[list[_Gone]]:
@@ -65,7 +71,13 @@ def _runs(gone: Sequence[_Gone]) -> Iterator[list[_Gone]]:
         # Members that went with one record are a shutdown of many consumers of one name.
         if run and each.row.to_log_offset == run[-1].row.to_log_offset:
             continue
-        if apart > APART_MS:
+        if each.row.to_timestamp is None or each.row.to_timestamp < 0:
+            continue
+        # Who had joined before the other left is another consumer of that name: a rolling restart of many on one host.
+        is_other = run and each.joined < (run[-1].row.to_log_offset or 0)
+        if is_other and each.row.end_cause == MemberEndCause.LEFT:
+            continue
+        if abs(apart) > APART_MS:
             yield run
             run = []
         run.append(each)
@@ -88,12 +100,17 @@ def _flapping(rows: GroupRows, runs: list[list[_Gone]]) -> Finding:
 
 
 def _conflict(rows: GroupRows, run: list[_Gone]) -> Finding:
+    """Return a finding for one instance id: two that fight for it come back in turn, one that crashes comes from where it was."""
+    hosts = [host for host, _ in groupby(each.host for each in run)]
+    is_in_turn = len(hosts) > len(set(hosts))
     return found(
         CONFLICT,
         rows,
         _places(run),
         f"Static member {named(run[0].row.instance_id or '')} of group {named(rows.group)} was replaced "
         f"{count(len(run), 'time')} {_when(run)}",
+        confidence=Confidence.LIKELY if is_in_turn else Confidence.AMBIGUOUS,
+        alternatives=(RESTARTS,),
     )
 
 

@@ -22,12 +22,16 @@ STORM: Final = FindingKind(
     "Look at the members that come and go most: their session timeout, max.poll.interval.ms, restarts and deployments.",
 )
 _NEITHER: Final = "neither"
+_EAGER: Final = ("range", "roundrobin", "sticky", "default")
+"""Protocols whose members give all up before each rebalance; of others nobody knows it."""
 LEAST: Final = 10
 """The fewest rebalances that are worth a notice: starting a group of a few members makes less."""
 WARNED_FROM: Final = 15
 """The fewest rebalances that are a warning: a rolling restart, where each member leaves and joins, makes less in small groups."""
 EACH: Final = 2
 """Rebalances for each member that one rolling restart of a larger group makes: no more than these are no warning."""
+EACH_TWICE: Final = 4
+"""The same where each coming and going takes two: one to give partitions up, one to hand them out (KIP-429, KIP-415)."""
 APART_MS: Final = 60_000
 """How long a group rests, at most, between two rebalances of one storm."""
 
@@ -45,7 +49,7 @@ def find_storms(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each run of rebalances that is long enough."""
     run: list[_Rebalance] = []
     for each in (*_rebalances(rows), None):
-        if each is not None and run and difference(each.at, run[-1].at) <= APART_MS:
+        if each is not None and run and abs(difference(each.at, run[-1].at)) <= APART_MS:
             run.append(each)
             continue
         if len(run) >= LEAST:
@@ -57,7 +61,8 @@ def _rebalances(rows: GroupRows) -> Iterator[_Rebalance]:
     before: tuple[str, int] | None = None
     for row in rows.groups:
         number = _number(row)
-        if number is not None and (row.kind, number) != before:
+        # Without times (message formats before 0.10) nobody knows what followed soon.
+        if number is not None and (row.kind, number) != before and row.from_timestamp >= 0:
             yield _Rebalance(row.from_log_offset, row.from_timestamp, number)
         before = (row.kind, number) if number is not None else before
 
@@ -71,7 +76,9 @@ def _number(row: GroupHistoryRow) -> int | None:
 
 def _storm(rows: GroupRows, run: list[_Rebalance]) -> Finding:
     first, last = run[0], run[-1]
-    is_restart = len(run) <= EACH * _most_members(rows, first.log_offset, last.log_offset)
+    is_restart = len(run) <= _each(rows, first.log_offset) * _most_members(
+        rows, first.log_offset, last.log_offset
+    )
     return found(
         STORM,
         rows,
@@ -80,6 +87,13 @@ def _storm(rows: GroupRows, run: list[_Rebalance]) -> Finding:
         f"{at_time(first.at)[3:]} on{_causes(rows, run)}{_movers(rows, first.log_offset, last.log_offset)}",
         severity=Severity.NOTICE if len(run) < WARNED_FROM or is_restart else Severity.WARNING,
     )
+
+
+def _each(rows: GroupRows, at: int) -> int:
+    """Return how many rebalances a member makes that is restarted, by the group's protocol."""
+    row = rows.state_at(at)
+    is_eager = row is None or row.kind != GroupKind.CLASSIC or row.protocol in _EAGER
+    return EACH if is_eager else EACH_TWICE
 
 
 def _most_members(rows: GroupRows, first: int, last: int) -> int:

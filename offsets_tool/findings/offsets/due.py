@@ -10,7 +10,7 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, named, of_topics, only
+from offsets_tool.findings.sentences import at_time, count, named, of_topics, only, s, was
 
 DUE: Final = FindingKind(
     "expiry_due",
@@ -40,7 +40,7 @@ def _due(rows: GroupRows, due: list[ExpiryRow], newest_at: int) -> Finding:
         by_rule[row.rule or ""] += 1
     first = due[0]
     is_overdue = (first.expires_in_ms or 0) < 0
-    when = "were to expire" if is_overdue else "expire"
+    when = f"{was(len(due))} to expire" if is_overdue else f"expire{s(len(due))}"
     rules = ", ".join(f"{rule.replace('_', ' ')}" for rule in by_rule)
     return found(
         DUE,

@@ -15,7 +15,7 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, count, named, of_topics, only
 from offsets_tool.history.rows import OffsetHistoryRow
-from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.replay.changes import GroupKind, TopicPartition
 from offsets_tool.time_texts import duration_text
 
 EXPIRED: Final = FindingKind(
@@ -87,11 +87,6 @@ class Restart(NamedTuple):
     is_read_on: bool
     """Whether the members of before committed: they had not asked for the offsets, and went on from where they were."""
 
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether it began anywhere else than where it had been."""
-        return not self.is_read_on and (self.read_again > 0 or self.skipped > 0)
-
 
 @finder(EXPIRED, DELETED, TOPIC_DELETED, GROUP_DELETED, LOST)
 def find_lost_offsets(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
@@ -142,8 +137,7 @@ def _loss(rows: GroupRows, lost: list[ExpiryRow]) -> Finding:
     cause = Cause(first.cause or Cause.UNKNOWN)
     restart = _restart(rows, lost)
     kind = KINDS[cause]
-    hurts = restart is not None and restart.is_elsewhere and cause not in _MEANT
-    severity = Severity.CRITICAL if hurts else kind.severity
+    severity = Severity.CRITICAL if _hurts(rows, restart, cause, first) else kind.severity
     return found(
         kind,
         rows,
@@ -155,6 +149,18 @@ def _loss(rows: GroupRows, lost: list[ExpiryRow]) -> Finding:
         partition=lost[0].partition if len(lost) == 1 else None,
         alternatives=tuple(dict.fromkeys(other for row in lost for other in row.alternatives)),
     )
+
+
+def _hurts(rows: GroupRows, restart: Restart | None, cause: Cause, lost: ExpiryRow) -> bool:
+    """Return whether records were read again, or skipped as far as one can tell.
+
+    A client that never joins may have been there all the time, and have read what it is ahead.
+    """
+    if restart is None or restart.is_read_on or cause in _MEANT:
+        return False
+    group = rows.state_at(lost.log_offset)
+    is_without_members = group is not None and group.kind == GroupKind.SIMPLE
+    return restart.read_again > 0 or (restart.skipped > 0 and not is_without_members)
 
 
 def _title(group: str, lost: list[ExpiryRow], cause: Cause) -> str:
@@ -188,7 +194,7 @@ def _restart(rows: GroupRows, lost: list[ExpiryRow]) -> Restart | None:
         -sum(each for each in moved if each < 0),
         sum(each for each in moved if each > 0),
         min((after for _, after in pairs), key=lambda row: row.from_log_offset),
-        all(_is_of_then(rows, row, after) for row, after in pairs),
+        min(moved) >= 0 and all(_is_of_then(rows, row, after) for row, after in pairs),
     )
 
 
@@ -212,9 +218,9 @@ def _began_again(restart: Restart | None, lost: ExpiryRow) -> str:
     if lost.removed_at is not None and restart.first.from_timestamp >= lost.removed_at:
         later = f" {duration_text(restart.first.from_timestamp - lost.removed_at)} later"
     said = [
-        f"{number:,} {what}"
+        f"{number:,} {what} where it had been"
         for number, what in ((restart.read_again, "behind"), (restart.skipped, "ahead of"))
         if number
     ]
-    where = f"{' and '.join(said)} where it had been" if said else "where it had been"
-    return f"; it began again{later} {count(restart.partitions, 'partition')} {where}"
+    where = " and ".join(said) or "where it had been"
+    return f"; it committed {count(restart.partitions, 'partition')} again{later}, {where}"

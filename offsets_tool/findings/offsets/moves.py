@@ -2,6 +2,7 @@
 
 A coordinator takes a commit without a member only for a group that has none (validateOffsetCommit): so a commit into a group with
 members is a member's, and one into an empty group is an admin's or a simple client's. Which member it was, the log does not say.
+Where compaction may have taken the group's own records, nobody knows whether it had members.
 """
 
 from collections.abc import Iterator
@@ -13,8 +14,9 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows, is_simple
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, in_partitions, named, of_topics, only
+from offsets_tool.findings.sentences import at_time, count, in_partitions, named, of_topics, only, was
 from offsets_tool.history.rows import OffsetBeginCause, OffsetHistoryRow
+from offsets_tool.wire.longs import difference
 
 RESET: Final = FindingKind(
     "reset",
@@ -43,21 +45,36 @@ OFTEN: Final = 5
 NO_EPOCH: Final = -1
 
 
+SERIES: Final = 3
+"""Commits from outside of one partition, each further than the one before, that are somebody's work and no reset."""
+AT_ONCE_MS: Final = 100
+"""How soon after the last member left its own commit may still come: brokers up to 0.11 wrote it outside of the group's lock."""
+
+
 class _Move(NamedTuple):
     """A commit that moved an offset, and what the group was then."""
 
     row: OffsetHistoryRow
+    is_known: bool
+    """Whether the log tells if the group had members."""
     is_outside: bool
     """Whether the group had no members: nobody of it can have committed."""
     is_simple: bool
-    is_leap: bool
+    is_late: bool = False
+    """Whether it may be the commit of the member that had just left."""
+    is_series: bool = False
+    """Whether whoever commits from outside goes on step by step: a client that reads, or a copy of another cluster's offsets."""
 
 
 @finder(RESET, REWIND, JUMP)
 def find_moves(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for what was moved at one instant: by one request all of its commits have one time."""
     moves = sorted(_moves(rows), key=lambda move: move.row.from_log_offset)
-    requests = [list(together) for _, together in groupby(moves, _request)]
+    series = [move for move in moves if move.is_series]
+    if series:
+        yield _series(rows, series)
+    single = (move for move in moves if not move.is_series)
+    requests = [list(together) for _, together in groupby(single, _request)]
     back = [request for request in requests if _judged(request).kind is REWIND]
     if len(back) < OFTEN:
         yield from (_finding(rows, request) for request in requests)
@@ -77,6 +94,7 @@ def _moves(rows: GroupRows) -> Iterator[_Move]:
     is_ever_empty = any(row.members == 0 and not is_simple(row) for row in rows.groups)
     for commits in rows.effective.values():
         largest, steps = 0, 0
+        outside: list[_Move] = []
         for row in commits:
             if row.delta is None or row.begin_cause not in (
                 OffsetBeginCause.COMMIT,
@@ -86,22 +104,55 @@ def _moves(rows: GroupRows) -> Iterator[_Move]:
             is_leap = steps >= LEAST_STEPS and row.delta > LEAP * largest > 0
             # Most commits move on as usual, in a group that always has members: nothing is asked of them.
             if row.delta < 0 or is_leap or (is_ever_empty and row.delta):
-                move = _move(rows, row, is_leap=is_leap)
-                if row.delta < 0 or is_leap or _is_reset(move):
+                move = _move(rows, row)
+                if _is_reset(move):
+                    outside.append(move)
+                elif row.delta < 0 or is_leap:
                     yield move
             if row.delta > 0 and row.commit_log_offset >= rows.proven_from:
                 largest, steps = max(largest, row.delta), steps + 1
+        yield from _with_series(outside)
 
 
-def _move(rows: GroupRows, row: OffsetHistoryRow, *, is_leap: bool) -> _Move:
+def _with_series(outside: list[_Move]) -> Iterator[_Move]:
+    """Yield the commits of one partition that came from outside; those that only go on, often enough, as a series."""
+    for is_ahead, some in groupby(outside, lambda move: (move.row.delta or 0) > 0):
+        run = list(some)
+        is_series = is_ahead and len(run) >= SERIES
+        yield from (move._replace(is_series=is_series) for move in run)
+
+
+def _move(rows: GroupRows, row: OffsetHistoryRow) -> _Move:
     group = rows.state_at(row.commit_log_offset)
     has_members = group is not None and group.members > 0
-    return _Move(row, not has_members, is_simple(group), is_leap)
+    is_known = row.commit_log_offset >= rows.proven_from
+    is_late = group is not None and 0 <= difference(row.from_timestamp, group.from_timestamp) <= AT_ONCE_MS
+    return _Move(row, is_known, not has_members, is_simple(group), is_late and (row.delta or 0) > 0)
 
 
 def _is_reset(move: _Move) -> bool:
     """Return whether it comes from outside of a group that had members before; a transaction needs no member."""
     return move.is_outside and not move.is_simple and move.row.begin_cause == OffsetBeginCause.COMMIT
+
+
+def _series(rows: GroupRows, moves: list[_Move]) -> Finding:
+    first, last = moves[0].row, moves[-1].row
+    topics = [move.row.topic for move in moves]
+    where = f"{of_topics(topics)} {in_partitions([move.row.partition for move in moves])}"
+    return found(
+        RESET,
+        rows,
+        Places(
+            tuple(move.row.commit_log_offset for move in moves), first.from_timestamp, last.from_timestamp
+        ),
+        f"Offsets of group {named(rows.group)} {where} were moved on {count(len(moves), 'time')} from outside from"
+        f"{at_time(first.from_timestamp)[3:]} on, while the group had no members: a client that reads without joining, or "
+        "offsets that are copied from another cluster",
+        confidence=Confidence.AMBIGUOUS,
+        alternatives=("simple_client", "offset_sync"),
+        severity=Severity.NOTICE,
+        topic=only(topics),
+    )
 
 
 def _finding(rows: GroupRows, moves: list[_Move]) -> Finding:
@@ -153,7 +204,9 @@ def _judged(moves: list[_Move]) -> _Judged:
     move = moves[0]
     if _is_reset(move):
         # An admin's commit has no leader epoch (kafka-consumer-groups); a client that reads commits its own.
-        is_admins = all(each.row.leader_epoch == NO_EPOCH for each in moves)
+        is_admins = all(
+            each.row.leader_epoch == NO_EPOCH and each.is_known and not each.is_late for each in moves
+        )
         return _Judged(RESET, Confidence.LIKELY if is_admins else Confidence.AMBIGUOUS, ("simple_client",))
     if (move.row.delta or 0) < 0:
         return _Judged(REWIND)
@@ -169,7 +222,7 @@ def _title(rows: GroupRows, kind: FindingKind, moves: list[_Move]) -> str:
     what = f"{count(len(moves), 'offset')} of group {named(rows.group)} {where}"
     when = at_time(moves[0].row.from_timestamp)
     if kind is RESET:
-        return f"{what} were set from outside{when}, {moved}, while the group had no members"
+        return f"{what} {was(len(moves))} set from outside{when}, {moved}, while the group had no members"
     return f"{what} moved {moved}{when}, by {_who(moves[0])}"
 
 
@@ -178,6 +231,8 @@ def _who(move: _Move) -> str:
     row = move.row
     if row.producer_id is not None:
         return f"a transaction of producer {row.producer_id}"
+    if not move.is_known and move.is_outside:
+        return "a client that is not known: compaction may have taken the group's own records"
     if move.is_simple:
         return "a client that is no member"
     if move.is_outside:

@@ -1,7 +1,8 @@
 """How did aborted transactions end: by the application, by their timeout, or because a second producer took the name over?
 
 The coordinator raises the producer's epoch when it aborts on its own: the marker has it (TransactionCoordinator, KIP-890). With
-transaction version 2 every marker has a raised epoch, and only what came before and after tells them apart.
+transaction version 2 every marker has a raised epoch: only pauses speak for one or the other then, and nothing is sure. A
+transaction of another group raises it too, and a producer that died may come back long before its transaction times out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, named, span
+from offsets_tool.findings.sentences import at_time, count, named, span, was
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.wire.longs import difference
 
@@ -35,10 +36,10 @@ ABORTED: Final = FindingKind(
     "An application aborted transactions: what they committed never counted.",
     "Look at the application's own log for why it called abortTransaction at these times.",
 )
-SHORTEST_TIMEOUT_MS: Final = 10_000
-"""The shortest transaction.timeout.ms that is usual (Kafka Streams); what was aborted sooner was hardly left to it."""
 TIMEOUT_MS: Final = 60_000
 """Producer's default of transaction.timeout.ms."""
+CHECK_MS: Final = 10_000
+"""Broker's default of transaction.abort.timed.out.transaction.cleanup.interval.ms: how late it aborts what has timed out."""
 SOON_MS: Final = 10_000
 """How soon after fencing the new producer's own commits follow, if it is why the old one was fenced."""
 SILENCE_MS: Final = 1_000
@@ -90,10 +91,10 @@ class Aborted(NamedTuple):
 @finder(TIMED_OUT, FENCED, ABORTED)
 def find_aborted_transactions(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each transaction that the coordinator aborted, and one for all that the application did."""
-    plain = _plain_producers(rows.transactions)
+    plain = _plain(rows.transactions)
     by_application: list[TransactionRow] = []
     for each in _aborted(rows.transactions):
-        is_doubtful = context.raises_epochs and each.row.producer_id not in plain
+        is_doubtful = context.raises_epochs and each.row.first_log_offset not in plain
         if not each.is_raised or (is_doubtful and not (each.is_taken_over or each.silence > SILENCE_MS)):
             by_application.append(each.row)
         else:
@@ -102,9 +103,19 @@ def find_aborted_transactions(rows: GroupRows, context: LogContext) -> Iterator[
         yield _by_application(rows, by_application)
 
 
-def _plain_producers(transactions: Sequence[TransactionRow]) -> set[int]:
-    """Return the producers that do not use transaction version 2: a marker of theirs has their own epoch."""
-    return {row.producer_id for row in transactions if row.marker_epoch == row.producer_epoch}
+def _plain(transactions: Sequence[TransactionRow]) -> set[int]:
+    """Return the places of transactions below version 2: a later marker of their producer has the producer's own epoch.
+
+    Producers go over to version 2 and not back: so what came before such a marker was below it too.
+    """
+    plain: set[int] = set()
+    producers: set[int] = set()
+    for row in reversed(transactions):
+        if row.marker_epoch == row.producer_epoch:
+            producers.add(row.producer_id)
+        if row.producer_id in producers:
+            plain.add(row.first_log_offset)
+    return plain
 
 
 def _aborted(transactions: Sequence[TransactionRow]) -> Iterator[Aborted]:
@@ -119,7 +130,7 @@ def _aborted(transactions: Sequence[TransactionRow]) -> Iterator[Aborted]:
 
 def _by_coordinator(rows: GroupRows, aborted: Aborted, is_doubtful: bool) -> Finding:
     kind, other, confidence = _judged(aborted)
-    if is_doubtful and not aborted.is_taken_over:
+    if is_doubtful:
         confidence = Confidence.AMBIGUOUS
     row, after = aborted.row, aborted.after
     why = "it timed out" if kind is TIMED_OUT else "another producer took over"
@@ -132,23 +143,32 @@ def _by_coordinator(rows: GroupRows, aborted: Aborted, is_doubtful: bool) -> Fin
         f"The transaction of producer {row.producer_id} for group {named(rows.group)} was aborted"
         f"{at_time(row.marker_timestamp)}, {span(aborted.age)} after it began, by the coordinator: {why}",
         confidence=confidence,
+        severity=Severity.NOTICE if is_doubtful else Severity.WARNING,
         alternatives=(other.name, *((ABORTED.name,) if is_doubtful else ())),
     )
 
 
 def _judged(aborted: Aborted) -> tuple[FindingKind, FindingKind, Confidence]:
-    """Return what it was, what it can have been too, and how sure: what is younger than any timeout was fenced."""
+    """Return what it was, what it can have been too, and how sure: what is younger than any timeout was fenced.
+
+    A producer that died and came back fences its own transaction: what another went on with had not surely timed out.
+    """
     if aborted.is_taken_over_soon and aborted.age < TIMEOUT_MS:
-        likely = aborted.age < SHORTEST_TIMEOUT_MS
+        likely = aborted.age < SILENCE_MS
         return FENCED, TIMED_OUT, Confidence.LIKELY if likely else Confidence.AMBIGUOUS
     if aborted.silence < SILENCE_MS:
         return FENCED, TIMED_OUT, Confidence.AMBIGUOUS
-    is_late = aborted.age >= SHORTEST_TIMEOUT_MS
-    return TIMED_OUT, FENCED, Confidence.LIKELY if is_late else Confidence.AMBIGUOUS
+    is_due = 0 <= aborted.age - TIMEOUT_MS <= CHECK_MS
+    return (
+        TIMED_OUT,
+        FENCED,
+        Confidence.LIKELY if is_due and not aborted.is_taken_over_soon else Confidence.AMBIGUOUS,
+    )
 
 
 def _by_application(rows: GroupRows, aborted: list[TransactionRow]) -> Finding:
     first, last = aborted[0], aborted[-1]
+    is_raised = any(_is_raised(row) for row in aborted)
     ended = sum(row.outcome != TransactionOutcome.OPEN for row in rows.transactions)
     return found(
         ABORTED,
@@ -158,10 +178,10 @@ def _by_application(rows: GroupRows, aborted: list[TransactionRow]) -> Finding:
             first.marker_timestamp,
             last.marker_timestamp,
         ),
-        f"{len(aborted):,} of {count(ended, 'transaction')} of group {named(rows.group)} were aborted, "
+        f"{len(aborted):,} of {count(ended, 'transaction')} of group {named(rows.group)} {was(len(aborted))} aborted, "
         f"the first{at_time(first.marker_timestamp)}",
-        confidence=Confidence.LIKELY,
-        alternatives=(FENCED.name, TIMED_OUT.name) if any(_is_raised(row) for row in aborted) else (),
+        confidence=Confidence.AMBIGUOUS if is_raised else Confidence.LIKELY,
+        alternatives=(FENCED.name, TIMED_OUT.name) if is_raised else (),
     )
 
 

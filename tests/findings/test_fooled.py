@@ -1,0 +1,174 @@
+"""What is no more than it seems: rows of everyday doings that a rule could take for an incident, by a table as in test_rules."""
+
+from typing import Any
+
+import pytest
+
+from offsets_tool.findings.group_rows import GroupRow
+from tests.findings.made import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    aborted,
+    commit,
+    commits,
+    group,
+    member,
+    removed,
+    states,
+    transaction,
+    until,
+)
+from tests.findings.test_rules import (
+    AMBIGUOUS,
+    CERTAIN,
+    CRITICAL,
+    EMPTY,
+    LIKELY,
+    LIVING,
+    NOTICE,
+    WARNING,
+    Case,
+    check,
+)
+
+
+def _restarts(members: int, each: int, **given: Any) -> list[GroupRow]:
+    """Return a group of so many whose every member is restarted, with so many rebalances each."""
+    return [
+        *states(*(group(n, n * 5 * SECOND, members, generation=n, **given) for n in range(members * each)))
+    ]
+
+
+def _timeless(rows: list[Any]) -> list[GroupRow]:
+    """Return rows as of records without timestamps: of message formats before 0.10."""
+    ends = ({"to_timestamp": -1} if row.to_timestamp is not None else {} for row in rows)
+    return [row._replace(from_timestamp=-1, **end) for row, end in zip(rows, ends, strict=True)]
+
+
+def _conflict(*hosts: str) -> list[GroupRow]:
+    """Return one static member that was replaced from these hosts, one after the other, seconds apart."""
+    return [
+        until(
+            member(n, n * SECOND, f"m-{n}", instance_id="i", client_host=host),
+            n + 1,
+            (n + 1) * SECOND,
+            "replaced",
+        )
+        for n, host in enumerate(hosts)
+    ]
+
+
+SYNCED = commits(10, HOUR, MINUTE, *range(100, 160, 10))
+REPLACED = ("static_member_replaced", NOTICE, CERTAIN)
+SUCCESSOR = {"producer_epoch": 2, "outcome": "committed"}
+
+CASES = (
+    Case(
+        "offsets that are copied into an empty group every minute",
+        [*EMPTY, *SYNCED],
+        (("reset", NOTICE, AMBIGUOUS),),
+    ),
+    Case(
+        "they are copied, and then an admin turns them back",
+        [*EMPTY, *SYNCED[:-1], SYNCED[-1]._replace(delta=-50)],
+        (("reset", NOTICE, AMBIGUOUS), ("reset", WARNING, LIKELY)),
+    ),
+    Case(
+        "an admin sets offsets forward once",
+        [*EMPTY, *commits(10, HOUR, MINUTE, 100, 400)],
+        (("reset", WARNING, LIKELY),),
+    ),
+    Case(
+        "the last commit of a member comes just after its leaving",
+        [*EMPTY, *commits(9, 5 * SECOND - 40, 80, 100, 101)],
+        (("reset", WARNING, AMBIGUOUS),),
+    ),
+    Case(
+        "compaction may have taken the group's members",
+        [*EMPTY, *commits(10, MINUTE, SECOND, 100, 40)],
+        (("reset", WARNING, AMBIGUOUS),),
+        {"proven_from": 50},
+    ),
+    Case(
+        "a producer that died came back before its transaction timed out",
+        [aborted(0, 0, 30 * SECOND, 1), transaction(9, 50 * SECOND, **SUCCESSOR)],
+        (("transaction_timed_out", WARNING, AMBIGUOUS),),
+    ),
+    Case(
+        "a short timeout, and a successor at once",
+        [aborted(0, 0, 3 * SECOND, 1), transaction(9, 4 * SECOND, **SUCCESSOR)],
+        (("transaction_fenced", WARNING, AMBIGUOUS),),
+    ),
+    Case(
+        "with transaction version 2 a transaction of another group raised the epoch in between",
+        [aborted(0, 0, 50, 1), transaction(9, 100, **SUCCESSOR)],
+        (("transaction_fenced", NOTICE, AMBIGUOUS),),
+        {"raises_epochs": True},
+    ),
+    Case(
+        "a producer went over to transaction version 2, and then its application aborted",
+        [
+            aborted(0, 0, 50, 0, outcome="committed"),
+            aborted(5, MINUTE, MINUTE + 20 * SECOND, 1),
+        ],
+        (("transaction_timed_out", NOTICE, AMBIGUOUS),),
+        {"raises_epochs": True},
+    ),
+    Case(
+        "the topic was deleted and created again: it begins at 0",
+        [*EMPTY, removed(9, MINUTE, "topic_deleted"), commit(30, HOUR, 5)],
+        (("topic_deleted", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "offsets expired under a consumer that read on",
+        [LIVING, member(0, 0), removed(9, MINUTE, "retention"), commit(30, 2 * MINUTE, 110, member_id="m-1")],
+        (("offsets_expired", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "offsets expired under a client that never joins, and may have read on",
+        [group(0, 0, 0, kind="simple"), removed(9, MINUTE, "retention"), commit(30, 2 * MINUTE, 110)],
+        (("offsets_expired", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "offsets expired while nobody was there, and the group came back ahead",
+        [*EMPTY, removed(9, MINUTE, "retention"), commit(30, 2 * MINUTE, 110)],
+        (("offsets_expired", CRITICAL, CERTAIN),),
+    ),
+    Case(
+        "a rolling restart of 50", _restarts(50, 2, protocol="range"), (("rebalance_storm", NOTICE, CERTAIN),)
+    ),
+    Case(
+        "a rolling restart of 50 that rebalance in two steps",
+        _restarts(50, 4, protocol="cooperative-sticky"),
+        (("rebalance_storm", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "a storm of an eager group",
+        _restarts(5, 8, protocol="range"),
+        (("rebalance_storm", WARNING, CERTAIN),),
+    ),
+    Case("rebalances of a log without times", _timeless(_restarts(5, 8))),
+    Case(
+        "a rolling restart of consumers with one name on one host",
+        [
+            until(member(0, 0, f"m-{n}", session_timeout_ms=45 * SECOND), 10 + n, (10 + n) * SECOND)
+            for n in range(8)
+        ],
+    ),
+    Case(
+        "one instance crashes and starts again on its host",
+        _conflict("a", "a", "a", "a", "a"),
+        (("instance_conflict", WARNING, AMBIGUOUS), *(REPLACED,) * 5),
+    ),
+    Case(
+        "two hosts take an instance id from each other in turn",
+        _conflict("a", "b", "a", "b", "a"),
+        (("instance_conflict", WARNING, LIKELY), *(REPLACED,) * 5),
+    ),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
+def test_what_is_everyday_is_not_said_to_be_more(case: Case) -> None:
+    check(case)
