@@ -31,13 +31,14 @@ from offsets_tool.history.json_codec import (
     unpack_subject,
 )
 from offsets_tool.history.owners import NameOf
+from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.replay.changes import GroupOf, MemberOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
 from offsets_tool.wire.json import uuid_text
 
-VERSION: Final = 6
+VERSION: Final = 7
 
 _FORMAT: Final = "offsets-tool checkpoint"
 _LEVEL: Final = 1
@@ -46,11 +47,12 @@ _REMEDY: Final = "replay the log from its start without it, and save it again"
 
 
 class Observers(NamedTuple):
-    """What was derived from the same records beside the state: history, removals, facts of the log."""
+    """What was derived from the same records beside the state: history, removals, facts of the log, transactions."""
 
     history: History
     removals: RemovalLog
     log_facts: LogFacts
+    transactions: TransactionLog
 
 
 class Checkpoint(NamedTuple):
@@ -79,6 +81,7 @@ def save(coordinator: Coordinator, position: int, observers: Observers | None = 
         **pack_state(coordinator.state),
         "history": observers and _packed_history(observers.history.memory()),
         "removals": observers and _packed_removal_log(observers.removals.memory(), coordinator.state),
+        "ended_transactions": observers and observers.transactions.memory(),
     }
     text = "\n".join(json.dumps(part, separators=(",", ":")) for part in (head, body))
     return gzip.compress(text.encode("ascii"), _LEVEL, mtime=0)
@@ -147,6 +150,7 @@ def _observers(
         History(name_of, _history_state(body["history"], now)),
         RemovalLog(coordinator.log_partition, _removal_log_state(body["removals"], now)),
         LogFacts.unpack(head["log_facts"]),
+        TransactionLog(TransactionRow(*row) for row in body["ended_transactions"]),
     )
 
 

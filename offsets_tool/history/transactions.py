@@ -57,6 +57,37 @@ def ended_transactions(event: Event, changes: Sequence[Change]) -> Iterator[Tran
             yield from _rows(change.before, change.log_partition, outcome, marker)
 
 
+class TransactionLog:
+    """Transactions of one log partition that ended, as rows: `fold` takes events, `settled` and `unsettled` return rows."""
+
+    def __init__(self, complete: Iterable[TransactionRow] = ()) -> None:
+        """Start with rows that were not returned yet."""
+        self._complete = list(complete)
+
+    def memory(self) -> list[TransactionRow]:
+        """Return the rows that were not returned yet, as a checkpoint keeps them."""
+        return list(self._complete)
+
+    def fold(self, event: Event, changes: Sequence[Change]) -> None:
+        """Take in an event and its changes."""
+        self._complete += ended_transactions(event, changes)
+
+    def settled(self, before: int) -> list[TransactionRow]:
+        """Return, once, the rows of which the marker lies below this offset of the log."""
+        told = [row for row in self._complete if _end(row) < before]
+        self._complete = [row for row in self._complete if _end(row) >= before]
+        return told
+
+    def unsettled(self) -> Iterator[TransactionRow]:
+        """Yield the rows that `settled` has not returned."""
+        yield from self._complete
+
+
+def _end(row: TransactionRow) -> int:
+    assert row.marker_log_offset is not None
+    return row.marker_log_offset
+
+
 def open_transactions(
     transactions: Iterable[Transaction], log_partition: int | None
 ) -> Iterator[TransactionRow]:

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.expiry.rows import ExpiryRow, RemovalRow
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.job_rows import (
     CopyRow,
     DerivationRow,
@@ -200,6 +201,13 @@ REMOVALS = Table(
     (*_PLACE, "group", "from_log_offset", "kind"),
     ("group", "removed_at"),
     ends="to_log_offset",
+)
+TRANSACTIONS = Table(
+    "transactions",
+    _in_lake(TransactionRow),
+    (*_PLACE, "group", "producer_id", "first_log_offset"),
+    ("group", "first_timestamp"),
+    ends="marker_log_offset",
 )
 TOPIC_NAMES = Table("topic_names", TopicNameRow, ("cluster", "topic_id"), ("cluster", "topic_id"))
 REPLAYS = Table("replays", ReplayRow, (*_PLACE, "run"), _PLACE, is_account=True)

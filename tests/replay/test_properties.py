@@ -16,6 +16,7 @@ from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import HistoryRow
+from offsets_tool.history.transactions import TransactionLog
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.replay.changes import Change, ChangeKind, Group, Subject
 from offsets_tool.replay.coordinator import Coordinator
@@ -226,12 +227,13 @@ def check_left(events: Sequence[Event], rules: Rules | None, stride: int = 1) ->
     assert [*rows, *told.history.flush()] == [*expected, *whole.history.flush()]
     assert list(told.history.open_rows()) == list(whole.history.open_rows())
     assert list(told.removals.unsettled()) == list(whole.removals.unsettled())
+    assert list(told.transactions.unsettled()) == list(whole.transactions.unsettled())
     assert list(told.removals.tracker.lifetimes.alive()) == list(whole.removals.tracker.lifetimes.alive())
     assert told.log_facts == whole.log_facts
 
 
 def nothing_told() -> Observers:
-    return Observers(History(), RemovalLog(0), LogFacts())
+    return Observers(History(), RemovalLog(0), LogFacts(), TransactionLog())
 
 
 def tell(told: Observers, event: Event, changes: tuple[Change, ...]) -> list[HistoryRow]:
@@ -240,6 +242,7 @@ def tell(told: Observers, event: Event, changes: tuple[Change, ...]) -> list[His
     told.log_facts.observe_offsets(at, at, None)
     told.log_facts.observe(event)
     told.removals.fold(event, changes)
+    told.transactions.fold(event, changes)
     return [row for change in changes for row in told.history.fold(change)]
 
 

@@ -15,6 +15,7 @@ from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.history.transactions import TransactionRow, ended_transactions, open_transactions
 from offsets_tool.log.archive.delta import delta_rows
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.names import SegmentKind
@@ -33,6 +34,7 @@ TABLES = {
     "member_history": MemberHistoryRow,
     "anomalies": AnomalyRow,
     "removals": RemovalRow,
+    "transactions": TransactionRow,
 }
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -121,11 +123,13 @@ def _rows(path: Path) -> Iterator[Any]:
             history.observe_record(event.record.log_offset)
             changes = coordinator.replay(event)
             removals.fold(event, changes)
+            yield from ended_transactions(event, changes)
             for change in changes:
                 yield from history.fold(change)
         yield from history.flush()
         yield from history.open_rows()
         yield from removals.unsettled()
+        yield from open_transactions(coordinator.state.transactions.values(), partition.log_partition)
 
 
 @cache

@@ -1,16 +1,18 @@
-"""Rows of offset_history that ended, in columns, from what compiled code wrote of them. Knows no past."""
+"""Rows of offset_history and transactions that ended, in columns, from what compiled code wrote of them. Knows no past."""
 
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.as_of.transactions import TransactionOutcome
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
-from offsets_tool.columns.replay.compiled.cells import BEGAN, ENDS
-from offsets_tool.columns.replay.compiled.tables import NONE, EndedCell, FactCell
+from offsets_tool.columns.replay.compiled.cells import BEGAN, COMMITTED, ENDS
+from offsets_tool.columns.replay.compiled.tables import NONE, ClosedCell, EndedCell, FactCell
 from offsets_tool.columns.replay.history_store import HistoryStore
 from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import shown
@@ -26,6 +28,18 @@ _COPIED: Final = {
     "from_timestamp": FactCell.FROM_TIMESTAMP,
     "to_log_offset": EndedCell.TO_LOG_OFFSET,
     "to_timestamp": EndedCell.TO_TIMESTAMP,
+}
+_OF_TRANSACTIONS: Final = arrow_schema(TransactionRow)
+_OF_CLOSED: Final = {
+    "producer_epoch": ClosedCell.EPOCH,
+    "commits": ClosedCell.COMMITS,
+    "first_log_offset": ClosedCell.FIRST,
+    "first_timestamp": ClosedCell.FIRST_TIMESTAMP,
+    "last_log_offset": ClosedCell.LAST,
+    "last_timestamp": ClosedCell.LAST_TIMESTAMP,
+    "marker_log_offset": ClosedCell.MARKER_LOG_OFFSET,
+    "marker_timestamp": ClosedCell.MARKER_TIMESTAMP,
+    "marker_epoch": ClosedCell.MARKER_EPOCH,
 }
 
 
@@ -120,3 +134,37 @@ def _or_null(numbers: Array) -> pa.Array:
 
 def _shown(text: str | None) -> str | None:
     return None if text is None else shown(text)
+
+
+def transaction_rows(closed: Array, ended: Array, store: HistoryStore) -> pa.RecordBatch:
+    """Return a row for each group of each transaction in the lines of `closed` (ClosedCell), in their order.
+
+    `ended` are the rows of commits (EndedCell) that ended meanwhile: those that the same marker ended tell the groups.
+    """
+    places, groups = _groups(closed, ended, store)
+    lines, subjects = closed[places], store.subjects
+    types = {field.name: field.type for field in _OF_TRANSACTIONS}
+    texts = [shown(subjects.groups.texts[group]) for group in groups.tolist()]
+    ids = [subjects.producer(number) for number in lines[:, ClosedCell.PRODUCER].tolist()]
+    columns: dict[str, Any] = {
+        name: pa.array(np.ascontiguousarray(lines[:, cell])).cast(types[name])
+        for name, cell in _OF_CLOSED.items()
+    }
+    columns |= {
+        "group": pa.array(texts, pa.string()),
+        "producer_id": pa.array(ids, pa.int64()),
+        "outcome": pa.repeat(TransactionOutcome.COMMITTED.value, len(lines)),
+        "log_partition": pa.repeat(pa.scalar(store.log_partition, pa.int32()), len(lines)),
+    }
+    return pa.record_batch([columns[field.name] for field in _OF_TRANSACTIONS], schema=_OF_TRANSACTIONS)
+
+
+def _groups(closed: Array, ended: Array, store: HistoryStore) -> tuple[Array, Array]:
+    """Return the places of transactions in `closed`, one for each of their groups, and the groups' numbers."""
+    committed = ended[ended[:, EndedCell.END_CAUSE] == COMMITTED]
+    of_group = np.array(store.subjects.group_of, np.int64)
+    places = np.searchsorted(closed[:, ClosedCell.MARKER_LOG_OFFSET], committed[:, EndedCell.TO_LOG_OFFSET])
+    both = np.stack((places, of_group[committed[:, EndedCell.SUBJECT]]), axis=1)
+    _, first = np.unique(both, axis=0, return_index=True)
+    found = both[np.sort(first)]
+    return found[:, 0], found[:, 1]

@@ -27,6 +27,7 @@ from offsets_tool.history.rows import (
     MemberHistoryRow,
     OffsetHistoryRow,
 )
+from offsets_tool.history.transactions import TransactionLog, TransactionRow, open_transactions
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import shown_batch
@@ -39,17 +40,20 @@ ROWS: Final[tuple[type, ...]] = (
     MemberHistoryRow,
     AnomalyRow,
     RemovalRow,
+    TransactionRow,
 )
+_Row = HistoryRow | RemovalRow | TransactionRow
 
 
 class HistoryRows(NamedTuple):
-    """Rows of the four histories, and of what was removed; none where there is nothing."""
+    """Rows of the four histories, of what was removed, and of transactions; none where there is nothing."""
 
     offsets: pa.RecordBatch
     groups: pa.RecordBatch
     members: pa.RecordBatch
     anomalies: pa.RecordBatch
     removals: pa.RecordBatch
+    transactions: pa.RecordBatch
 
 
 class Start(NamedTuple):
@@ -98,27 +102,28 @@ class HistoryReplay:
         self._names = _Names(start.names)
         self._position = 0
         coordinator, history = Coordinator(start.log_partition, start.rules), History(self._names.name)
-        removals, self._facts = RemovalLog(start.log_partition), LogFacts()
+        removals, transactions = RemovalLog(start.log_partition), TransactionLog()
+        self._facts = LogFacts()
         if start.checkpoint is not None:
             coordinator, self._position, told = restore(start.checkpoint, start.source, self._names.name)
             assert told is not None
-            history, removals, self._facts = told
+            history, removals, self._facts, transactions = told
             if start.rules is not None:
                 # Learnt since: so far, both rules came to the same.
                 coordinator.rules, coordinator.auto = start.rules, False
-        self._replay = HistoryRowsReplay(coordinator, history, removals)
+        self._replay = HistoryRowsReplay(coordinator, history, removals, transactions)
 
     def replay(self, rows: pa.RecordBatch) -> HistoryRows:
         """Replay rows; return the rows that ended with these records, and anomalies."""
         if not rows.num_rows:
-            return _columns([], [])
+            return _columns([])
         self._observe_run(rows.column("log_offset").to_numpy())
         by_rows = self._replay
         for event, changes in by_rows.replay(rows):
             self._facts.observe(event)
             by_rows.observe(event, changes)
         observe_rows(self._facts, rows, by_rows.kinds)
-        return _columns(by_rows.taken_rows(), by_rows.taken_columns())
+        return _columns(by_rows.taken_rows(), by_rows.taken_columns(), by_rows.taken_transactions())
 
     def _observe_run(self, offsets: Array) -> None:
         self._position = int(offsets[-1]) + 1
@@ -130,8 +135,8 @@ class HistoryReplay:
 
     def leave(self) -> Left:
         """Return what is left; to be called once, at the end."""
-        coordinator, history, removals = self._replay.settle(), self._replay.history, self._replay.removals
-        observers = Observers(history, removals, self._facts)
+        replay, coordinator = self._replay, self._replay.settle()
+        observers = Observers(replay.history, replay.removals, self._facts, replay.transactions)
         return _left(coordinator, observers, self._position, self._names)
 
 
@@ -144,12 +149,12 @@ class EventHistoryReplay:
         self._position = 0
         self._coordinator = Coordinator(start.log_partition, start.rules)
         history, removals = History(self._names.name), RemovalLog(start.log_partition)
-        self._observers = Observers(history, removals, LogFacts())
+        self._observers = Observers(history, removals, LogFacts(), TransactionLog())
 
     def replay(self, events: Iterable[Event]) -> HistoryRows:
         """Replay events; return the rows that ended with them, and anomalies."""
-        history, removals, facts = self._observers
-        rows: list[HistoryRow | RemovalRow] = []
+        history, removals, facts, transactions = self._observers
+        rows: list[_Row] = []
         for event in events:
             at = event.record.log_offset
             if event.absence is None:
@@ -159,9 +164,10 @@ class EventHistoryReplay:
             history.observe_record(at)
             changes = self._coordinator.replay(event)
             removals.fold(event, changes)
+            transactions.fold(event, changes)
             rows += (row for change in changes for row in history.fold(change))
-        rows += removals.settled(history.settled)
-        return _columns(rows, [])
+        rows += (*removals.settled(history.settled), *transactions.settled(history.settled))
+        return _columns(rows)
 
     def leave(self) -> Left:
         """Return what is left; to be called once, at the end."""
@@ -169,12 +175,19 @@ class EventHistoryReplay:
 
 
 def _left(coordinator: Coordinator, observers: Observers, position: int, names: "_Names") -> Left:
-    history, removals, facts = observers
+    history, removals, facts, transactions = observers
     settled = history.settled
     checkpoint = save(coordinator, position, observers)
-    held = [*history.flush(), *history.open_rows(), *removals.unsettled()]
+    open_ = open_transactions(coordinator.state.transactions.values(), coordinator.log_partition)
+    held = [
+        *history.flush(),
+        *history.open_rows(),
+        *removals.unsettled(),
+        *transactions.unsettled(),
+        *open_,
+    ]
     return Left(
-        rows=_columns(held, []),
+        rows=_columns(held),
         settled=settled,
         position=position,
         proven_from=facts.proven_from,
@@ -204,12 +217,18 @@ class _Names:
         return name
 
 
-def _columns(rows: Sequence[HistoryRow | RemovalRow], offsets: Sequence[pa.RecordBatch]) -> HistoryRows:
-    by_kind: dict[type, list[HistoryRow | RemovalRow]] = {kind: [] for kind in ROWS}
+def _columns(
+    rows: Sequence[_Row],
+    offsets: Sequence[pa.RecordBatch] = (),
+    transactions: Sequence[pa.RecordBatch] = (),
+) -> HistoryRows:
+    by_kind: dict[type, list[_Row]] = {kind: [] for kind in ROWS}
     for row in rows:
         by_kind[type(row)].append(row)
-    one_by_one, *others = (shown_batch(kind, of_kind) for kind, of_kind in by_kind.items())
-    return HistoryRows(_joined([*offsets, one_by_one]), *others)
+    made = HistoryRows(*(shown_batch(kind, of_kind) for kind, of_kind in by_kind.items()))
+    return made._replace(
+        offsets=_joined([*offsets, made.offsets]), transactions=_joined([*transactions, made.transactions])
+    )
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

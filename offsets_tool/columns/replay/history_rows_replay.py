@@ -21,7 +21,7 @@ from offsets_tool.columns.replay.compiled.tables import (
     RowCell,
     RunCell,
 )
-from offsets_tool.columns.replay.ended_rows import ended_rows
+from offsets_tool.columns.replay.ended_rows import ended_rows, transaction_rows
 from offsets_tool.columns.replay.history_store import HistoryStore
 from offsets_tool.columns.replay.rows_replay import WritesReplay
 from offsets_tool.events import Event
@@ -29,26 +29,31 @@ from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History, compared_offset
 from offsets_tool.history.rows import HistoryRow
+from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.replay.changes import Change, GroupOf, MemberOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.handling import Reach
 
 
 class HistoryRowsReplay(WritesReplay):
-    """A replay that gives History and RemovalLog what they need; `observe` takes what was replayed alone as it comes."""
+    """A replay that gives its observers what they need; `observe` takes what was replayed alone as it comes."""
 
     store: HistoryStore
 
-    def __init__(self, coordinator: Coordinator, history: History, removals: RemovalLog) -> None:
+    def __init__(
+        self, coordinator: Coordinator, history: History, removals: RemovalLog, transactions: TransactionLog
+    ) -> None:
         """Start with what these know."""
         store = HistoryStore(coordinator.log_partition, coordinator.state, history, removals.tracker)
         super().__init__(coordinator, store)
         self.history = history
         self.removals = removals
+        self.transactions = transactions
         self._is_page_turned = False
         """What a checkpoint has may still wait for what was written with it."""
         self._rows: list[HistoryRow | RemovalRow] = []
         self._columns: list[pa.RecordBatch] = []
+        self._closed: list[pa.RecordBatch] = []
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
         """Replay alone what removes offsets, and markers that were written with something else."""
@@ -112,20 +117,24 @@ class HistoryRowsReplay(WritesReplay):
 
     def end(self, table: Array) -> None:
         """Take the rows that ended."""
-        run = self.store.tables.run
-        ended = self.store.tables.ended[: run[RunCell.ENDED_COUNT]]
-        if len(ended):
-            self._columns.append(ended_rows(ended, self.store))
-        run[RunCell.ENDED_COUNT] = 0
+        self._take_ended()
         super().end(table)
         self.store.prune_owners()
 
     def make_room(self) -> None:
         """Take the rows that ended, and make room for more."""
-        run = self.store.tables.run
-        self._columns.append(ended_rows(self.store.tables.ended[: run[RunCell.ENDED_COUNT]], self.store))
-        run[RunCell.ENDED_COUNT] = 0
+        self._take_ended()
         super().make_room()
+
+    def _take_ended(self) -> None:
+        tables = self.store.tables
+        ended = tables.ended[: tables.run[RunCell.ENDED_COUNT]]
+        closed = tables.closed[: tables.run[RunCell.CLOSED_COUNT]]
+        if len(ended):
+            self._columns.append(ended_rows(ended, self.store))
+        if len(closed):
+            self._closed.append(transaction_rows(closed, ended, self.store))
+        tables.forget_ended()
 
     def give(self, reach: Reach, group: int, event: Event) -> None:
         """Give all that a history may look at of a group, beside what its State may."""
@@ -134,23 +143,30 @@ class HistoryRowsReplay(WritesReplay):
             self.give_some(group, {compared}, reach)
 
     def observe(self, event: Event, changes: Iterable[Change]) -> None:
-        """Give History and RemovalLog an event that was replayed alone, with its changes."""
+        """Give the observers an event that was replayed alone, with its changes."""
         self.store.lend_lifetimes(self.removals.may_close(event))
         made = tuple(changes)
         self.removals.fold(event, made)
+        self.transactions.fold(event, made)
         for change in made:
             self._rows += self.history.fold(change)
             if isinstance(change.subject, GroupOf | MemberOf):
                 self._raise_stamp(change.subject.group)
 
-    def taken_rows(self) -> list[HistoryRow | RemovalRow]:
+    def taken_rows(self) -> list[HistoryRow | RemovalRow | TransactionRow]:
         """Return, once, the rows that ended one by one, and anomalies."""
         rows, self._rows = self._rows, []
-        return rows + self.removals.settled(self.history.settled)
+        settled = self.history.settled
+        return [*rows, *self.removals.settled(settled), *self.transactions.settled(settled)]
 
     def taken_columns(self) -> list[pa.RecordBatch]:
         """Return, once, the rows of offset_history that ended by column."""
         columns, self._columns = self._columns, []
+        return columns
+
+    def taken_transactions(self) -> list[pa.RecordBatch]:
+        """Return, once, the rows of transactions that ended by column."""
+        columns, self._closed = self._closed, []
         return columns
 
     def _turn_page(self) -> None:

@@ -99,10 +99,10 @@ class RemovalsReplay(WritesReplay):
 
     def end(self, table: Array) -> None:
         """Forget the rows of history that ended."""
-        self.store.tables.run[RunCell.ENDED_COUNT] = 0
+        self.store.tables.forget_ended()
         super().end(table)
 
     def make_room(self) -> None:
         """Forget the rows of history that ended, and make room for more."""
-        self.store.tables.run[RunCell.ENDED_COUNT] = 0
+        self.store.tables.forget_ended()
         super().make_room()

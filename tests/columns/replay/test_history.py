@@ -25,6 +25,7 @@ from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import HistoryRow
+from offsets_tool.history.transactions import TransactionRow, ended_transactions, open_transactions
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
@@ -41,7 +42,12 @@ from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.test_checkpoint import RULES
 
 RAW = ("magic", "key", "value")
-LASTING = [HistoryRows._fields.index(name) for name in ("offsets", "groups", "members", "removals")]
+ENDS = {
+    name: "marker_log_offset" if name == "transactions" else "to_log_offset"
+    for name in HistoryRows._fields
+    if name != "anomalies"
+}
+"""By kind of rows, the column that tells where one ended."""
 OF_COMMITS = [name for name in COLUMNS[COLUMNS.index("record_type") :] if name not in RAW]
 
 
@@ -74,13 +80,15 @@ def told(found: Sequence[HistoryRows]) -> list[list[dict[str, Any]]]:
 def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) -> list[list[dict[str, Any]]]:
     """One at a time."""
     coordinator, history = Coordinator(partition, rules), History()
-    rows, removals = list[HistoryRow | RemovalRow](), RemovalLog(partition)
+    rows, removals = list[HistoryRow | RemovalRow | TransactionRow](), RemovalLog(partition)
     for event in map(decode, records):
         history.observe_record(event.record.log_offset)
         changes = coordinator.replay(event)
         removals.fold(event, changes)
+        rows += ended_transactions(event, changes)
         rows += [row for change in changes for row in history.fold(change)]
-    rows += [*history.flush(), *history.open_rows(), *removals.unsettled()]
+    open_ = open_transactions(coordinator.state.transactions.values(), partition)
+    rows += [*history.flush(), *history.open_rows(), *removals.unsettled(), *open_]
     plain = [
         record_batch(kind, [shown_row(row) for row in rows if type(row) is kind]).to_pylist() for kind in ROWS
     ]
@@ -120,8 +128,10 @@ def log_facts_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -
 
 def settles(ended: HistoryRows, left: Left) -> bool:
     """What was told for good had ended before, what holds or may be told otherwise had not."""
-    firm = [row["to_log_offset"] for kind in LASTING for row in ended[kind].to_pylist()]
-    loose = [row["to_log_offset"] for kind in LASTING for row in left.rows[kind].to_pylist()]
+    firm, loose = (
+        [at for name, end in ENDS.items() for at in getattr(rows, name).column(end).to_pylist()]
+        for rows in (ended, left.rows)
+    )
     return all(end < left.settled for end in firm) and all(
         end is None or end >= left.settled for end in loose
     )

@@ -6,6 +6,7 @@ from offsets_tool.columns.jit.machine import load_cell, store_cell
 from offsets_tool.columns.replay.compiled.tables import (
     WIDTHS,
     AskCell,
+    ClosedCell,
     EndedCell,
     FactCell,
     GroupCell,
@@ -35,6 +36,7 @@ set_producer: Final = store_cell(WIDTHS[ProducerCell])
 get_slot: Final = load_cell(WIDTHS[SlotCell])
 set_slot: Final = store_cell(WIDTHS[SlotCell])
 set_ended: Final = store_cell(WIDTHS[EndedCell])
+set_closed: Final = store_cell(WIDTHS[ClosedCell])
 set_ask: Final = store_cell(WIDTHS[AskCell])
 
 # Compiled code takes plain integers.
@@ -120,6 +122,10 @@ E_SUBJECT: Final = int(EndedCell.SUBJECT)
 E_TO: Final = int(EndedCell.TO_LOG_OFFSET)
 E_TO_TIMESTAMP: Final = int(EndedCell.TO_TIMESTAMP)
 E_CAUSE: Final = int(EndedCell.END_CAUSE)
+C_PRODUCER: Final = int(ClosedCell.PRODUCER)
+C_MARKER: Final = int(ClosedCell.MARKER_LOG_OFFSET)
+C_MARKER_TIMESTAMP: Final = int(ClosedCell.MARKER_TIMESTAMP)
+C_MARKER_EPOCH: Final = int(ClosedCell.MARKER_EPOCH)
 A_SUBJECT: Final = int(AskCell.SUBJECT)
 A_TOPIC: Final = int(AskCell.TOPIC_ID)
 A_OWNER: Final = int(AskCell.OWNER)
@@ -142,6 +148,8 @@ R_IS_NEW: Final = WORD * RunCell.IS_NEW
 R_HAS_HISTORY: Final = WORD * RunCell.HAS_HISTORY
 R_OUTSIDE: Final = WORD * RunCell.OUTSIDE
 R_END: Final = WORD * RunCell.END
+R_CLOSED: Final = WORD * RunCell.CLOSED
+R_CLOSED_COUNT: Final = WORD * RunCell.CLOSED_COUNT
 
 STOP_END: Final = int(Stop.END)
 STOP_ALONE: Final = int(Stop.ALONE)

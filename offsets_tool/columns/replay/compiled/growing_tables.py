@@ -11,6 +11,7 @@ from offsets_tool.columns.replay.compiled.tables import (
     NONE,
     WIDTHS,
     AskCell,
+    ClosedCell,
     EndedCell,
     GroupCell,
     OffsetCell,
@@ -33,6 +34,7 @@ class Tables:
         self.producers = _filled(_EMPTY_PRODUCER, _FIRST)
         self.slots: Array = np.zeros((0, WIDTHS[SlotCell]), np.int64)
         self.ended = _filled(_empty(EndedCell), _FIRST)
+        self.closed = _filled(_empty(ClosedCell), _FIRST)
         self.asks = _filled(_EMPTY_ASK, _FIRST)
         self.run[RunCell.FREE_SLOT] = NONE
         self.run[RunCell.HAS_HISTORY] = has_history
@@ -40,11 +42,15 @@ class Tables:
         self.make_room(0, 0, 0, 0)
 
     def make_room(self, offsets: int, groups: int, producers: int, rows: int) -> None:
-        """Make room for numbers of offsets, groups and producers in all, and for pending commits and asks of `rows` more rows."""
+        """Make room for numbers of offsets, groups and producers in all.
+
+        Also for pending commits, asks and markers of `rows` more rows.
+        """
         self.offsets = _grown(self.offsets, offsets, _EMPTY_OFFSET)
         self.groups = _grown(self.groups, groups, _EMPTY_GROUP)
         self.producers = _grown(self.producers, producers, _EMPTY_PRODUCER)
         self.asks = _grown(self.asks, rows, _EMPTY_ASK)
+        self.closed = _grown(self.closed, rows, _EMPTY_CLOSED)
         self._add_slots(rows)
         self._point()
 
@@ -52,6 +58,10 @@ class Tables:
         """Replace the table of ended rows, which the caller has read, by an empty one with room for at least twice `more`."""
         self.ended = np.empty((2 * more + 2 * len(self.ended), WIDTHS[EndedCell]), np.int64)
         self._point()
+
+    def forget_ended(self) -> None:
+        """Forget the rows and transactions that ended, which the caller has read."""
+        self.run[RunCell.ENDED_COUNT] = self.run[RunCell.CLOSED_COUNT] = 0
 
     def _add_slots(self, rows: int) -> None:
         """Have a free slot for each row."""
@@ -75,6 +85,7 @@ class Tables:
             (RunCell.SLOTS, self.slots),
             (RunCell.ENDED, self.ended),
             (RunCell.ASKS, self.asks),
+            (RunCell.CLOSED, self.closed),
         ):
             self.run[field] = address(table)
         self.run[RunCell.ENDED_MOST] = len(self.ended)
@@ -89,6 +100,7 @@ _EMPTY_OFFSET: Final = _empty(OffsetCell, PENDING=NONE, OWNER_STAMP=NONE)
 _EMPTY_GROUP: Final = _empty(GroupCell, CHANGED=NONE)
 _EMPTY_PRODUCER: Final = _empty(ProducerCell, HEAD=NONE, TAIL=NONE)
 _EMPTY_ASK: Final = _empty(AskCell)
+_EMPTY_CLOSED: Final = _empty(ClosedCell)
 
 
 def _filled(line: Array, lines: int) -> Array:

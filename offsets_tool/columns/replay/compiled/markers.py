@@ -6,6 +6,10 @@ A history tells more of what was dropped, or is not answered, than the tables ha
 from offsets_tool.columns.jit.machine import load_i64, step, store_i64
 from offsets_tool.columns.replay.compiled.cells import (
     ABSENT,
+    C_MARKER,
+    C_MARKER_EPOCH,
+    C_MARKER_TIMESTAMP,
+    C_PRODUCER,
     COMMITTED,
     F_BEFORE,
     F_COMMIT_AT,
@@ -28,11 +32,16 @@ from offsets_tool.columns.replay.compiled.cells import (
     O_PENDING,
     OFFSET_LINE,
     OUTSIDE,
+    P_COMMITS,
     P_COUNT,
+    P_EPOCH,
     P_HEAD,
     P_OPEN,
     P_TAIL,
     PRODUCER,
+    PRODUCER_EPOCH,
+    R_CLOSED,
+    R_CLOSED_COUNT,
     R_ENDED_COUNT,
     R_ENDED_MOST,
     R_FREE,
@@ -55,6 +64,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     get_offset,
     get_producer,
     get_slot,
+    set_closed,
     set_group,
     set_offset,
     set_producer,
@@ -99,8 +109,24 @@ def commit_marker(run: int, row: int) -> int:
         if timestamp >= 0:
             set_group(groups, group, G_CHANGED, timestamp)
         slot = get_slot(slots, slot, S_NEXT)
+    if load_i64(run + R_HAS_HISTORY) and get_producer(producers, producer, P_OPEN) == HERE:
+        _tell_closed(run, producer, row)
     close_transaction(run, producer)
     return GO_ON
+
+
+@step
+def _tell_closed(run: int, producer: int, row: int) -> None:
+    """Tell what a transaction was that the marker in a row ends."""
+    producers, closed = load_i64(run + R_PRODUCERS), load_i64(run + R_CLOSED)
+    number = load_i64(run + R_CLOSED_COUNT)
+    store_i64(run + R_CLOSED_COUNT, number + 1)
+    set_closed(closed, number, C_PRODUCER, producer)
+    for place in range(P_EPOCH, P_COMMITS + 1):
+        set_closed(closed, number, place, get_producer(producers, producer, place))
+    set_closed(closed, number, C_MARKER, row_cell(run, LOG_OFFSET, row))
+    set_closed(closed, number, C_MARKER_TIMESTAMP, row_cell(run, TIMESTAMP, row))
+    set_closed(closed, number, C_MARKER_EPOCH, row_cell(run, PRODUCER_EPOCH, row))
 
 
 @step

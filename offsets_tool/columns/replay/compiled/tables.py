@@ -168,6 +168,21 @@ class EndedCell(IntEnum):
     END_CAUSE = 19
 
 
+class ClosedCell(IntEnum):
+    """A transaction that a COMMIT marker ended: the producer, what its line said as ProducerCell has it, and the marker."""
+
+    PRODUCER = 0
+    EPOCH = 1
+    FIRST = 2
+    FIRST_TIMESTAMP = 3
+    LAST = 4
+    LAST_TIMESTAMP = 5
+    COMMITS = 6
+    MARKER_LOG_OFFSET = 7
+    MARKER_TIMESTAMP = 8
+    MARKER_EPOCH = 9
+
+
 class AskCell(IntEnum):
     """An owner that is to be found: of which offset, for commits with which topic id, and by what number it is called."""
 
@@ -201,6 +216,8 @@ class RunCell(IntEnum):
     """How many producers State knows."""
     END = 17
     """The row before which a run ends."""
+    CLOSED = 18
+    CLOSED_COUNT = 19
 
 
 class Stop(IntEnum):
@@ -221,5 +238,6 @@ WIDTHS: Final = {
     GroupCell: max(GroupCell) + 1,
     ProducerCell: max(ProducerCell) + 1,
     EndedCell: max(EndedCell) + 1,
+    ClosedCell: max(ClosedCell) + 1,
     AskCell: max(AskCell) + 1,
 }
