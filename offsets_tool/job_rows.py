@@ -121,10 +121,10 @@ class EndRow(NamedTuple):
 
 
 class DerivationRow(NamedTuple):
-    """The input of a cluster's rows in `lag` or `expiry`. The latest row of a cluster and table counts; it is written last."""
+    """The input of a cluster's rows in a derived table. The latest row of a cluster and table counts; it is written last."""
 
     cluster: Cluster
-    derived: Annotated[String, "The table: lag or expiry."]
+    derived: Annotated[String, "The table: lag, expiry or findings."]
     basis: Annotated[
         String, "JSON: the replay and the other runs whose rows they were made of, and what was asked for."
     ]

@@ -1,10 +1,10 @@
-"""Run all jobs on a lake in their order: ingest, replay, lag, expiry. Each works on what the jobs before it have written.
+"""Run all jobs on a lake in their order: ingest, replay, lag, expiry, findings. Each works on what the jobs before it have written.
 
 Every job makes its own commit: killed and run again, the tables end up the same. Knows the order, not what a job does.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from offsets_tool.log.topics import find_topics
 from spark.derived.derive import Derived, asked_before, finished
 from spark.derived.ends import EndsRequest
 from spark.derived.expiry import OF_EXPIRY, as_before, expiry
+from spark.derived.findings import findings
 from spark.derived.lag import OF_LAG, LagRequest, lag
 from spark.ingest.ingest import Ingested, Request, ingest
 from spark.lake.tables import LAG
@@ -59,8 +60,13 @@ def run(
     notes = finished(root, OF_LAG)
     asked = asked_before(root, LAG)
     yield _also(notes, run_lag(request.lake, start, LagRequest(ends=ends, **asked), progress("lag")))
-    notes = finished(root, OF_EXPIRY)
-    yield _also(notes, run_expiry(request.lake, start, as_before(request.lake), progress("expiry")))
+    yield _expiry_as_before(request.lake, start, progress("expiry"))
+    yield _found(request.lake, start, (), progress("findings"))
+
+
+def _expiry_as_before(lake: str, start: Callable[[], SparkSession], progress: Progress) -> JobDone:
+    notes = finished(Path(lake).absolute(), OF_EXPIRY)
+    return _also(notes, run_expiry(lake, start, as_before(lake), progress))
 
 
 def _names_of(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -94,6 +100,26 @@ def run_expiry(
     return _timed(lambda: _derived("expiry", expiry(lake, start, request, progress)))
 
 
+def run_findings(
+    lake: str,
+    start: Callable[[], SparkSession],
+    clusters: Collection[str] = (),
+    progress: Progress = untold,
+) -> JobDone:
+    """Find what is wrong in a lake's clusters, and return what was done; errors are those of spark.derived.findings.findings.
+
+    Findings rest on expiry: it is computed first, as it was last asked for, where that is not done.
+    """
+    expired = _expiry_as_before(lake, start, untold)
+    return _also(expired.notes, _found(lake, start, clusters, progress))
+
+
+def _found(
+    lake: str, start: Callable[[], SparkSession], clusters: Collection[str], progress: Progress
+) -> JobDone:
+    return _timed(lambda: _derived("findings", findings(lake, start, clusters, progress)))
+
+
 def _also(notes: list[str], step: JobDone) -> JobDone:
     """Return the job with further notes in front of its own, each note once."""
     return step._replace(notes=list(dict.fromkeys([*notes, *step.notes])))
@@ -118,4 +144,4 @@ def _replayed(done: Replayed) -> JobDone:
 
 def _derived(job: str, done: Derived) -> JobDone:
     rows = {job: sum(done.rows.values())} if done.run else {}
-    return JobDone(job, done.run, rows, {"clusters": len(done.rows)}, done.notes, 0)
+    return JobDone(job, done.run, rows, {"clusters": len(done.rows)}, done.notes, 0, done.problems)

@@ -23,6 +23,7 @@ from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretc
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.wire.arrow import arrow_schema
@@ -79,15 +80,16 @@ def partition_columns(
 ) -> PartitionColumns:
     """Return the rows of a partition, replayed by rows up to its moment; `more` are rows that no history has."""
     history = History(name_of)
-    replay = HistoryRowsReplay(coordinator, history, RemovalLog(partition.log_partition))
+    replay = HistoryRowsReplay(coordinator, history, RemovalLog(partition.log_partition), TransactionLog())
     rows: list[GroupRow] = []
     batches: list[pa.RecordBatch] = []
     for page in rows_below(reads, partition.end):
         _observe_run(history, page)
         for event, changes in replay.replay(page):
             replay.observe(event, changes)
-        rows += (row for row in replay.taken_rows() if not isinstance(row, RemovalRow))
+        rows += (row for row in replay.taken_rows() if not isinstance(row, RemovalRow | TransactionRow))
         batches += replay.taken_columns()
+        replay.taken_transactions()
     replay.settle()
     rows += (*history.flush(), *history.open_rows(), *more)
     offsets = pa.Table.from_batches(batches, _SCHEMA)

@@ -1,6 +1,6 @@
 """What holds for all groups of a log and no group's rows say alone: its end, its clock, how far others read, where groups belong.
 
-Small, whatever the log's size: whoever has more rows than memory computes the same by other means.
+Small, whatever the log's size: whoever has more rows than memory sums it up part by part.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ _MOST: Final = 0.8
 
 
 class ContextParts:
-    """What LogContext is made of, summed up over groups: small, whatever the log's size."""
+    """What LogContext is made of, summed up over groups in any order: small, whatever the log's size."""
 
     def __init__(self) -> None:
         """Start without groups."""
@@ -64,14 +64,24 @@ class ContextParts:
         if rows.log_partition is not None:
             self._places.append((rows.group, rows.log_partition))
         self._commits += commits
-        for at, committed_offset in highest.items():
-            mine = Furthest(committed_offset, rows.group)
+        self._reach({at: Furthest(committed_offset, rows.group) for at, committed_offset in highest.items()})
+
+    def merge(self, other: "ContextParts") -> None:
+        """Take in what was summed up over other groups."""
+        self._raises_epochs = self._raises_epochs or other._raises_epochs
+        self._away = min((at for at in (self._away, other._away) if at is not None), default=None)
+        self._commits += other._commits
+        self._places += other._places
+        self._reach(other._furthest)
+
+    def _reach(self, furthest: Mapping[TopicPartition, Furthest]) -> None:
+        for at, mine in furthest.items():
             self._furthest[at] = max(self._furthest.get(at, mine), mine)
 
     def context(self, *, newest_at: int | None, is_new: bool) -> LogContext:
         """Return what holds for all groups; `is_new`: a broker of 4.0 or newer wrote some of the log."""
         raises_epochs = self._raises_epochs or is_new
-        partitions = _partitions(self._places)
+        partitions = _partitions(sorted(self._places))
         return LogContext(newest_at, raises_epochs, self._away, self._furthest, self._commits, partitions)
 
 

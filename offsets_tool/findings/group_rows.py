@@ -51,7 +51,7 @@ class GroupRows:
         )
         self.groups.sort(key=lambda row: row.from_log_offset)
         self.members.sort(key=lambda row: (row.from_log_offset, row.member_id))
-        self.anomalies.sort(key=lambda row: row.log_offset)
+        self.anomalies.sort(key=lambda row: (row.log_offset, row.about or "", row.note))
         self.expiry.sort(key=lambda row: (row.log_offset, row.topic, row.partition, row.producer_id or -1))
         self.transactions.sort(key=lambda row: (row.first_log_offset, row.producer_id))
 
@@ -136,12 +136,16 @@ class PartitionRows:
     def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
         """Yield each group with all but perhaps its offsets, the highest commit of each partition, and how many it made."""
         for rows in self._rows.values():
-            highest = {at: max(row.committed_offset for row in some) for at, some in rows.effective.items()}
-            yield rows, highest, len(rows.offsets)
+            yield rows, highest_of(rows), len(rows.offsets)
 
     def groups(self, wanted: Wanted = ALL) -> Iterator[GroupRows]:
         """Yield the rows of each wanted group, by name."""
         yield from (rows for group, rows in sorted(self._rows.items()) if wanted.has_group(group))
+
+
+def highest_of(rows: GroupRows) -> dict[TopicPartition, int]:
+    """Return the highest commit of each partition that was effective."""
+    return {at: max(row.committed_offset for row in some) for at, some in rows.effective.items()}
 
 
 class LogStretch(NamedTuple):

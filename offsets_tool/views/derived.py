@@ -1,4 +1,4 @@
-"""Views over `lag` and `expiry`: who is behind, data lost before it was read, what expires next, what was removed and why.
+"""Views over `lag`, `expiry` and `findings`: who is behind, what was lost unread, what expires, what was removed, what is worst.
 
 They add up rows of the tables: a sum is as sure as the least sure of its rows, and has no bound where one of them has none.
 """
@@ -171,4 +171,55 @@ _REMOVALS: Final = View(
     },
 )
 
-VIEWS: Final = (_CURRENT_LAG, _GROUP_LAG, _PER_HOUR, _LOST_UNREAD, _RECREATED, _NEXT, _REMOVALS)
+_WORST: Final = View(
+    "worst_findings",
+    "A finding, ranked in its cluster as offsets-tool findings lists them: the worst first, then the earliest.",
+    """
+    SELECT cluster, row_number() OVER (
+             PARTITION BY cluster
+             ORDER BY array_position(array('critical', 'warning', 'notice'), severity), from_at NULLS LAST, log_partition,
+                      log_offset, kind, `group`, topic, partition) AS rank,
+           severity, kind, `group`, topic, partition, from_at, to_at, title, remedy, confidence, alternatives, evidence
+    FROM findings
+    """,
+    {"rank": "1 for the worst finding of the cluster."},
+)
+
+_PER_GROUP: Final = View(
+    "findings_per_group",
+    "A group with findings, ranked in its cluster: by how many are critical, then by warnings, then by notices.",
+    """
+    SELECT cluster, rank() OVER (PARTITION BY cluster ORDER BY critical DESC, warnings DESC, notices DESC) AS rank, *
+           EXCEPT (cluster)
+    FROM (
+      SELECT cluster, `group`, count_if(severity = 'critical') AS critical, count_if(severity = 'warning') AS warnings,
+             count_if(severity = 'notice') AS notices, min_by(kind, rank) AS worst_kind, min_by(title, rank) AS worst_title,
+             min_by(remedy, rank) AS worst_remedy, array_sort(collect_set(kind)) AS kinds,
+             min(from_at) AS first_at, max(coalesce(to_at, from_at)) AS last_at
+      FROM worst_findings GROUP BY cluster, `group`)
+    """,
+    {
+        "rank": "1 for the group with the worst findings in the cluster.",
+        "critical": "Critical findings.",
+        "warnings": "Warnings.",
+        "notices": "Notices.",
+        "worst_kind": "The kind of its worst finding, the earliest of these.",
+        "worst_title": "What happened then, in one sentence.",
+        "worst_remedy": "What to do about it.",
+        "kinds": "All kinds of its findings.",
+        "first_at": "When the first of them began, UTC; null if none has a time.",
+        "last_at": "When the last of them ended, or began if it lasts, UTC; null as first_at.",
+    },
+)
+
+VIEWS: Final = (
+    _CURRENT_LAG,
+    _GROUP_LAG,
+    _PER_HOUR,
+    _LOST_UNREAD,
+    _RECREATED,
+    _NEXT,
+    _REMOVALS,
+    _WORST,
+    _PER_GROUP,
+)

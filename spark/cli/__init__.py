@@ -69,7 +69,9 @@ _STEPS = "How does it, step by step?"
 _LAKE = "What does a lake say, and how is it kept small?"
 
 _COMMANDS = {
-    "run": CommandPlace("spark.cli.run", _ALL, "All steps: ingest, replay what is new, lag and expiry."),
+    "run": CommandPlace(
+        "spark.cli.run", _ALL, "All steps: ingest, replay what is new, lag, expiry and findings."
+    ),
     "ingest": CommandPlace(
         "spark.cli", _STEPS, "Files and archives into the tables log, events and sources."
     ),
@@ -82,6 +84,9 @@ _COMMANDS = {
         "spark.cli.derive", _STEPS, "How far behind groups were, at each commit or on a grid of times."
     ),
     "expiry": CommandPlace("spark.cli.derive", _STEPS, "When offsets expire, and why others were removed."),
+    "findings": CommandPlace(
+        "spark.cli.derive", _STEPS, "What is wrong or odd in each cluster, with its evidence."
+    ),
     "sql": CommandPlace("spark.cli", _LAKE, "Answers in SQL, over the lake's tables and views."),
     "compact": CommandPlace(
         "spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."

@@ -1,4 +1,4 @@
-"""The commands `offsets-spark lag` and `expiry`: parse, make one call of this package, show."""
+"""The commands `offsets-spark lag`, `expiry` and `findings`: parse, make one call of this package, show."""
 
 from typing import Any
 
@@ -26,6 +26,14 @@ _EXPIRY_EPILOG = """
 Examples:
   offsets-spark expiry --lake lake
   offsets-spark expiry --lake lake --kafka-version 3.6 --retention 7d --retention 30d
+"""
+
+_FINDINGS_EPILOG = """
+\b
+Examples:
+  offsets-spark findings --lake lake
+  offsets-spark findings --lake lake --cluster prod
+  offsets-spark sql --lake lake "SELECT title, remedy FROM worst_findings ORDER BY rank LIMIT 9"
 """
 
 
@@ -93,4 +101,29 @@ def expiry_command(*, lake: str, **options: Any) -> None:
     shown = take_shown(options)
     with Bar() as bar:
         step = run_expiry(lake, lambda: session("offsets-spark expiry"), request, bar.of("expiry"))
+    show([step], shown)
+
+
+@click.command("findings", cls=LakeCommand, epilog=_FINDINGS_EPILOG)
+@click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@click.option(
+    "--cluster",
+    "clusters",
+    multiple=True,
+    metavar="NAME",
+    help="Only this cluster (repeatable). Default: all.",
+)
+@format_option
+def findings_command(*, lake: str, clusters: tuple[str, ...], **options: Any) -> None:
+    """Write to the Delta table `findings` what is wrong or odd in each cluster: lost offsets, resets, timeouts.
+
+    The rows are those of `offsets-tool findings`. They rest on expiry, which is computed first where it is not up to date, with
+    the options with which it was last asked for. The rows of clusters without anything new stay.
+    """
+    from spark.run import run_findings  # noqa: PLC0415 - Spark
+    from spark.runtime.session import session  # noqa: PLC0415
+
+    shown = take_shown(options)
+    with Bar() as bar:
+        step = run_findings(lake, lambda: session("offsets-spark findings"), clusters, bar.of("findings"))
     show([step], shown)

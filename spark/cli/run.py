@@ -70,10 +70,10 @@ def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], *
 @coordinator_option
 @format_option
 def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any) -> None:
-    """Run all jobs: ingest SOURCE..., replay what is new, compute lag and expiry. Shows a row for each job, with what it wrote.
+    """Run all jobs: ingest SOURCE..., replay what is new, compute lag, expiry, findings. Shows a row for each job.
 
     The jobs are those of the single commands, in their order. Run it again with the same or more sources: only what is new is
-    done. Lag and expiry keep the options with which `lag` and `expiry` were last run.
+    done. Lag and expiry keep the options with which `lag` and `expiry` were last run; findings rest on that expiry.
     """
     from spark.ingest.ingest import Request  # noqa: PLC0415 - heavy, and not needed for --help
     from spark.replay.topic_ids import OPTION  # noqa: PLC0415
@@ -120,7 +120,7 @@ def show(steps: "Iterable[JobDone]", shown: OutputOptions) -> None:
             write_rows(out, map(_row, noted), chosen, table)
     if problems:
         raise OffsetsToolError(
-            f"{len(problems)} log partition(s) could not be replayed, as noted above: all others were; mend these and run it again"
+            f"{len(problems)} part(s) of the work could not be done, as noted above: all others were; mend these and run it again"
         )
 
 

@@ -45,6 +45,15 @@ class Derived(NamedTuple):
     run: int | None
     rows: dict[str, int]
     notes: list[str]
+    problems: tuple[str, ...] = ()
+    """Which clusters could not be computed, and why; all others were."""
+
+
+class Derivation(NamedTuple):
+    """What a cluster's rows of a table were computed from, and by which run."""
+
+    run: int
+    basis: dict[str, Any]
 
 
 @contextmanager
@@ -76,25 +85,41 @@ def derive(
     at, lake, table = datetime.now(UTC), ArrowLake(root, job), job.tables[0]
     lake.create()
     notes = [note for note in [lake.finish()] if note]
-    texts = {cluster: json.dumps(each, sort_keys=True) for cluster, each in basis.items()}
-    known = _known(lake, table)
-    new = sorted(
-        cluster for cluster, text in texts.items() if cluster not in known or known[cluster]["basis"] != text
-    )
+    new = outdated(lake, table, basis)
     if not new:
         return Derived(None, {}, notes)
-    run = lake.next_run()
+    known, run = _known(lake, table), lake.next_run()
     wanted = {of: since(of, json.loads(known[of]["basis"])) if since and of in known else None for of in new}
     made = make(wanted, run)
     rows = {of: sum(file.rows for cluster, file in made if cluster == of) for of in new}
     replaced = {of: replaced_rows(of, places) for of, places in wanted.items()}
     told = [
-        DerivationRow(of, table.name, texts[of], rows[of] + _left(lake, known.get(of), replaced[of]), at, run)
+        DerivationRow(
+            of, table.name, _text(basis[of]), rows[of] + _left(lake, known.get(of), replaced[of]), at, run
+        )
         for of in new
     ]
     files = [*(file for _, file in made), *write_rows(root, DERIVATIONS, told)]
     lake.commit(run, files, list(replaced.values()))
     return Derived(run, rows, notes)
+
+
+def outdated(lake: ArrowLake, table: Table, basis: Mapping[str, BasisFields]) -> list[str]:
+    """Return the clusters whose rows of a table were not computed from this basis, in the order of their names."""
+    known = _known(lake, table)
+    return sorted(of for of, each in basis.items() if of not in known or known[of]["basis"] != _text(each))
+
+
+def _text(basis: BasisFields) -> str:
+    return json.dumps(basis, sort_keys=True)
+
+
+def known_derivations(root: Path, table: Table) -> dict[str, Derivation]:
+    """Return what each cluster's rows of a table were computed from; empty where none were."""
+    if not (root / DERIVATIONS.name / "_delta_log").is_dir():
+        return {}
+    newest = _newest(ArrowLake(root, REPLAY), table)
+    return {of: Derivation(row["run"], json.loads(row["basis"])) for of, row in newest.items()}
 
 
 def replaced_rows(cluster: str, places: pa.Table | None) -> Replacement:
@@ -132,11 +157,8 @@ def asked_before(root: Path, table: Table) -> dict[str, Any]:
 
     The options of an interrupted job count once `finished` has committed it.
     """
-    if not (root / DERIVATIONS.name / "_delta_log").is_dir():
-        return {}
-    rows = (row for row in ArrowLake(root, REPLAY).rows(DERIVATIONS) if row["derived"] == table.name)
-    newest = max(rows, key=lambda row: row["run"], default=None)
-    asked: dict[str, Any] = json.loads(newest["basis"])["asked"] if newest else {}
+    newest = max(known_derivations(root, table).values(), key=lambda each: each.run, default=None)
+    asked: dict[str, Any] = newest.basis["asked"] if newest else {}
     return asked
 
 
@@ -181,5 +203,9 @@ def _known(lake: ArrowLake, table: Table) -> dict[str, dict[str, Any]]:
     """Return the newest row of `derivations` for each cluster; nothing where an interrupted job may have left other rows."""
     if not lake.is_whole():
         return {}
+    return _newest(lake, table)
+
+
+def _newest(lake: ArrowLake, table: Table) -> dict[str, dict[str, Any]]:
     rows = sorted(lake.rows(DERIVATIONS), key=lambda row: row["run"])
     return {row["cluster"]: row for row in rows if row["derived"] == table.name}

@@ -73,7 +73,7 @@ class _Expiry:
             for place, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
             if place[0] in clusters
         }
-        facts = _log_facts_of(self._root, replays)
+        facts = facts_of_logs(self._root, replays)
         checkpoints = [(place, row["checkpoint"]) for place, row in replays.items()]
         told = {cluster: self._told(cluster, facts) for cluster in sorted(clusters)}
         asked = {cluster: _asked(each) for cluster, each in told.items()}
@@ -142,7 +142,8 @@ def _asked(told: _Told) -> ExpiryAsked:
     return ExpiryAsked(tuple(basis.policy for basis in told.bases), told.bases[0].known, told.newest)
 
 
-def _log_facts_of(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogFacts]:
+def facts_of_logs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogFacts]:
+    """Return the log facts of partitions, given their rows of `replays`; OffsetsToolError for a lost checkpoint."""
     try:
         return {place: log_facts_of(root, row) for place, row in replays.items()}
     except SourceError as error:

@@ -18,6 +18,7 @@ from offsets_tool.errors import UsageError
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.text import shown
 from spark.derived.expiry import OF_EXPIRY
+from spark.derived.findings import OF_FINDINGS
 from spark.derived.lag import OF_LAG
 from spark.lake.commit import INGEST, REPLAY, ArrowLake
 from spark.lake.folder import FORGETTING, is_table, locked, require_lake
@@ -37,7 +38,7 @@ from spark.lake.tables import (
 )
 from spark.replay.checkpoints import checkpoint_path
 
-_CHAINS: Final = (INGEST, REPLAY, OF_LAG, OF_EXPIRY)
+_CHAINS: Final = (INGEST, REPLAY, OF_LAG, OF_EXPIRY, OF_FINDINGS)
 _Fields = dict[str, Any]
 _Keep = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
 """Yields the rows of a batch that stay, changed or not."""

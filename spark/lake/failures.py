@@ -110,13 +110,13 @@ def _what_holds(root: Path, damaged: Path) -> str | None:
         return "the lake's other tables hold: put it back from a backup, or ingest the same sources into a new lake"
     if name in [table.name for table in REPLAY_TABLES]:
         return (
-            "log, events and sources hold: move all other folders of the lake away, and run offsets-spark replay, lag and expiry, "
-            "which make them anew"
+            "log, events and sources hold: move all other folders of the lake away, and run offsets-spark replay, lag, expiry "
+            "and findings, which make them anew"
         )
     if name in [table.name for table in DERIVED_TABLES]:
         others = f"{ENDS.name}, " if name == ENDS.name else ""
         return (
-            f"log, events, sources and histories hold: move {others}lag, expiry and derivations out of the lake, and run "
-            "offsets-spark lag and expiry, which make them anew"
+            f"log, events, sources and histories hold: move {others}lag, expiry, findings and derivations out of the lake, and run "
+            "offsets-spark lag, expiry and findings, which make them anew"
         )
     return None

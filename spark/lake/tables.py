@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.expiry.rows import ExpiryRow, RemovalRow
+from offsets_tool.findings.rows import Finding
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.job_rows import (
@@ -63,6 +64,7 @@ class Maker(StrEnum):
     REPLAY = "replay"
     LAG = "lag"
     EXPIRY = "expiry"
+    FINDINGS = "findings"
 
 
 class Table:
@@ -235,6 +237,14 @@ EXPIRY = Table(
     made_by=Maker.EXPIRY,
     is_replaced=True,
 )
+FINDINGS = Table(
+    "findings",
+    _in_lake(Finding, DerivedRun),
+    ("cluster", "kind", "group", "topic", "partition", "log_partition", "log_offset"),
+    ("group", "from_at"),
+    made_by=Maker.FINDINGS,
+    is_replaced=True,
+)
 DERIVATIONS = Table(
     "derivations",
     DerivationRow,
@@ -258,7 +268,7 @@ TABLES: Final = _made_by(Maker.INGEST)
 REPLAY_TABLES: Final = _made_by(Maker.REPLAY)
 HISTORIES: Final = tuple(table for table in REPLAY_TABLES if table.ends)
 """The tables of histories, in the order of columns.replay.history.ROWS."""
-DERIVED_TABLES: Final = _made_by(Maker.LAG, Maker.EXPIRY)
+DERIVED_TABLES: Final = _made_by(Maker.LAG, Maker.EXPIRY, Maker.FINDINGS)
 """The tables that are derived from histories and replaced as a whole; `derivations` says which of their rows count."""
 
 

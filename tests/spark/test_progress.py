@@ -69,7 +69,7 @@ def test_every_job_says_how_far_it_is(tmp_path: Path) -> None:
 
     request = Request(paths=[str(LAG / "broker")], lake=str(tmp_path / "lake"))
     done = {step.job: step for step in run(request, no_session, "auto", progress)}
-    assert list(told) == list(done) == ["ingest", "replay", "lag", "expiry"]
+    assert list(told) == list(done) == ["ingest", "replay", "lag", "expiry", "findings"]
     assert all(far[-1][0] == far[-1][1] > 0 for far in told.values())
     assert told["ingest"][-1] == (done["ingest"].ledger["bytes"],) * 2
     assert told["replay"][-1] == (done["replay"].ledger["partitions"],) * 2

@@ -47,12 +47,15 @@ def test_run_is_every_job(session: SparkSession, tmp_path: Path) -> None:
     assert replayed["rows"] == {name: len(rows(lake, name)) for name in replayed["rows"]}
     assert replayed["ledger"]["records"] == sums["records"]
     assert [(step["job"], step["run"], step["ledger"]) for step in derived] == [
-        (job, 1, {"clusters": 1}) for job in ("lag", "expiry")
+        (job, 1, {"clusters": 1}) for job in ("lag", "expiry", "findings")
     ]
-    assert [step["rows"] for step in derived] == [{job: len(rows(lake, job))} for job in ("lag", "expiry")]
+    assert [step["rows"] for step in derived] == [
+        {job: len(rows(lake, job))} for job in ("lag", "expiry", "findings")
+    ]
     again = CliRunner().invoke(main, [*command, "--format", "table"])
     assert again.stderr == "".join(
-        f"{job}: nothing new, the tables are as they were\n" for job in ("ingest", "replay", "lag", "expiry")
+        f"{job}: nothing new, the tables are as they were\n"
+        for job in ("ingest", "replay", "lag", "expiry", "findings")
     )
     assert [line.split()[0] for line in again.stdout.splitlines()] == [
         "job",
@@ -60,6 +63,7 @@ def test_run_is_every_job(session: SparkSession, tmp_path: Path) -> None:
         "replay",
         "lag",
         "expiry",
+        "findings",
     ]
 
 
@@ -77,7 +81,7 @@ def test_with_nothing_new_it_ends_cleanly(session: SparkSession, tmp_path: Path)
             # Nothing new needs no JVM.
             env={**os.environ, "JAVA_HOME": "/nowhere"},
         )
-        assert (done.returncode, done.stderr.count("nothing new")) == (0, 4), done.stderr
+        assert (done.returncode, done.stderr.count("nothing new")) == (0, 5), done.stderr
 
 
 def test_lag_and_expiry_alone_by_what_is_asked_for(session: SparkSession, tmp_path: Path) -> None:
@@ -113,7 +117,7 @@ def test_as_it_was_last_asked_also_by_a_job_that_was_interrupted(
     at_commits = len(rows(tmp_path / "lake", "lag"))
     gridded: Job = lambda session, lake: count(session, lake, grid_ms=1_000)  # noqa: E731
     kill(session, tmp_path / "lake", gridded, 0, before=False)
-    *_, lagged, _ = run(request, lambda: session, "auto")
+    *_, lagged, _, _ = run(request, lambda: session, "auto")
     assert (lagged.run, lagged.notes) == (None, ["finished run 2, which had been interrupted"])
     assert len(rows(tmp_path / "lake", "lag")) > at_commits
 

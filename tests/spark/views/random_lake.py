@@ -1,4 +1,4 @@
-"""A lake of rows of lag and expiry that nobody derived: made from a seed, and more various than any log's."""
+"""A lake of rows of lag, expiry and findings that nobody derived: made from a seed, and more various than any log's."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -8,12 +8,14 @@ from random import Random
 import pyarrow as pa
 
 from spark.derived.expiry import OF_EXPIRY
+from spark.derived.findings import OF_FINDINGS
 from spark.derived.lag import OF_LAG
 from spark.lake.commit import INGEST, REPLAY, ArrowLake, Chain
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.tables import (
     DERIVATIONS,
     EXPIRY,
+    FINDINGS,
     LAG,
     OFFSET_HISTORY,
     REPLAYS,
@@ -126,8 +128,29 @@ def _expiry(random: Random) -> Iterator[Row]:
             yield row | gone | why | {"status": "removed", "alternatives": others}
 
 
+def _finding(random: Random) -> Iterator[Row]:
+    """No two of one place; some without a time, some that last, some about no group or topic."""
+    for number in range(120):
+        began = random.choice([NO_TIME, _milliseconds(random.randrange(40))])
+        ended = NO_TIME if began == NO_TIME else began + random.choice([0, HOUR])
+        yield {
+            "cluster": random.choice("ab"),
+            "group": random.choice([None, *(f"g{each}" for each in range(6))]),
+            "topic": random.choice([None, "t0", "t1"]),
+            "kind": random.choice(["reset", "rewind", "offsets_expired"]),
+            "severity": random.choice(["critical", "warning", "notice"]),
+            "from_at": began,
+            "to_at": random.choice([NO_TIME, ended]),
+            "title": f"title {number}",
+            "remedy": f"remedy {number}",
+            "log_partition": random.choice([0, 1]),
+            "log_offset": number,
+        }
+
+
 LAGS = list(_lag(Random(1)))
 EXPIRIES = list(_expiry(Random(2)))
+FOUND = list(_finding(Random(3)))
 HELD = {tuple(row[name] for name in POSITION) for row in LAGS if row["group"] != "g0"}
 """Offsets of one group do not hold any more."""
 
@@ -140,7 +163,8 @@ def made_up_lake(lake: Path) -> None:
     ]
     gone = [row | {"to_log_offset": 9, "group": "g0", "run": 1} for row in held]
     _commit(lake, REPLAY, 1, (OFFSET_HISTORY, held + gone), (REPLAYS, [{"run": 1}]))
-    for chain, table, rows in ((OF_LAG, LAG, LAGS), (OF_EXPIRY, EXPIRY, EXPIRIES)):
+    jobs = ((OF_LAG, LAG, LAGS), (OF_EXPIRY, EXPIRY, EXPIRIES), (OF_FINDINGS, FINDINGS, FOUND))
+    for chain, table, rows in jobs:
         told = {"derived": table.name, "run": 1}
         _commit(lake, chain, 1, (table, [row | {"run": 1} for row in rows]), (DERIVATIONS, [told]))
         begun = [

@@ -1,4 +1,4 @@
-"""The views over lag and expiry say of made-up rows what plain Python says of them, and nothing of what does not count."""
+"""The views over lag, expiry and findings say of made-up rows what plain Python does, and nothing of what does not count."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from offsets_tool.findings.finders import worst_first
+from offsets_tool.findings.rows import Finding
 from offsets_tool.views.derived import VIEWS
-from spark.lake.tables import LAG
+from spark.lake.tables import FINDINGS, LAG
 from spark.views.views import open_lake
 from tests.spark.lakes import Row
 from tests.spark.views.random_lake import (
     CONFIDENCE,
     EXPIRIES,
+    FOUND,
     HELD,
     HOUR,
     LAGS,
@@ -33,7 +36,7 @@ def asked(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sp
     lake = tmp_path_factory.mktemp("derived")
     made_up_lake(lake)
     own = session.newSession()
-    assert not any(one.lacks in ("lag", "expiry") for one in open_lake(own, str(lake)))
+    assert not any(one.lacks in ("lag", "expiry", "findings") for one in open_lake(own, str(lake)))
     return own
 
 
@@ -236,3 +239,52 @@ def test_every_column_has_its_sentence(asked: SparkSession) -> None:
         (v.name, c.name) for v in VIEWS for c in asked.table(v.name).schema if "comment" not in c.metadata
     ]
     assert bare == []
+
+
+def listed(cluster: str) -> list[Finding]:
+    """The findings of a cluster in the order of the command."""
+    rows = [full(FINDINGS, row) for row in FOUND if row["cluster"] == cluster]
+    micro = [row | {name: row[name] and row[name] // 1000 for name in ("from_at", "to_at")} for row in rows]
+    return worst_first(Finding(**{name: row[name] for name in Finding._fields}) for row in micro)
+
+
+def test_worst_findings(asked: SparkSession) -> None:
+    found = answer(asked, "worst_findings")
+    for cluster in "ab":
+        ranked = sorted((row["rank"], row["title"]) for row in found if row["cluster"] == cluster)
+        assert ranked == [(rank, row.title) for rank, row in enumerate(listed(cluster), 1)]
+
+
+def test_findings_per_group(asked: SparkSession) -> None:
+    expected = []
+    for cluster in "ab":
+        groups = defaultdict(list)
+        for row in listed(cluster):
+            groups[row.group].append(row)
+        counts = {
+            group: tuple(
+                -sum(row.severity == each for row in rows) for each in ("critical", "warning", "notice")
+            )
+            for group, rows in groups.items()
+        }
+        for group, rows in groups.items():
+            critical, warnings, notices = (-each for each in counts[group])
+            times = [row.from_at for row in rows if row.from_at is not None]
+            ends = [at for row in rows if (at := row.from_at if row.to_at is None else row.to_at) is not None]
+            expected.append(
+                {
+                    "cluster": cluster,
+                    "rank": 1 + sum(each < counts[group] for each in counts.values()),
+                    "group": group,
+                    "critical": critical,
+                    "warnings": warnings,
+                    "notices": notices,
+                    "worst_kind": rows[0].kind,
+                    "worst_title": rows[0].title,
+                    "worst_remedy": rows[0].remedy,
+                    "kinds": sorted({row.kind for row in rows}),
+                    "first_at": time(min(times, default=None)),
+                    "last_at": time(max(ends, default=None)),
+                }
+            )
+    assert answer(asked, "findings_per_group") == sorted(expected, key=repr)

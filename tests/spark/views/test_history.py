@@ -193,5 +193,7 @@ def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
         "recreated_topics": "lag",
         "next_expiries": "expiry",
         "removals_per_day": "expiry",
+        "worst_findings": "findings",
+        "findings_per_group": "findings",
     }
     assert not any(own.catalog.tableExists(name) for name in lacking)

@@ -1,0 +1,143 @@
+"""Read what finders read from files of a cluster's histories, transactions and expiry, and bring the rows of a group together.
+
+Tasks read files themselves. What a batch has of a group travels as one pickle, so that little is shuffled. A task holds the rows
+of one group at a time. Knows no finding.
+"""
+
+import pickle
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
+from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.wire.arrow import arrow_schema, record_batch
+from offsets_tool.wire.schema import Bytes, Int32, String
+from offsets_tool.wire.text import from_shown, shown
+from spark.lake.scan import facts_of, file_rows, is_within
+from spark.lake.tables import (
+    ANOMALIES,
+    EXPIRY,
+    GROUP_HISTORY,
+    MEMBER_HISTORY,
+    OFFSET_HISTORY,
+    TRANSACTIONS,
+)
+from spark.runtime.rows import Batches, Progress, Rows, StartSpark, is_little, numbers_of, of_units
+
+_KINDS: Final[tuple[type[GroupRow], ...]] = (
+    OffsetHistoryRow,
+    GroupHistoryRow,
+    MemberHistoryRow,
+    AnomalyRow,
+    ExpiryRow,
+    TransactionRow,
+)
+_TABLES: Final = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, EXPIRY, TRANSACTIONS)
+"""The tables with rows of these kinds, in the same order."""
+_GROUP: Final = ("log_partition", "group")
+_MICROSECONDS: Final = 1_000
+
+
+class _Packed(NamedTuple):
+    """Rows of one kind that a batch has of a group of a log partition (a pickle: the number of the kind, and the rows)."""
+
+    log_partition: Int32 | None
+    group: String
+    rows: Bytes
+
+
+class FindingInput(NamedTuple):
+    """The files that may have rows of a cluster, and what no row says."""
+
+    cluster: str
+    files: Sequence[tuple[int, Path]]
+    """Each with the number of its rows' kind."""
+    records: int
+    stretches: Mapping[int | None, LogStretch]
+    """By log partition, what of it was replayed."""
+    retention_ms: int | None
+    """Of expiry's forecasts by several retentions, the one that counts; None if there is but one."""
+
+    @classmethod
+    def of(
+        cls, root: Path, cluster: str, stretches: Mapping[int | None, LogStretch], retention_ms: int | None
+    ) -> "FindingInput":
+        """Return the files of the lake that may have rows of a cluster."""
+        files, records = [], 0
+        for number, table in enumerate(_TABLES):
+            for facts in facts_of(open_delta(root / table.name)):
+                if is_within(facts, "cluster", cluster):
+                    files.append((number, root / table.name / facts["path"]))
+                    records += facts["num_records"]
+        return cls(cluster, files, records, stretches, retention_ms)
+
+    def grouped(self, start: StartSpark, progress: Progress) -> Rows:
+        """Return the cluster's rows, those of a group together, for tasks that take them by `groups_of`."""
+        units = of_units(start, len(self.files), is_here=is_little(self.records), progress=progress)
+        return units.through(self._read, arrow_schema(_Packed)).grouped(_GROUP, _GROUP)
+
+    def groups_of(self, batches: Batches) -> Iterator[GroupRows]:
+        """Yield the rows of each group, given those that `grouped` has brought together. Runs in a task."""
+        packed = chain.from_iterable(
+            zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches
+        )
+        for (log_partition, _), some in groupby(packed, itemgetter(0, 1)):
+            rows = chain.from_iterable(_unpacked(each) for _, _, each in some)
+            yield from gather(rows, self.stretches[log_partition]).values()
+
+    def _read(self, numbers: Batches) -> Batches:
+        for number in numbers_of(numbers):
+            kind, path = self.files[number]
+            table = _TABLES[kind]
+            for rows in file_rows(path, table, table.schema.names):
+                wanted = rows.filter(pc.equal(rows.column("cluster"), self.cluster))
+                if wanted.num_rows:
+                    yield record_batch(_Packed, list(self._packed(kind, wanted)))
+
+    def _packed(self, kind: int, rows: pa.RecordBatch) -> Iterator[_Packed]:
+        fields = _KINDS[kind]._fields
+        place, name = fields.index("log_partition"), fields.index("group")
+        by_group: dict[tuple[int | None, str], list[tuple[Any, ...]]] = defaultdict(list)
+        for row in zip(*(_values(rows.column(field)) for field in fields), strict=True):
+            if row[name] is not None and self._counts(kind, row):
+                by_group[row[place], row[name]].append(row)
+        for (log_partition, group), some in by_group.items():
+            yield _Packed(log_partition, shown(group), pickle.dumps((kind, some)))
+
+    def _counts(self, kind: int, row: tuple[Any, ...]) -> bool:
+        """Return whether a row is none of a forecast by another retention."""
+        if self.retention_ms is None or _KINDS[kind] is not ExpiryRow:
+            return True
+        of = ExpiryRow._make(row)
+        return of.status != "live" or of.retention_ms == self.retention_ms
+
+
+def _unpacked(packed: bytes) -> Iterator[GroupRow]:
+    kind, rows = pickle.loads(packed)
+    return map(_KINDS[kind]._make, rows)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """Return a column's values as the library's rows have them: texts decoded, times in epoch milliseconds."""
+    if pa.types.is_string(column.type):
+        column = column.dictionary_encode()
+    if pa.types.is_dictionary(column.type):
+        texts = [None if text is None else from_shown(text) for text in column.dictionary.to_pylist()]
+        return [None if place is None else texts[place] for place in column.indices.to_pylist()]
+    if pa.types.is_timestamp(column.type):
+        microseconds = column.cast(pa.int64()).to_pylist()
+        return [None if each is None else each // _MICROSECONDS for each in microseconds]
+    if pa.types.is_list(column.type):
+        return [tuple(map(from_shown, each)) for each in column.to_pylist()]
+    found: list[Any] = column.to_pylist()
+    return found

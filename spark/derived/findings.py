@@ -1,0 +1,174 @@
+"""Compute the table `findings` from histories, transactions and expiry: what is wrong or odd, as the command `findings` says it.
+
+Each group's rows are looked at twice: first for what holds for all groups (LogContext), then by the finders. A cluster is computed
+again when it was replayed, or its expiry was computed again. Each cluster is committed alone, and one that fails stops no other.
+"""
+
+import pickle
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+from offsets_tool import __version__
+from offsets_tool.errors import OffsetsToolError, SetupError, UsageError
+from offsets_tool.findings.context import ContextParts, LogContext
+from offsets_tool.findings.finders import find_all
+from offsets_tool.findings.group_rows import LogStretch, highest_of
+from offsets_tool.findings.rows import Finding
+from offsets_tool.replay.rules import Rules
+from offsets_tool.wire.arrow import arrow_schema, record_batch, shown_batch
+from offsets_tool.wire.schema import Bytes
+from spark.derived.derive import (
+    BasisFields,
+    Derived,
+    FilesMade,
+    Made,
+    WantedRows,
+    derive,
+    known_derivations,
+    made_of,
+    outdated,
+    replayed,
+    write_derived,
+)
+from spark.derived.expiry import facts_of_logs
+from spark.derived.finding_rows import FindingInput
+from spark.lake.commit import ArrowLake, Chain
+from spark.lake.failures import in_one_sentence
+from spark.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REPLAYS
+from spark.replay.plan import latest
+from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
+
+OF_FINDINGS: Final = Chain("offsets-tool findings", (FINDINGS, DERIVATIONS))
+_AT_ONCE: Final = 4_096
+"""How many findings are written at a time."""
+
+
+class _Part(NamedTuple):
+    """What groups of one task say of the context (a pickle)."""
+
+    told: Bytes
+
+
+def findings(
+    lake: str, start: StartSpark, clusters: Collection[str] = (), progress: Progress = untold
+) -> Derived:
+    """Compute the findings of clusters (all, if none is named) where something is new, and commit them, cluster by cluster.
+
+    `start` makes a session, and is called only where there is much to do; `progress` is told in files and tasks of one cluster.
+    UsageError where the lake has no histories yet, and for an unknown cluster. A cluster that fails is named in `problems`.
+    """
+    root = Path(lake).absolute()
+    with replayed(root) as replays:
+        if unknown := sorted(set(clusters) - replays.keys()):
+            raise UsageError(
+                f"the lake has no cluster {unknown[0]!r}: choose among {', '.join(sorted(replays))}"
+            )
+        finding = _Findings(root, start, replays, progress)
+        return finding.of(clusters or replays.keys())
+
+
+class _Findings:
+    """Computes the findings of one cluster after the other."""
+
+    def __init__(self, root: Path, start: StartSpark, replays: Mapping[str, int], progress: Progress) -> None:
+        self._root, self._start, self._replays, self._progress = root, start, replays, progress
+        self._expiry = known_derivations(root, EXPIRY)
+
+    def of(self, clusters: Collection[str]) -> Derived:
+        """Compute the findings of those clusters of which they are not up to date."""
+        lake = ArrowLake(self._root, OF_FINDINGS)
+        lake.create()
+        notes = [note for note in [lake.finish()] if note]
+        done = Derived(None, {}, notes)
+        for cluster in outdated(lake, FINDINGS, {cluster: self._basis(cluster) for cluster in clusters}):
+            each = self._tried(cluster)
+            done = Derived(
+                each.run or done.run,
+                done.rows | each.rows,
+                [*done.notes, *each.notes],
+                (*done.problems, *each.problems),
+            )
+        return done
+
+    def _basis(self, cluster: str) -> BasisFields:
+        expiry = self._expiry.get(cluster)
+        return {
+            "replay": self._replays[cluster],
+            "expiry": expiry and expiry.run,
+            "version": __version__,
+        }
+
+    def _tried(self, cluster: str) -> Derived:
+        try:
+            with in_one_sentence(str(self._root)):
+                return derive(self._root, OF_FINDINGS, {cluster: self._basis(cluster)}, self._make)
+        except (UsageError, SetupError):
+            raise
+        except OffsetsToolError as error:
+            return Derived(None, {}, [], (f"findings of cluster {cluster!r}: {error}",))
+
+    def _make(self, wanted: WantedRows, run: int) -> list[Made]:
+        [cluster] = wanted
+        replays = {
+            place: row
+            for place, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
+            if place[0] == cluster
+        }
+        stretches = {
+            number: LogStretch(number, row["proven_from_log_offset"], row["next_log_offset"])
+            for (_, number), row in replays.items()
+        }
+        given = FindingInput.of(self._root, cluster, stretches, self._retention(cluster))
+        newest = (facts.newest for facts in facts_of_logs(self._root, replays).values())
+        told = self._summed(given).context(
+            newest_at=max((at for at in newest if at is not None), default=None),
+            is_new=any(row["rules"] == Rules.NEW for row in replays.values()),
+        )
+        task = _finding_task(self._root, run, given, told)
+        return made_of(
+            given.grouped(self._start, self._progress).through(task, arrow_schema(FilesMade)).collect()
+        )
+
+    def _retention(self, cluster: str) -> int | None:
+        """Return the retention that counts, where expiry was asked for several."""
+        expiry = self._expiry.get(cluster)
+        if expiry is None or expiry.basis["replay"] != self._replays[cluster]:
+            raise OffsetsToolError(
+                "its expiry is not that of its last replay: run offsets-spark expiry first"
+            )
+        several: list[int] = expiry.basis["asked"]["retentions"][:1]
+        return several[0] if len(expiry.basis["asked"]["retentions"]) > 1 else None
+
+    def _summed(self, given: FindingInput) -> ContextParts:
+        """Return what the groups of a cluster say together."""
+        total = ContextParts()
+        parts = given.grouped(self._start, self._progress).through(_context_task(given), arrow_schema(_Part))
+        for (part,) in parts.collect():
+            total.merge(pickle.loads(part))
+        return total
+
+
+def _context_task(given: FindingInput) -> Task:
+    def task(batches: Batches) -> Batches:
+        told = ContextParts()
+        for rows in given.groups_of(batches):
+            told.observe(rows, highest_of(rows), len(rows.offsets))
+        yield record_batch(_Part, [_Part(pickle.dumps(told))])
+
+    return task
+
+
+def _finding_task(root: Path, run: int, given: FindingInput, context: LogContext) -> Task:
+    def found(batches: Batches) -> Iterator[tuple[str, pa.RecordBatch]]:
+        all_ = (each for rows in given.groups_of(batches) for each in find_all(rows, context))
+        while some := list(islice(all_, _AT_ONCE)):
+            yield given.cluster, shown_batch(Finding, some)
+
+    def task(batches: Batches) -> Batches:
+        yield from write_derived(root, FINDINGS, run, found(batches))
+
+    return task
