@@ -30,6 +30,7 @@ from spark.lake.journal import JOURNAL, REWRITTEN, finished, given_up, journal_o
 from spark.lake.parquet import NewFile
 from spark.lake.replaced import Replaced, Replacement, Replacing, count_replaced, replace
 from spark.lake.scan import FileFacts, facts_of
+from spark.lake.statements import create_statement
 from spark.lake.tables import (
     COPIES,
     EVENTS,
@@ -38,7 +39,6 @@ from spark.lake.tables import (
     SOURCES,
     TABLES,
     Table,
-    create_statement,
 )
 
 ATTEMPTS: Final = 5

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple, get_type_hints
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.expiry.rows import ExpiryRow, RemovalRow
@@ -270,30 +269,6 @@ HISTORIES: Final = tuple(table for table in REPLAY_TABLES if table.ends)
 """The tables of histories, in the order of columns.replay.history.ROWS."""
 DERIVED_TABLES: Final = _made_by(Maker.LAG, Maker.EXPIRY, Maker.FINDINGS)
 """The tables that are derived from histories and replaced as a whole; `derivations` says which of their rows count."""
-
-
-def create_statement(table: Table, name: str) -> str:
-    """Return the SQL that makes a table under a name if it is not there."""
-    described = ", ".join(
-        f"`{c.name}` {c.dataType.simpleString()}{'' if c.nullable else ' NOT NULL'} COMMENT {_quoted(_comment(table, c.name))}"
-        for c in from_arrow_schema(table.schema)
-    )
-    properties = table.properties | {f"delta.constraints.{check.name}": check.sql for check in table.checks}
-    told = ", ".join(f"'{key}' = {_quoted(value)}" for key, value in properties.items())
-    more = f" TBLPROPERTIES ({told})" if told else ""
-    return (
-        f"CREATE TABLE IF NOT EXISTS {name} ({described}) USING delta COMMENT {_quoted(table.comment)}{more}"
-    )
-
-
-def _comment(table: Table, column: str) -> str:
-    metadata: dict[bytes, bytes] = table.schema.field(column).metadata
-    return metadata[b"comment"].decode()
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def read_table(session: SparkSession, lake: str, table: Table) -> DataFrame:

@@ -232,7 +232,8 @@ def test_the_lake_has_the_table_and_a_view_of_the_kind(run: Run, tmp_path: Path)
 from pathlib import Path
 from deltalake import DeltaTable
 from spark.lake.commit import REPLAY, ArrowLake
-from spark.lake.tables import ALL_TABLES, REPLAY_TABLES, create_statement
+from spark.lake.statements import create_statement
+from spark.lake.tables import ALL_TABLES, REPLAY_TABLES
 from spark.views.views import VIEWS
 
 ArrowLake(Path({str(tmp_path)!r}), REPLAY).create()
