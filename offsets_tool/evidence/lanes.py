@@ -29,8 +29,8 @@ TEXT_FROM: Final = 2 << 20
 """Bytes of all segments from which loading the lane pays for text."""
 SURVEY_FROM: Final = 1 << 20
 """Bytes of one segment from which it pays for a survey."""
-ROWS_FROM: Final = 4 << 20
-"""Bytes of all segments from which it pays for rows."""
+ROWS_FROM: Final = 1 << 20
+"""Bytes of all segments from which it pays for rows: what loads compiled code takes as long as a replay of these without."""
 
 
 class TextLane:

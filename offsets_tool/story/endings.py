@@ -13,7 +13,7 @@ from offsets_tool.findings.sentences import count, of_topics, span
 from offsets_tool.history.change_labels import offset_what
 from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
-from offsets_tool.story.sentence import Moment, Sentence, SentenceKind
+from offsets_tool.story.sentence import Moment, Sentence, SentenceKind, when
 from offsets_tool.wire.longs import difference
 
 _VISIBILITY: Final = (OffsetBeginCause.HIDDEN, OffsetBeginCause.REVEALED)
@@ -24,6 +24,18 @@ def aborted_sentences(rows: GroupRows, told: Collection[int]) -> Iterator[Senten
     for row in rows.transactions:
         if row.outcome == TransactionOutcome.ABORTED and row.marker_log_offset not in told:
             yield _aborted(rows, row)
+
+
+def unended_sentences(rows: GroupRows, told: Collection[int]) -> Iterator[Sentence]:
+    """Yield the beginnings of transactions that their producers did not end: those whose markers findings tell, at log offsets."""
+    for row in rows.transactions:
+        if row.marker_log_offset in told:
+            text = (
+                f"Producer {row.producer_id} begins a transaction with {count(row.commits, 'commit')}, "
+                f"and does not end it: it is open until {when(row.marker_timestamp)}."
+            )
+            at = Moment(row.first_log_offset, row.first_timestamp)
+            yield _sentence(rows, SentenceKind.TRANSACTION, text, at)
 
 
 def _aborted(rows: GroupRows, row: TransactionRow) -> Sentence:

@@ -55,15 +55,16 @@ def _group(rows: GroupRows) -> str:
     if last.kind == GroupKind.SIMPLE:
         return f"the group is {kind_text(last.kind)}"
     epoch = f"generation {last.generation}" if last.epoch is None else f"epoch {last.epoch}"
-    return f"the group is {kind_text(last.kind)}, {last.state} in {epoch}, with {_members(rows)}"
+    since = f"{last.state} since {when(last.from_timestamp)} ({epoch})"
+    return f"the group is {kind_text(last.kind)}, {since}{_members(rows)}"
 
 
 def _members(rows: GroupRows) -> str:
     members = GroupMembers(rows)
     there = [row for row in rows.members if row.to_log_offset is None and _is_member(row)]
     if not there:
-        return "no members"
-    return f"{count(len(there), 'member')}: {listed(members.names(row.member_id for row in there))}"
+        return ""
+    return f", with {count(len(there), 'member')}: {listed(members.names(row.member_id for row in there))}"
 
 
 def _is_member(row: MemberHistoryRow) -> bool:

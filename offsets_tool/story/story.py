@@ -12,7 +12,12 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.history.rows import LastingRow, OffsetHistoryRow
 from offsets_tool.story.commits import commit_rows, commit_sentence, commit_sentences
-from offsets_tool.story.endings import aborted_sentences, anomaly_sentences, visibility_sentences
+from offsets_tool.story.endings import (
+    aborted_sentences,
+    anomaly_sentences,
+    unended_sentences,
+    visibility_sentences,
+)
 from offsets_tool.story.members import GroupMembers
 from offsets_tool.story.rebalances import Rebalance, rebalance_text, rebalances
 from offsets_tool.story.sentence import Sentence, SentenceKind
@@ -117,7 +122,11 @@ class GroupStory:
             return False
         if change.is_unchanged:
             return True
-        if change.is_renumbered and any(_covers(each, change.at) for each in self._storms()):
+        if (
+            change.before is not None
+            and change.is_renumbered
+            and any(_covers(each, change.at) for each in self._storms())
+        ):
             return True
         here = [each.kind for each in self._findings if change.first <= each.log_offset <= change.last]
         if change.after is None or (change.before is not None and not change.after.members):
@@ -135,6 +144,7 @@ class GroupStory:
 
     def _of_endings(self) -> Iterator[Sentence]:
         told = places_of(self._findings, _ENDINGS)
+        yield from unended_sentences(self._rows, told)
         if not any(self._of_kind(_ABORTED)):
             yield from aborted_sentences(self._rows, told)
         yield from visibility_sentences(self._rows)

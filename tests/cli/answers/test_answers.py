@@ -104,7 +104,10 @@ def test_explain_needs_a_group() -> None:
 def test_a_story_ends_at_the_moment_and_with_the_state_then() -> None:
     said = run("explain", "2.4.1-mix", "--group", "iris_pricing", "--at", "3:5").stdout
     assert "generation 2" in said and "generation 3" not in said
-    assert "At 3:5, the group is a classic group, Stable in generation 2, with 2 members" in said
+    assert (
+        "At 3:5, the group is a classic group, Stable since 2026-11-21T12:25:48Z (generation 2), with 2 members"
+        in said
+    )
 
 
 def test_the_story_of_one_offset() -> None:
