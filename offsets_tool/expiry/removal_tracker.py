@@ -212,7 +212,8 @@ class RemovalTracker:
             self._removed(change, offset, before.commit, (None, None), pending.producer_id)
             return None
         self._mark(change, pending.group)
-        if change.kind is ChangeKind.COMMITTED:
+        # Of a transaction whose marker is in no copy any more, nothing says how it ended.
+        if change.kind in (ChangeKind.COMMITTED, ChangeKind.ABSENT):
             return None
         at = _time(change.timestamp)
         return DroppedCommit(self._log_partition, change.log_offset, at, change.kind, pending, before.commit)

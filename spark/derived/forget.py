@@ -26,14 +26,14 @@ from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replacing, is_only
 from spark.lake.scan import FileFacts, file_rows, is_within
 from spark.lake.tables import (
+    ALL_TABLES,
     COPIES,
-    DERIVED_TABLES,
     ENDS,
     EVENTS,
     LOG,
-    REPLAY_TABLES,
     REPLAYS,
     SOURCES,
+    TABLES,
     Table,
 )
 from spark.replay.checkpoints import checkpoint_path
@@ -116,8 +116,8 @@ class _Forget:
     def run(self) -> Iterator[Forgotten]:
         """Change all tables, and yield what each lost."""
         checkpoints = self._checkpoints()
-        for table in (*reversed(DERIVED_TABLES), *reversed(REPLAY_TABLES)):
-            if is_table(self._root, table):
+        for table in reversed(ALL_TABLES):
+            if table not in TABLES and is_table(self._root, table):
                 is_by_path = table is ENDS and self._path is not None
                 yield self._rewrite(table, self._other_ends if is_by_path else None)
         for table in (EVENTS, LOG):

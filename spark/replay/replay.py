@@ -22,7 +22,7 @@ from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced
 from spark.lake.tables import COPIES, REPLAYS, TOPIC_NAMES, Table
 from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
-from spark.replay.copies import copies_of
+from spark.replay.copies import LakeCopy, copies_of
 from spark.replay.news import news
 from spark.replay.notes import joined_notes, partition_text, replayed_anew, set_aside_notes
 from spark.replay.plan import (
@@ -152,6 +152,9 @@ class _Replay:
             since[cluster] = max(row["ingest_run"], since.get(cluster, 0))
         return since
 
+    def _copies_of(self, places: Iterable[LogPartition]) -> dict[LogPartition, tuple[LakeCopy, ...]]:
+        return {place: self._copies[place] for place in places if place in self._copies}
+
     def _joined_anew(self, known: Mapping[LogPartition, LakeRow]) -> Iterator[LogPartition]:
         """Yield the partitions of which other copies came since their last replay."""
         for place, copies in self._copies.items():
@@ -178,7 +181,7 @@ class _Replay:
             sound = [place for place in now if place[0] in clusters and place not in damaged]
             whole = [Work(*place, 0, None, None, 0, 0) for place in sound]
             begun = partial(of_units, self._start, is_here=_is_little(rows, whole))
-            for named in derived_names(rows, sound, names, begun):
+            for named in derived_names(rows, sound, self._copies_of(sound), names, begun):
                 names.learn(*named, SUBSCRIPTIONS)
         return to_name(self._asked, now, names.added)
 
@@ -201,8 +204,7 @@ class _Replay:
 
         Partitions that fail are kept in `_failed`. OffsetsToolError where the disk is why a task failed.
         """
-        places = {each.place for each in work}
-        copies = {place: copies for place, copies in self._copies.items() if place in places}
+        copies = self._copies_of(each.place for each in work)
         job = ReplayJob(tuple(work), run, self._root.as_posix(), names.names, rows, copies)
         is_here = _is_little(rows, work)
         units = of_units(self._start, len(work), is_here=is_here, progress=self._progress)

@@ -4,18 +4,20 @@ The library derives names from subscriptions (replay.topic_candidates): tasks ob
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from offsets_tool.events import decode
+from offsets_tool.events import Event, decode
 from offsets_tool.job_rows import TopicNameRow
 from offsets_tool.replay.topic_candidates import OBSERVED_TYPES, TargetTopics, TopicCandidates, derive_names
 from offsets_tool.rows import LogRecord, UnreadableKind
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.json import parse_uuid, uuid_text
 from offsets_tool.wire.schema import String
+from spark.replay.copies import LakeCopies, LakeCopy
+from spark.replay.joined import JoinedRows
 from spark.replay.plan import LogPartition, Work
 from spark.replay.rows import LakeRows
 from spark.runtime.rows import Batches, Rows, numbers_of
@@ -75,13 +77,19 @@ class _Observed(NamedTuple):
 
 
 def derived_names(
-    rows: LakeRows, places: Sequence[LogPartition], names: TopicIds, units: Units
+    rows: LakeRows, places: Sequence[LogPartition], copies: LakeCopies, names: TopicIds, units: Units
 ) -> list[tuple[str, str, str]]:
-    """Return cluster, topic id and name for ids without a name that subscriptions in some log partitions can derive."""
+    """Return cluster, topic id and name for ids without a name that subscriptions in some log partitions can derive.
+
+    `copies` are those of log partitions whose copies are joined.
+    """
 
     def task(numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
-            yield _observed(rows, places[number])
+            place = places[number]
+            found = copies.get(place)
+            events = _events(rows, place) if found is None else _joined_events(rows, place, found)
+            yield _observed(place[0], events)
 
     by_cluster: dict[str, list[TargetTopics]] = {}
     for cluster, snapshot in units(len(places)).through(task, arrow_schema(_Observed)).collect():
@@ -103,16 +111,31 @@ def damaged_places(sources: Iterable[Mapping[str, Any]]) -> set[LogPartition]:
     }
 
 
-def _observed(rows: LakeRows, place: LogPartition) -> pa.RecordBatch:
-    """Return the target assignments that the records of a log partition, in the order of their offsets, make complete."""
-    candidates, last = TopicCandidates(), -1
-    for batch in rows.raw(Work(*place, 0, None, None, 0, 0), OBSERVED_TYPES):
+def _observed(cluster: str, events: Iterable[Event]) -> pa.RecordBatch:
+    """Return the target assignments that the events of a log partition make complete."""
+    candidates = TopicCandidates()
+    for event in events:
+        candidates.observe(event)
+    snapshots = (_text(snapshot) for _, snapshot in candidates.placed_snapshots())
+    return record_batch(_Observed, [_Observed(cluster, text) for text in snapshots])
+
+
+def _events(rows: LakeRows, place: LogPartition) -> Iterator[Event]:
+    """Yield those events of a log partition that tell of target assignments, in the order of their offsets, each once."""
+    last = -1
+    for batch in rows.raw(_whole(place), OBSERVED_TYPES):
         for row in batch.select(_RECORD).to_pylist():
             if row["log_offset"] > last:
-                candidates.observe(decode(LogRecord(source="", timestamp=0, **row)))
+                yield decode(LogRecord(source="", timestamp=0, **row))
                 last = row["log_offset"]
-    snapshots = (_text(snapshot) for _, snapshot in candidates.placed_snapshots())
-    return record_batch(_Observed, [_Observed(place[0], text) for text in snapshots])
+
+
+def _joined_events(rows: LakeRows, place: LogPartition, copies: Sequence[LakeCopy]) -> Iterator[Event]:
+    return JoinedRows(copies, place[1]).events(rows.records(_whole(place)))
+
+
+def _whole(place: LogPartition) -> Work:
+    return Work(*place, 0, None, None, 0, 0)
 
 
 def _text(snapshot: TargetTopics) -> str:

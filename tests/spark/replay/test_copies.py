@@ -19,8 +19,10 @@ from offsets_tool.log.copies.views import CopiesView
 from spark.replay.replay import Replayed, replay
 from tests.corpora import REPLICATED
 from tests.evidence.copies import copy
-from tests.replay.story import commit
-from tests.replay.story_segments import in_order
+from tests.expiry.log_cleaner import cleaned
+from tests.replay.random_logs import READERS, RandomLog, segment
+from tests.replay.story import commit, commit_marker, txn_commit
+from tests.replay.story_segments import Placed, in_order
 from tests.spark.histories import Rows, histories, rows, told_rows
 from tests.spark.kills import Killed, killed
 from tests.spark.lakes import ingest_here, no_session
@@ -99,6 +101,29 @@ def _killed_once(random: Random, job: Callable[[], object]) -> None:
 LOG = in_order(commit("g", "t", 0, 1), commit("h", "t", 0, 2), commit("h", "t", 0, 3), commit("k", "t", 0, 4))
 
 
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(2, 40))]
+)
+def test_random_logs(tmp_path: Path, seed: int) -> None:
+    """Some of a log, some more that its cleaner has worked on, all of it, at other paths or at one; in any order."""
+    log, random = RandomLog(seed, READERS["2.8.2"]).grow(60).placed, Random(seed)
+    copies = []
+    for name, share, is_cleaned in (("a", 0.4, False), ("b", 0.7, True), ("c", 0.7, False), ("d", 1, True)):
+        so_far = log[: int(len(log) * share)]
+        kept = cleaned(so_far, random) if is_cleaned else so_far
+        copies.append(
+            copy(tmp_path / name, segment(kept), cleaned_to=so_far[-1].base_offset if is_cleaned else None)
+        )
+    expected = by_evidence(copies)
+    random.shuffle(copies)
+    for path in copies:
+        ingest_here(tmp_path / "lake", path, cluster="c")
+        if random.random() < 0.5:
+            tell(tmp_path / "lake")
+    tell(tmp_path / "lake")
+    assert histories(tmp_path / "lake") == expected
+
+
 def test_copies_that_grow_go_on_from_a_checkpoint(tmp_path: Path) -> None:
     """One path, more of it each time: one log, as it was before there were copies."""
     for end in (2, 3, 4):
@@ -123,6 +148,18 @@ def test_a_file_that_its_cleaner_wrote_anew_proves_what_was_deleted(tmp_path: Pa
     assert histories(tmp_path / "lake") == by_evidence([before, logs])
     ended = {row["group"]: row["end_cause"] for row in rows(tmp_path / "lake", "offset_history")}
     assert ended["g"] == "absent" and ended["k"] is None
+
+
+def test_a_pending_commit_whose_marker_a_cleaner_took_is_no_removal(tmp_path: Path) -> None:
+    """That its transaction ended is known, how it did is not."""
+    log = in_order(commit("g", "t", 0, 1), txn_commit(7, "g", "t", 0, 99))
+    later = [Placed(3, 5_000, txn_commit(7, "h", "t", 0, 3)), Placed(4, 6_000, commit_marker(7))]
+    copies = [copy(tmp_path / "a", log), copy(tmp_path / "b", [log[0], *later], cleaned_to=3)]
+    ingest_here(tmp_path / "lake", *copies, cluster="c")
+    assert not tell(tmp_path / "lake").problems
+    assert histories(tmp_path / "lake") == by_evidence(copies)
+    ended = {(row["group"], row["end_cause"]) for row in rows(tmp_path / "lake", "offset_history")}
+    assert ("g", "absent") in ended and not rows(tmp_path / "lake", "removals")
 
 
 def test_a_partition_that_cannot_be_joined_stops_no_other(tmp_path: Path) -> None:
