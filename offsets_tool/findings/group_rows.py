@@ -113,6 +113,11 @@ class GroupRows:
         return found
 
     @cached_property
+    def in_transactions(self) -> frozenset[int]:
+        """Log offsets of the commits that transactions made."""
+        return frozenset(row.commit_log_offset for row in self.offsets if row.producer_id is not None)
+
+    @cached_property
     def _began(self) -> list[int]:
         return [row.from_log_offset for row in self.groups]
 

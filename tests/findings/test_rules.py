@@ -205,6 +205,18 @@ CASES = (
         (("member_timed_out", NOTICE, LIKELY),),
     ),
     Case(
+        "commits prolong no session of the consumer protocol",
+        [
+            until(member(0, 0, group_kind="consumer", session_timeout_ms=None), 19, 48 * SECOND),
+            *commits(1, SECOND, SECOND, *range(6), member_id="m-1"),
+        ],
+        (("member_timed_out", NOTICE, AMBIGUOUS),),
+    ),
+    Case(
+        "a classic member that commits left before its session was over",
+        [until(member(0, 0), 19, 15 * SECOND), *commits(1, SECOND, SECOND, *range(6), member_id="m-1")],
+    ),
+    Case(
         "a static member did not come back",
         [
             until(member(0, 0, instance_id="i", member_epoch=4), 5, SECOND, "changed"),

@@ -17,6 +17,7 @@ from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, named, span
 from offsets_tool.history.change_labels import STATIC_LEFT_EPOCH
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
+from offsets_tool.replay.changes import GroupKind
 from offsets_tool.wire.longs import difference
 
 TIMED_OUT: Final = FindingKind(
@@ -37,6 +38,8 @@ DEFAULT_SESSION_TIMEOUT_MS: Final = 45_000
 """group.consumer.session.timeout.ms of brokers, for members whose records do not say their timeout."""
 HEARTBEATS: Final = 3
 """Heartbeats within a session timeout, at least, as clients are set up: the others of the group learn of a rebalance within one."""
+DEFAULT_HEARTBEAT_MS: Final = 5_000
+"""group.consumer.heartbeat.interval.ms of brokers."""
 EXACT: Final = 100
 """One part in so many of its session timeout is how late a broker removes a member that was never heard again."""
 STEADY: Final = 5
@@ -52,6 +55,8 @@ class _Departure(NamedTuple):
     timeout: int
     is_away: bool
     """Whether it was a static member that had said it would be back."""
+    sooner: int
+    """By how much its last heartbeat can have been before that sign, if it is a commit that prolongs no session."""
 
     @property
     def silence(self) -> int:
@@ -71,7 +76,7 @@ def find_departures(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
                 yield _replaced(rows, row)
             elif row.end_cause == MemberEndCause.LEFT:
                 departure = _departure(rows, member_rows[: at + 1], context)
-                if departure.silence >= departure.timeout:
+                if _is_timed_out(rows, departure):
                     yield _timed_out(rows, departure)
 
 
@@ -84,7 +89,29 @@ def _departure(rows: GroupRows, member_rows: Sequence[MemberHistoryRow], context
     ] or [(row.from_log_offset, row.from_timestamp)]
     sign_offset, sign_at = max(*signs, *_commits(rows, row, signs[0][0]), key=lambda sign: sign[0])
     timeout = row.session_timeout_ms or context.session_timeout_ms or DEFAULT_SESSION_TIMEOUT_MS
-    return _Departure(row, sign_offset, sign_at, timeout, _is_away(member_rows))
+    sooner = _sooner(rows, row, sign_offset, timeout)
+    return _Departure(row, sign_offset, sign_at, timeout, _is_away(member_rows), sooner)
+
+
+def _sooner(rows: GroupRows, row: MemberHistoryRow, sign_offset: int, timeout: int) -> int:
+    """Return by how much the last heartbeat can have been before the last sign; 0 where that sign is one itself.
+
+    A commit prolongs the session of classic members (GroupCoordinator.doCommitOffsets), unless a transaction makes it.
+    """
+    commits = rows.commits_of.get(row.member_id, [])
+    at = bisect_left(commits, (sign_offset, -1))
+    if at == len(commits) or commits[at][0] != sign_offset:
+        return 0
+    if row.group_kind != GroupKind.CLASSIC:
+        return DEFAULT_HEARTBEAT_MS
+    return timeout // HEARTBEATS if sign_offset in rows.in_transactions else 0
+
+
+def _is_timed_out(rows: GroupRows, departure: _Departure) -> bool:
+    """Return whether the member was silent for its session timeout, counted from the last heartbeat that it can have sent."""
+    if departure.silence >= departure.timeout:
+        return True
+    return departure.silence >= departure.timeout - departure.sooner and _is_steady(rows, departure)
 
 
 def _commits(rows: GroupRows, row: MemberHistoryRow, first: int) -> Iterator[tuple[int, int]]:
@@ -132,6 +159,8 @@ def _confidence(rows: GroupRows, departure: _Departure) -> Confidence:
     if departure.is_away:
         return Confidence.LIKELY
     late = departure.silence - departure.timeout
+    if late < 0:
+        return Confidence.AMBIGUOUS
     is_exact = late <= departure.timeout // EXACT
     is_soon = late <= departure.timeout // HEARTBEATS and _is_steady(rows, departure)
     is_known = departure.row.session_timeout_ms is not None
