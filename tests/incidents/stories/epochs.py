@@ -61,6 +61,38 @@ def not_given_up(stage: Stage) -> None:
 
 
 @incident(
+    "consumer-protocol-member-killed",
+    "One of two members of a group of the consumer protocol died",
+    "4.2.1",
+    complaint="For most of a minute half of the radar stations stood still this morning. All pods are up now, "
+    "they say.",
+    done="The process of one of the two members of `radar` (consumer protocol, KIP-848) was killed. The "
+    "coordinator waited for group.consumer.session.timeout.ms, 45 seconds by default; until then nobody "
+    "read its partitions. Then the other member took them over. The session timeout of such a group is "
+    "in no record.",
+    must=(found("member_timed_out", "radar", during="member killed", says="radar-2"),),
+    must_not=(
+        {"severity": "critical"},
+        found(["rebalance_storm", "slow_reconciliation", "offsets_expired", "reset", "rewind"], "radar"),
+        found("member_timed_out", "radar", says="radar-1"),
+    ),
+)
+def member_killed(stage: Stage) -> None:
+    stage.topic("echoes", 4)
+    reads = {"radar": ("echoes",)}
+    stage.console_member("radar", "echoes", CONSUMER, name="radar-1")
+    killed = stage.console_member("radar", "echoes", CONSUMER, name="radar-2")
+    _joined(stage, "radar", 2)
+    stage.pause(6)
+    stage.work(4, 5, reads)
+    stage.say("member killed (SIGKILL)", group="radar", member="radar-2")
+    killed.kill()
+    stage.pause(40)
+    _joined(stage, "radar", 1)
+    stage.work(3, 5, reads)
+
+
+@incident(
     "converted-and-back",
     "A group went over to the consumer protocol by one client's new version, and back",
     "4.3.1",

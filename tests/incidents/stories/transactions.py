@@ -46,7 +46,10 @@ def _start(stage: Stage) -> None:
     "it and a timeout of 15 minutes. Its pod was killed in the middle of a transaction. The new pod has "
     "another transactional.id, so nothing ended the old transaction: the group's offsets are pending, "
     "and the new member is told to try again (UNSTABLE_OFFSET_COMMIT).",
-    must=(found("hanging_transaction", "enrich", severity=ACT, during="sendOffsetsToTransaction"),),
+    must=(
+        found("hanging_transaction", "enrich", severity=ACT, during="sendOffsetsToTransaction"),
+        found("member_timed_out", "enrich", during="another pod is started", says="enrich-7f9c"),
+    ),
     must_not=(
         found(
             ["transaction_timed_out", "transaction_fenced", "offsets_expired", "offsets_deleted"], "enrich"
