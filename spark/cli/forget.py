@@ -38,7 +38,7 @@ def forget_command(
 ) -> None:
     """Take a mistaken ingest out of all tables. Shows how many rows each has lost.
 
-    With --source, histories, lag and expiry of the cluster are emptied too: run replay, lag and expiry to make them of what is
+    With --source, histories, lag, expiry and findings of the cluster are emptied too: run the jobs again to make them of what is
     left. Killed at any moment, it must be run again before anything else writes to the lake. Files of older versions of the tables
     stay until `compact` deletes them.
     """
@@ -48,6 +48,6 @@ def forget_command(
     table = _TABLE.chosen(chosen, options)
     done = forget(lake, cluster, source)
     if source is not None:
-        note("histories, lag and expiry of the cluster are empty: run offsets-spark replay, lag and expiry")
+        note("what was derived of the cluster is empty: run offsets-spark replay, lag, expiry and findings")
     with output(None) as out:
         write_rows(out, (each._asdict() for each in done), chosen, table)

@@ -1,7 +1,7 @@
 """Take a cluster, or what was ingested of it from one path, out of a lake again: of all tables, as if it had never been there.
 
-What was derived from several sources cannot be taken apart: all histories, lag and expiry of the cluster go, for the next jobs to
-make anew. Rows of a source that goes become those of one that points to it (same_as). A marker lets nothing but the same command go
+What was derived from several sources cannot be taken apart: all that is derived of the cluster goes, for the next jobs to make
+anew. Rows of a source that goes become those of one that points to it (same_as). A marker lets nothing but the same command go
 on with what was interrupted; `sources`, which says what is to go, is changed last.
 """
 
@@ -42,8 +42,8 @@ _CHAINS: Final = (INGEST, REPLAY, OF_LAG, OF_EXPIRY, OF_FINDINGS)
 _Fields = dict[str, Any]
 _Keep = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
 """Yields the rows of a batch that stay, changed or not."""
-_Range = tuple[str, int, int]
-"""A source, and the first byte of a range with the one after it."""
+_Range = tuple[str, int | None, int, int]
+"""A source, its log partition, and the first byte of a range with the one after it."""
 
 
 class Forgotten(NamedTuple):
@@ -237,7 +237,7 @@ class Heirs:
 
 
 def _range(row: _Fields, source: str) -> _Range:
-    return source, row["range_start"], row["range_end"]
+    return source, row["log_partition"], row["range_start"], row["range_end"]
 
 
 def _named(rows: pa.RecordBatch, heir: Stored) -> pa.RecordBatch:

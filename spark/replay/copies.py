@@ -16,8 +16,8 @@ from spark.replay.plan import LakeRow, LogPartition
 
 StoredPart = tuple[str, int]
 """What one ingest has read of a file: the source's name and the run."""
-_Range = tuple[str, str, int, int]
-"""A cluster, a source, and the first byte of a range with the one after it."""
+_Range = tuple[str, str, int | None, int, int]
+"""A cluster, a source, its log partition, and the first byte of a range with the one after it."""
 _BEFORE_ALL: Final = -1
 
 
@@ -101,7 +101,7 @@ def _states(rows: Iterable[LakeRow], sources: Sequence[LakeRow]) -> dict[LogPart
             source
             for name in row["sources"]
             for source in by_source.get((row["cluster"], name), ())
-            if source["run"] <= row["run"]
+            if source["run"] <= row["run"] and _is_of(source, row["log_partition"])
         ]
         of_place = found.setdefault((row["cluster"], row["log_partition"]), {})
         if there:
@@ -119,8 +119,13 @@ def _add(states: list[_State], state: _State) -> None:
     states.append(state)
 
 
+def _is_of(source: LakeRow, log_partition: int | None) -> bool:
+    """Return whether a source may have records of a log partition: files without a number were perhaps given several."""
+    return bool(source["kind"] == ARCHIVE or source["log_partition"] == log_partition)
+
+
 def _range(source: LakeRow, name: str) -> _Range:
-    return source["cluster"], name, source["range_start"], source["range_end"]
+    return source["cluster"], name, source["log_partition"], source["range_start"], source["range_end"]
 
 
 def _stored_in(source: LakeRow, stored: Mapping[_Range, int]) -> StoredPart:

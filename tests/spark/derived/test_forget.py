@@ -13,6 +13,7 @@ from spark.derived.expiry import expiry
 from spark.derived.forget import forget
 from spark.derived.lag import LagRequest, lag
 from spark.lake.tables import ALL_TABLES
+from spark.run import run_findings
 from tests.evidence.copies import copy
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order
@@ -32,6 +33,7 @@ def jobs(lake: Path) -> None:
     tell(lake)
     lag(str(lake), no_session, LagRequest())
     expiry(str(lake), no_session, PolicyGiven())
+    assert not run_findings(str(lake), no_session).problems
 
 
 def content(lake: Path) -> dict[str, list[str]]:
