@@ -71,6 +71,16 @@ CASES = (
         (("offsets_expired", NOTICE, CERTAIN),),
     ),
     Case(
+        "its member was there all the time, and began again behind after a rebalance",
+        [
+            *states(LIVING, group(25, 2 * MINUTE, 1, generation=2)),
+            member(0, 0),
+            removed(20, MINUTE, "retention"),
+            commit(30, HOUR, 40, member_id="m-1"),
+        ],
+        (("offsets_expired", CRITICAL, CERTAIN),),
+    ),
+    Case(
         "what went for one cause is one loss, checks apart",
         [removed(n, n * 10 * MINUTE, "retention", partition=n) for n in range(3)],
         (("offsets_expired", NOTICE, CERTAIN),),

@@ -194,14 +194,26 @@ def _restart(rows: GroupRows, lost: list[ExpiryRow]) -> Restart | None:
         -sum(each for each in moved if each < 0),
         sum(each for each in moved if each > 0),
         min((after for _, after in pairs), key=lambda row: row.from_log_offset),
-        min(moved) >= 0 and all(_is_of_then(rows, row, after) for row, after in pairs),
+        all(_is_of_then(rows, row, after) for row, after in pairs),
     )
 
 
 def _is_of_then(rows: GroupRows, lost: ExpiryRow, after: OffsetHistoryRow) -> bool:
-    """Return whether the owner at a commit after the loss was a member before it, and so had its position in mind."""
+    """Return whether the owner at a commit after the loss was a member before it, and so had its position in mind.
+
+    If the group has rebalanced in between, it may have asked for the offset: then one behind the lost one was read again.
+    """
     of_member = rows.by_member.get(after.member_id or "", [])
-    return any(row.from_log_offset < lost.log_offset for row in of_member[:1])
+    if not any(row.from_log_offset < lost.log_offset for row in of_member[:1]):
+        return False
+    is_behind = lost.committed_offset is not None and after.committed_offset < lost.committed_offset
+    return not is_behind or _number(rows, lost.log_offset) == _number(rows, after.commit_log_offset)
+
+
+def _number(rows: GroupRows, log_offset: int) -> tuple[int | None, int | None]:
+    """Return the group's generation, or its epoch, at a place; a member asks for offsets when it is given partitions."""
+    group = rows.state_at(log_offset)
+    return (None, None) if group is None else (group.generation, group.assignment_epoch)
 
 
 def _next(rows: GroupRows, lost: ExpiryRow) -> OffsetHistoryRow | None:
