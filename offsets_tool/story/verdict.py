@@ -23,6 +23,13 @@ MOVES_OFFSETS: Final = frozenset(
 """Kinds of findings after which the offsets from before them are wanted."""
 
 
+_COSTS: Final = frozenset(
+    {"commit_flood", "idle_commits", "idle_members", "large_metadata", "commit_time_skew"}
+)
+"""Kinds of findings that say how a group is run, and not what befell it."""
+_RANK: Final = {severity.value: rank for rank, severity in enumerate(Severity)}
+
+
 class Matter(NamedTuple):
     """Findings of one kind and severity, put together: the first is told, the others are counted."""
 
@@ -66,11 +73,12 @@ def _of_groups(groups: Collection[str | None]) -> str:
 
 
 def matters(findings: Iterable[Finding]) -> list[Matter]:
-    """Return findings put together by severity and kind, the worst first."""
+    """Return findings put together by severity and kind, the worst first; what only costs, after what happened."""
     by_kind: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in worst_first(findings):
         by_kind[finding.severity, finding.kind].append(finding)
-    return [Matter(tuple(some)) for some in by_kind.values()]
+    found = [Matter(tuple(some)) for some in by_kind.values()]
+    return sorted(found, key=lambda matter: (_RANK[matter.severity], matter.first.kind in _COSTS))
 
 
 def counted(findings: Iterable[Finding]) -> str:
@@ -158,7 +166,7 @@ def ranked_group(
     return Ranked(
         rows.group,
         rows.log_partition,
-        tuple(worst_first(findings)),
+        tuple(each for matter in matters(findings) for each in matter.findings),
         state_words(rows),
         (*state_sentences(rows, moment), *lag_sentence(lag)),
         len({row.commit_log_offset for row in rows.offsets}),
