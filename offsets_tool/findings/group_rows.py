@@ -37,6 +37,8 @@ class GroupRows:
     """Offset in the log from which on every record is there: of earlier ones compaction may have taken any."""
     end: int | None = None
     """Offset in the log after its last record; None unknown."""
+    newest_at: int | None = None
+    """Time of the newest record of the log partition, epoch milliseconds; None unknown. Other partitions may go on for longer."""
     offsets: list[OffsetHistoryRow] = field(default_factory=list)
     groups: list[GroupHistoryRow] = field(default_factory=list)
     members: list[MemberHistoryRow] = field(default_factory=list)
@@ -159,6 +161,7 @@ class LogStretch(NamedTuple):
     log_partition: int | None
     proven_from: int = 0
     end: int | None = None
+    newest_at: int | None = None
 
 
 def gather(rows: Iterable[GroupRow], stretch: LogStretch) -> dict[str, GroupRows]:

@@ -118,14 +118,16 @@ class _Findings:
             for place, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
             if place[0] == cluster
         }
+        newest = {place: facts.newest for place, facts in facts_of_logs(self._root, replays).items()}
         stretches = {
-            number: LogStretch(number, row["proven_from_log_offset"], row["next_log_offset"])
-            for (_, number), row in replays.items()
+            place[1]: LogStretch(
+                place[1], row["proven_from_log_offset"], row["next_log_offset"], newest.get(place)
+            )
+            for place, row in replays.items()
         }
         given = FindingInput.of(self._root, cluster, stretches, self._retention(cluster))
-        newest = (facts.newest for facts in facts_of_logs(self._root, replays).values())
         told = self._summed(given).context(
-            newest_at=max((at for at in newest if at is not None), default=None),
+            newest_at=max((at for at in newest.values() if at is not None), default=None),
             is_new=any(row["rules"] == Rules.NEW for row in replays.values()),
         )
         task = _finding_task(self._root, run, given, told)

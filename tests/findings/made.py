@@ -179,9 +179,15 @@ def anomaly(log_offset: int, after: int, note: str) -> AnomalyRow:
 
 
 def found(
-    rows: list[GroupRow], *, until_after: int = HOUR, proven_from: int = 0, **context: Any
+    rows: list[GroupRow],
+    *,
+    until_after: int = HOUR,
+    own_until_after: int | None = None,
+    proven_from: int = 0,
+    **context: Any,
 ) -> list[Finding]:
-    """Return all that is found in the rows of the group, in a log that ends so many milliseconds after the start."""
-    gathered = gather(rows, LogStretch(LOG_PARTITION, proven_from))
+    """Return all that is found in the group, in a log and a partition of it that end so many milliseconds after the start."""
+    own = None if own_until_after is None else START + own_until_after
+    gathered = gather(rows, LogStretch(LOG_PARTITION, proven_from, newest_at=own))
     of_log = LogContext(newest_at=START + until_after, **{"raises_epochs": False, **context})
     return [finding for each in gathered.values() for finding in find_all(each, of_log)]

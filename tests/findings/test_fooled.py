@@ -4,12 +4,16 @@ from typing import Any
 
 import pytest
 
+from offsets_tool.findings.context import Furthest
 from offsets_tool.findings.group_rows import GroupRow
+from offsets_tool.replay.changes import TopicPartition
 from tests.findings.made import (
     HOUR,
     MINUTE,
     SECOND,
+    TOPIC,
     aborted,
+    anomaly,
     commit,
     commits,
     group,
@@ -61,6 +65,7 @@ def _conflict(*hosts: str) -> list[GroupRow]:
 
 SYNCED = commits(10, HOUR, MINUTE, *range(100, 160, 10))
 REPLACED = ("static_member_replaced", NOTICE, CERTAIN)
+READ = commits(1, 0, SECOND, *range(10))
 SUCCESSOR = {"producer_epoch": 2, "outcome": "committed"}
 
 CASES = (
@@ -155,6 +160,71 @@ CASES = (
             until(member(0, 0, f"m-{n}", session_timeout_ms=45 * SECOND), 10 + n, (10 + n) * SECOND)
             for n in range(8)
         ],
+    ),
+    Case(
+        "a member that had committed steadily was idle, and then left",
+        [until(member(0, 0), 19, 18 * SECOND), *commits(1, SECOND, SECOND, *range(6), member_id="m-1")],
+        (("member_timed_out", NOTICE, AMBIGUOUS),),
+    ),
+    Case(
+        "an admin removed a static member that was away",
+        [
+            until(
+                member(0, 0, instance_id="i", member_epoch=4, session_timeout_ms=None), 5, SECOND, "changed"
+            ),
+            until(
+                member(5, SECOND, instance_id="i", member_epoch=-2, session_timeout_ms=None), 9, 6 * SECOND
+            ),
+        ],
+        (("member_timed_out", NOTICE, AMBIGUOUS),),
+        {"session_timeout_ms": 5 * SECOND},
+    ),
+    Case(
+        "a group that has read all, behind a transaction's marker",
+        [LIVING, *READ],
+        (("stalled", NOTICE, AMBIGUOUS),),
+        {"furthest": {TopicPartition(TOPIC, 0): Furthest(10, "other")}},
+    ),
+    Case(
+        "a group that no longer asks for the topic",
+        [LIVING, member(0, 0, assignment=("b-0",)), *READ],
+        given={"furthest": {TopicPartition(TOPIC, 0): Furthest(500, "other")}},
+    ),
+    Case(
+        "another group read a topic of that name that was deleted",
+        [LIVING, removed(0, 0, "topic_deleted", partition=9), *READ],
+        (("stalled", NOTICE, AMBIGUOUS), ("topic_deleted", NOTICE, CERTAIN)),
+        {"furthest": {TopicPartition(TOPIC, 0): Furthest(500, "other")}},
+    ),
+    Case(
+        "partitions that nobody owns in a log without times",
+        _timeless(
+            [LIVING, until(member(0, 0), 5, MINUTE, "changed"), member(5, MINUTE, assignment=("b-0",))]
+        ),
+    ),
+    Case("many commits of a log without times", _timeless(commits(1, 0, 20, *range(2_000)))),
+    Case(
+        "many commits of transactions are counted once",
+        [
+            each
+            for row in commits(1, 0, 500, *range(600))
+            for each in (
+                row._replace(is_effective=False),
+                row._replace(from_log_offset=row.from_log_offset + 1_000),
+            )
+        ],
+    ),
+    Case(
+        "a contradiction where compaction took records",
+        [anomaly(3, 0, "a commit of nobody")],
+        (("contradiction", NOTICE, AMBIGUOUS),),
+        {"proven_from": 50},
+    ),
+    Case(
+        "a transaction whose marker may be behind the end of this partition's copy",
+        [transaction(0, 0)],
+        (("hanging_transaction", WARNING, AMBIGUOUS),),
+        {"own_until_after": MINUTE},
     ),
     Case(
         "one instance crashes and starts again on its host",

@@ -211,7 +211,7 @@ CASES = (
     ),
     Case(
         "a member that committed every second fell silent",
-        [until(member(0, 0), 19, 18 * SECOND), *commits(1, SECOND, SECOND, *range(6), member_id="m-1")],
+        [until(member(0, 0), 19, 17 * SECOND), *commits(1, SECOND, SECOND, *range(6), member_id="m-1")],
         (("member_timed_out", NOTICE, LIKELY),),
     ),
     Case(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
@@ -12,7 +13,7 @@ from offsets_tool.findings.sentences import count, named
 CONTRADICTION: Final = FindingKind(
     "contradiction",
     Severity.NOTICE,
-    "Records of the group contradict each other: no coordinator would have written them so.",
+    "Records of the group do not fit each other: some are missing, or their coordinator believed otherwise when it wrote them.",
     "`offsets-tool history --kind anomalies` says what each record contradicts; records may be missing, or a broker had a defect.",
 )
 
@@ -22,9 +23,14 @@ def find_contradictions(rows: GroupRows, context: LogContext) -> Iterator[Findin
     """Yield one finding for all contradictions of the group."""
     if rows.anomalies:
         first, last = rows.anomalies[0], rows.anomalies[-1]
+        does = "does" if len(rows.anomalies) == 1 else "do"
+        is_proven = first.log_offset >= rows.proven_from
         yield found(
             CONTRADICTION,
             rows,
             Places(tuple(row.log_offset for row in rows.anomalies), first.timestamp, last.timestamp),
-            f"{count(len(rows.anomalies), 'record')} of group {named(rows.group)} cannot be as they are; the first: {first.note}",
+            f"{count(len(rows.anomalies), 'record')} of group {named(rows.group)} {does} not fit "
+            f"what the log says before; the first: {first.note}",
+            confidence=Confidence.CERTAIN if is_proven else Confidence.AMBIGUOUS,
+            alternatives=() if is_proven else ("compaction",),
         )

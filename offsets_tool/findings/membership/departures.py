@@ -24,7 +24,8 @@ TIMED_OUT: Final = FindingKind(
     "member_timed_out",
     Severity.NOTICE,
     "A member was removed after it had been silent for its session timeout or longer: it seems to have died or hung.",
-    "Look at the member's host and log of that time: a crash, a long pause, or max.poll.interval.ms exceeded.",
+    "Look at the member's host and log of that time: a crash or a long pause; Kafka Streams closes without leaving, which looks "
+    "the same.",
 )
 REPLACED: Final = FindingKind(
     "static_member_replaced",
@@ -40,8 +41,8 @@ HEARTBEATS: Final = 3
 """Heartbeats within a session timeout, at least, as clients are set up: the others of the group learn of a rebalance within one."""
 DEFAULT_HEARTBEAT_MS: Final = 5_000
 """group.consumer.heartbeat.interval.ms of brokers."""
-EXACT: Final = 100
-"""One part in so many of its session timeout is how late a broker removes a member that was never heard again."""
+AT_ONCE_MS: Final = 500
+"""How late a broker removes a member that was never heard again, at most: its timers tick more often."""
 STEADY: Final = 5
 """Commits that a member has made, at least, if it committed steadily."""
 
@@ -157,23 +158,39 @@ def _confidence(rows: GroupRows, departure: _Departure) -> Confidence:
     if departure.sign_offset < rows.proven_from:
         return Confidence.AMBIGUOUS
     if departure.is_away:
-        return Confidence.LIKELY
+        # An admin may remove it as well, at any time: only Kafka's own time speaks for the broker.
+        late = departure.silence - DEFAULT_SESSION_TIMEOUT_MS
+        return Confidence.LIKELY if 0 <= late <= AT_ONCE_MS else Confidence.AMBIGUOUS
     late = departure.silence - departure.timeout
     if late < 0:
         return Confidence.AMBIGUOUS
-    is_exact = late <= departure.timeout // EXACT
-    is_soon = late <= departure.timeout // HEARTBEATS and _is_steady(rows, departure)
+    is_exact = late <= AT_ONCE_MS
+    is_soon = late <= _latest(rows, departure) and _is_steady(rows, departure)
     is_known = departure.row.session_timeout_ms is not None
     return Confidence.LIKELY if is_known and (is_exact or is_soon) else Confidence.AMBIGUOUS
 
 
+def _latest(rows: GroupRows, departure: _Departure) -> int:
+    """Return how late a broker removes a member that committed steadily and died.
+
+    Its last heartbeat came within a pause after its last commit. If others are there, the record waits for them to join again.
+    """
+    joining = departure.timeout // HEARTBEATS if rows.has_members_at(departure.row.to_log_offset or 0) else 0
+    return max(_pauses(rows, departure), default=0) + joining + AT_ONCE_MS
+
+
 def _is_steady(rows: GroupRows, departure: _Departure) -> bool:
     """Return whether the member had committed so often that a silence as long as its session timeout was none of its pauses."""
+    pauses = _pauses(rows, departure)
+    return len(pauses) >= STEADY - 1 and max(pauses) * HEARTBEATS < departure.timeout
+
+
+def _pauses(rows: GroupRows, departure: _Departure) -> list[int]:
+    """Return the times between two commits of the member, up to its last sign of life."""
     commits = [
         at for place, at in rows.commits_of.get(departure.row.member_id, ()) if place <= departure.sign_offset
     ]
-    pauses = (difference(after, before) for before, after in pairwise(commits))
-    return len(commits) >= STEADY and max(pauses) * HEARTBEATS < departure.timeout
+    return [difference(after, before) for before, after in pairwise(commits)]
 
 
 def _replaced(rows: GroupRows, row: MemberHistoryRow) -> Finding:

@@ -52,7 +52,7 @@ class _Stretch(NamedTuple):
     def lasts(self, newest_at: int | None) -> int:
         """Return how long it lasted, milliseconds."""
         until = newest_at if self.to_at is None else self.to_at
-        return 0 if until is None else difference(until, self.from_at)
+        return 0 if until is None or self.from_at < 0 else difference(until, self.from_at)
 
 
 @finder(UNOWNED, IDLE, DOWN)

@@ -18,7 +18,7 @@ FLOOD: Final = FindingKind(
     "commit_flood",
     Severity.NOTICE,
     "A group commits each partition more than once a second: it fills the topic and keeps the cleaner busy.",
-    "Commit by time, not by record: auto.commit.interval.ms, or one commitAsync for many records.",
+    "Commit by time, not by record: auto.commit.interval.ms, one commitAsync for many records, or commit.interval.ms of Streams.",
 )
 METADATA: Final = FindingKind(
     "large_metadata",
@@ -41,8 +41,10 @@ _RECORD_BYTES: Final = 100
 @finder(FLOOD, METADATA)
 def find_floods(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for a group that commits too often, and one for metadata that is near the limit."""
-    if len(rows.offsets) >= LEAST_COMMITS and (pause := _usual_pause(rows)) < PAUSE_MS:
-        yield _flood(rows, context, pause)
+    # A transaction's commit has a second row, from its marker on.
+    commits = [row for row in rows.offsets if row.from_log_offset == row.commit_log_offset]
+    if len(commits) >= LEAST_COMMITS and (pause := _usual_pause(rows)) < PAUSE_MS:
+        yield _flood(rows, context, commits, pause)
     largest = max(rows.offsets, key=_metadata_bytes, default=None)
     if largest is not None and _metadata_bytes(largest) >= NEAR * METADATA_MAX_BYTES:
         yield _metadata(rows, largest)
@@ -51,7 +53,7 @@ def find_floods(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
 def _usual_pause(rows: GroupRows) -> float:
     """Return the usual time between two commits of the busiest partition, milliseconds."""
     commits = max(rows.effective.values(), key=len, default=[])
-    pairs = pairwise(commits)
+    pairs = pairwise(row for row in commits if row.from_timestamp >= 0)
     pauses = [difference(after.from_timestamp, before.from_timestamp) for before, after in pairs]
     return median(pauses) if pauses else float(PAUSE_MS)
 
@@ -60,17 +62,17 @@ def _metadata_bytes(row: OffsetHistoryRow) -> int:
     return len(encode_text(row.metadata))
 
 
-def _flood(rows: GroupRows, context: LogContext, pause: float) -> Finding:
-    first, last = rows.offsets[0], rows.offsets[-1]
+def _flood(rows: GroupRows, context: LogContext, commits: list[OffsetHistoryRow], pause: float) -> Finding:
+    first, last = commits[0], commits[-1]
     took = max(difference(last.from_timestamp, first.from_timestamp), 1)
-    size = sum(_RECORD_BYTES + len(row.group) + len(row.topic) + _metadata_bytes(row) for row in rows.offsets)
+    size = sum(_RECORD_BYTES + len(row.group) + len(row.topic) + _metadata_bytes(row) for row in commits)
     share = len(rows.offsets) / max(context.commits, 1)
     return found(
         FLOOD,
         rows,
         Places((first.commit_log_offset, last.commit_log_offset), first.from_timestamp, last.from_timestamp),
-        f"Group {named(rows.group)} made {count(len(rows.offsets), 'commit')} within {span(took)}, "
-        f"{len(rows.offsets) * 1000 / took:,.1f} a second, a partition every {span(round(pause))}: {share:.0%} of all commits "
+        f"Group {named(rows.group)} made {count(len(commits), 'commit')} within {span(took)}, "
+        f"{len(commits) * 1000 / took:,.1f} a second, a partition every {span(round(pause))}: {share:.0%} of all commits "
         f"here, about {size / 2**20:,.1f} MiB",
     )
 

@@ -224,7 +224,7 @@ def _next(rows: GroupRows, lost: ExpiryRow) -> OffsetHistoryRow | None:
 def _began_again(restart: Restart | None, lost: ExpiryRow) -> str:
     if restart is None:
         return "; no commit followed"
-    if restart.is_read_on:
+    if restart.is_read_on and not restart.read_again:
         return "; its members read on, and committed again"
     later = ""
     if lost.removed_at is not None and restart.first.from_timestamp >= lost.removed_at:

@@ -125,7 +125,8 @@ def _with_series(outside: list[_Move]) -> Iterator[_Move]:
 def _move(rows: GroupRows, row: OffsetHistoryRow) -> _Move:
     group = rows.state_at(row.commit_log_offset)
     has_members = group is not None and group.members > 0
-    is_known = row.commit_log_offset >= rows.proven_from
+    # A log that lacks its beginning lacks the records of groups that have been stable ever since.
+    is_known = row.commit_log_offset >= rows.proven_from and not (rows.proven_from and is_simple(group))
     is_late = group is not None and 0 <= difference(row.from_timestamp, group.from_timestamp) <= AT_ONCE_MS
     return _Move(row, is_known, not has_members, is_simple(group), is_late and (row.delta or 0) > 0)
 
@@ -232,7 +233,7 @@ def _who(move: _Move) -> str:
     if row.producer_id is not None:
         return f"a transaction of producer {row.producer_id}"
     if not move.is_known and move.is_outside:
-        return "a client that is not known: compaction may have taken the group's own records"
+        return "a client that is no member, as far as the log tells: records of the group may be missing"
     if move.is_simple:
         return "a client that is no member"
     if move.is_outside:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
-from offsets_tool.expiry.causes import Confidence
+from offsets_tool.expiry.causes import Cause, Confidence
 from offsets_tool.findings.context import Furthest, LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
@@ -40,6 +40,8 @@ LEAST_COMMITS: Final = 5
 """How many commits a partition must have had before its usual pause is known."""
 SAME: Final = 50
 """How many commits of one offset in a row are worth a notice."""
+NEAR: Final = 10
+"""How far apart two groups may be that have both read everything: by transactions' markers, or by committing the last record."""
 NO_RECORDS: Final = "no_new_records"
 """The alternative: there was nothing to read."""
 
@@ -61,7 +63,7 @@ def find_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     is_alive = bool(rows.groups) and rows.groups[-1].to_log_offset is None and rows.groups[-1].members > 0
     for at, commits in rows.effective.items():
         stall = _standing(at, commits, context)
-        if is_alive and stall is not None:
+        if is_alive and stall is not None and _is_owned(rows, at):
             stalls[at.topic].append(stall)
         longest = max(_runs(at, commits), key=lambda run: run.commits, default=None)
         if longest is not None and longest.commits >= SAME:
@@ -72,10 +74,22 @@ def find_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
         yield _idle(rows, topic, some)
 
 
+def _is_owned(rows: GroupRows, at: TopicPartition) -> bool:
+    """Return whether a member has the partition at the end, as far as the log tells: others no longer ask for its topic."""
+    there = [row for row in rows.members if row.to_log_offset is None]
+    owned = {name for row in there for name in (*row.assignment, *row.pending_revocation)}
+    return not owned or f"{at.topic}-{at.partition}" in owned
+
+
 def _standing(at: TopicPartition, commits: Sequence[OffsetHistoryRow], context: LogContext) -> _Stall | None:
     """Return how the partition stands still at the end of the log; None if it moved lately, for its pace."""
     run = next(_runs(at, commits[::-1]), None)
-    if run is None or context.newest_at is None or len(commits) < LEAST_COMMITS:
+    if (
+        run is None
+        or context.newest_at is None
+        or len(commits) < LEAST_COMMITS
+        or commits[-1].from_timestamp < 0
+    ):
         return None
     first, last = run.last, run.first
     is_moving = len(commits) > run.commits and last.to_log_offset is None
@@ -88,7 +102,8 @@ def _standing(at: TopicPartition, commits: Sequence[OffsetHistoryRow], context: 
 
 
 def _if_ahead(furthest: Furthest | None, committed_offset: int) -> Furthest | None:
-    return furthest if furthest is not None and furthest.committed_offset > committed_offset else None
+    is_ahead = furthest is not None and difference(furthest.committed_offset, committed_offset) > NEAR
+    return furthest if is_ahead else None
 
 
 def _runs(at: TopicPartition, commits: Sequence[OffsetHistoryRow]) -> Iterator[_Stall]:
@@ -105,7 +120,9 @@ def _runs(at: TopicPartition, commits: Sequence[OffsetHistoryRow]) -> Iterator[_
 
 def _stalled(rows: GroupRows, topic: str, stalls: list[_Stall], context: LogContext) -> Finding:
     first = min(stalls, key=lambda stall: stall.first.from_log_offset).first
-    ahead = next((stall for stall in stalls if stall.ahead is not None), None)
+    is_deleted = any(row.topic == topic and row.cause == Cause.TOPIC_DELETED for row in rows.removed)
+    # What others committed for a topic of the same name that was deleted says nothing.
+    ahead = None if is_deleted else next((stall for stall in stalls if stall.ahead is not None), None)
     still = difference(context.newest_at or 0, first.from_timestamp)
     title = (
         f"Group {named(rows.group)} has not moved in topic {named(topic)} {in_partitions([s.at.partition for s in stalls])} "

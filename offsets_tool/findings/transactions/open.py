@@ -51,7 +51,9 @@ def find_open_transactions(rows: GroupRows, context: LogContext) -> Iterator[Fin
 
 def _open(rows: GroupRows, row: TransactionRow, newest_at: int | None) -> Finding:
     age = None if newest_at is None else difference(newest_at, row.first_timestamp)
-    severity, confidence = _judged(age or 0)
+    # Where the copy of this partition ends earlier than others do, the marker may just not be in it.
+    is_gone_on = rows.newest_at is None or difference(rows.newest_at, row.first_timestamp) > MAX_TIMEOUT_MS
+    severity, confidence = _judged(age or 0, is_gone_on)
     return found(
         HANGING,
         rows,
@@ -82,7 +84,7 @@ def _long(rows: GroupRows, row: TransactionRow, took: int) -> Finding:
     )
 
 
-def _judged(age: int) -> tuple[Severity, Confidence]:
-    if age > MAX_TIMEOUT_MS:
+def _judged(age: int, is_gone_on: bool) -> tuple[Severity, Confidence]:
+    if age > MAX_TIMEOUT_MS and is_gone_on:
         return Severity.CRITICAL, Confidence.LIKELY
     return (Severity.WARNING if age > TIMEOUT_MS else Severity.NOTICE), Confidence.AMBIGUOUS
