@@ -93,7 +93,9 @@ def partition_columns(
     replay.settle()
     rows += (*history.flush(), *history.open_rows(), *more)
     offsets = pa.Table.from_batches(batches, _SCHEMA)
-    stretch = LogStretch(partition.log_partition, partition.coverage.proven_from, partition.end, partition.cut.newest_timestamp)
+    stretch = LogStretch(
+        partition.log_partition, partition.coverage.proven_from, partition.end, partition.cut.newest_timestamp
+    )
     return PartitionColumns(gather(rows, stretch), offsets, stretch)
 
 

@@ -123,7 +123,12 @@ def _transactions(
 
 def _one_by_one(replay: EvidenceReplay, more: _ByPartition) -> Iterator[PartitionRows]:
     for partition, replayed in replay.once_more():
-        stretch = LogStretch(partition.log_partition, partition.coverage.proven_from, partition.end, partition.cut.newest_timestamp)
+        stretch = LogStretch(
+            partition.log_partition,
+            partition.coverage.proven_from,
+            partition.end,
+            partition.cut.newest_timestamp,
+        )
         rows = _histories(replayed, replay.moment.names.name)
         yield PartitionRows(gather((*rows, *more[partition.log_partition]), stretch))
 
