@@ -48,7 +48,7 @@ class PartitionColumns:
 
     def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
         """Yield each group with the rows that are no columns, the highest commit of each partition, and how many it made."""
-        found = _highest(self._offsets)
+        found = highest_commits(self._offsets)
         for group, rows in self._rows.items():
             highest = found.get(group, {})
             for at, some in rows.effective.items():
@@ -129,7 +129,7 @@ def _slices(groups: pa.ChunkedArray) -> Iterator[tuple[str, tuple[int, int]]]:
         first += rows
 
 
-def _highest(offsets: pa.Table) -> dict[str, dict[TopicPartition, int]]:
+def highest_commits(offsets: pa.Table) -> dict[str, dict[TopicPartition, int]]:
     """Return, by group and partition, the highest commit that was effective."""
     effective = offsets.filter(pc.field("is_effective"))
     summed = effective.group_by(["group", "topic", "partition"]).aggregate([("committed_offset", "max")])

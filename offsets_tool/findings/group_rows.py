@@ -143,16 +143,12 @@ class PartitionRows:
     def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
         """Yield each group with all but perhaps its offsets, the highest commit of each partition, and how many it made."""
         for rows in self._rows.values():
-            yield rows, highest_of(rows), len(rows.offsets)
+            highest = {at: max(row.committed_offset for row in some) for at, some in rows.effective.items()}
+            yield rows, highest, len(rows.offsets)
 
     def groups(self, wanted: Wanted = ALL) -> Iterator[GroupRows]:
         """Yield the rows of each wanted group, by name."""
         yield from (rows for group, rows in sorted(self._rows.items()) if wanted.has_group(group))
-
-
-def highest_of(rows: GroupRows) -> dict[TopicPartition, int]:
-    """Return the highest commit of each partition that was effective."""
-    return {at: max(row.committed_offset for row in some) for at, some in rows.effective.items()}
 
 
 class LogStretch(NamedTuple):

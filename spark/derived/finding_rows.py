@@ -15,11 +15,13 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.columns.findings import highest_commits
 from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import from_shown, shown
@@ -45,6 +47,7 @@ _KINDS: Final[tuple[type[GroupRow], ...]] = (
 _TABLES: Final = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, EXPIRY, TRANSACTIONS)
 """The tables with rows of these kinds, in the same order."""
 _GROUP: Final = ("log_partition", "group")
+_COMMITS: Final = ("cluster", "group", "topic", "partition", "is_effective", "committed_offset")
 _MICROSECONDS: Final = 1_000
 
 
@@ -83,8 +86,35 @@ class FindingInput(NamedTuple):
 
     def grouped(self, start: StartSpark, progress: Progress) -> Rows:
         """Return the cluster's rows, those of a group together, for tasks that take them by `groups_of`."""
-        units = of_units(start, len(self.files), is_here=is_little(self.records), progress=progress)
-        return units.through(self._read, arrow_schema(_Packed)).grouped(_GROUP, _GROUP)
+        return self.units(start, progress).through(self._read, arrow_schema(_Packed)).grouped(_GROUP, _GROUP)
+
+    def units(self, start: StartSpark, progress: Progress) -> Rows:
+        """Return the numbers of the files."""
+        is_here = not self.files or is_little(self.records)
+        return of_units(start, len(self.files), is_here=is_here, progress=progress)
+
+    def of_offsets(self) -> "FindingInput":
+        """Return the same with the files of offset_history alone."""
+        return self._replace(files=[file for file in self.files if _TABLES[file[0]] is OFFSET_HISTORY])
+
+    def of_others(self) -> "FindingInput":
+        """Return the same without the files of offset_history."""
+        return self._replace(files=[file for file in self.files if _TABLES[file[0]] is not OFFSET_HISTORY])
+
+    def commits_of(self, numbers: Batches) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
+        """Yield for each group in a batch the highest commit of each partition, and how many it made, as columns tell.
+
+        To be called of `of_offsets`, in a task; no rows come with the group.
+        """
+        for number in numbers_of(numbers):
+            for rows in self._rows_in(number, _COMMITS):
+                plain = pa.table(rows).cast(
+                    pa.schema([OFFSET_HISTORY.schema.field(name) for name in _COMMITS])
+                )
+                highest = highest_commits(plain)
+                for counted in plain.column("group").combine_chunks().value_counts().to_pylist():
+                    group = from_shown(counted["values"])
+                    yield GroupRows(group, None), highest.get(group, {}), counted["counts"]
 
     def groups_of(self, batches: Batches) -> Iterator[GroupRows]:
         """Yield the rows of each group, given those that `grouped` has brought together. Runs in a task."""
@@ -97,12 +127,17 @@ class FindingInput(NamedTuple):
 
     def _read(self, numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
-            kind, path = self.files[number]
-            table = _TABLES[kind]
-            for rows in file_rows(path, table, table.schema.names):
-                wanted = rows.filter(pc.equal(rows.column("cluster"), self.cluster))
-                if wanted.num_rows:
-                    yield record_batch(_Packed, list(self._packed(kind, wanted)))
+            kind = self.files[number][0]
+            for rows in self._rows_in(number, _TABLES[kind].schema.names):
+                yield record_batch(_Packed, list(self._packed(kind, rows)))
+
+    def _rows_in(self, number: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the cluster's rows of a file."""
+        kind, path = self.files[number]
+        for rows in file_rows(path, _TABLES[kind], columns):
+            wanted = rows.filter(pc.equal(rows.column("cluster"), self.cluster))
+            if wanted.num_rows:
+                yield wanted
 
     def _packed(self, kind: int, rows: pa.RecordBatch) -> Iterator[_Packed]:
         fields = _KINDS[kind]._fields

@@ -1,7 +1,7 @@
 """Compute the table `findings` from histories, transactions and expiry: what is wrong or odd, as the command `findings` says it.
 
-Each group's rows are looked at twice: first for what holds for all groups (LogContext), then by the finders. A cluster is computed
-again when it was replayed, or its expiry was computed again. Each cluster is committed alone, and one that fails stops no other.
+Rows are read twice: first for what holds for all groups (LogContext), offsets by column; then for the finders. A cluster is
+computed again when it was replayed, or its expiry was. Each cluster is committed alone, and one that fails stops no other.
 """
 
 import pickle
@@ -16,7 +16,7 @@ from offsets_tool import __version__
 from offsets_tool.errors import OffsetsToolError, SetupError, UsageError
 from offsets_tool.findings.context import ContextParts, LogContext
 from offsets_tool.findings.finders import find_all
-from offsets_tool.findings.group_rows import LogStretch, highest_of
+from offsets_tool.findings.group_rows import LogStretch
 from offsets_tool.findings.rows import Finding
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch, shown_batch
@@ -147,9 +147,11 @@ class _Findings:
 
     def _summed(self, given: FindingInput) -> ContextParts:
         """Return what the groups of a cluster say together."""
-        total = ContextParts()
-        parts = given.grouped(self._start, self._progress).through(_context_task(given), arrow_schema(_Part))
-        for (part,) in parts.collect():
+        total, offsets, others = ContextParts(), given.of_offsets(), given.of_others()
+        schema, asked = arrow_schema(_Part), (self._start, self._progress)
+        by_column = offsets.units(*asked).through(_commits_task(offsets), schema)
+        by_group = others.grouped(*asked).through(_context_task(others), schema)
+        for (part,) in (*by_column.collect(), *by_group.collect()):
             total.merge(pickle.loads(part))
         return total
 
@@ -158,7 +160,17 @@ def _context_task(given: FindingInput) -> Task:
     def task(batches: Batches) -> Batches:
         told = ContextParts()
         for rows in given.groups_of(batches):
-            told.observe(rows, highest_of(rows), len(rows.offsets))
+            told.observe(rows, {}, 0)
+        yield record_batch(_Part, [_Part(pickle.dumps(told))])
+
+    return task
+
+
+def _commits_task(given: FindingInput) -> Task:
+    def task(numbers: Batches) -> Batches:
+        told = ContextParts()
+        for rows, highest, commits in given.commits_of(numbers):
+            told.observe(rows, highest, commits)
         yield record_batch(_Part, [_Part(pickle.dumps(told))])
 
     return task
