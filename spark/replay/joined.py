@@ -5,16 +5,18 @@ deleted is decided by offsets_tool.log.copies, as on the command line.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.replay.columns_of_rows import plain
 from offsets_tool.columns.replay.row_events import PLACE, RAW, log_record
 from offsets_tool.errors import UsageError
-from offsets_tool.events import Event, decode
+from offsets_tool.events import Event, KeyReader, decode, decode_key
 from offsets_tool.evidence.joined_log import of_two_clusters, with_absences
 from offsets_tool.log.copies.lineage import Lineage
 from offsets_tool.log.copies.union import Distinct, distinct
@@ -50,7 +52,9 @@ class JoinedRows:
 
     def events(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Event]:
         """Yield the events that count, by offset, given all records (rows.RECORD_SCHEMA) in the order of their offsets."""
-        return with_absences(map(_event, self._union.records(self._distinct(batches))))
+        key_reader = lru_cache(KEYS_KEPT)(decode_key)
+        for_each = partial(_event, key_reader=key_reader)
+        return with_absences(map(for_each, self._union.records(self._distinct(batches))))
 
     def _refuse(self, log_partition: int | None) -> None:
         if differing := of_two_clusters(self._facts):
@@ -107,5 +111,5 @@ def _log_offset(item: LakeRecord) -> int:
     return item.record.log_offset
 
 
-def _event(item: LakeRecord | Absence) -> Event | Absence:
-    return item if isinstance(item, Absence) else decode(item.record)
+def _event(item: LakeRecord | Absence, key_reader: KeyReader) -> Event | Absence:
+    return item if isinstance(item, Absence) else decode(item.record, key_reader)

@@ -1,7 +1,7 @@
 """Lakes for the tests: ingested by the one session of the run, read back without it."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +52,15 @@ def rows(lake: Path, table: str) -> list[Row]:
     """The rows that count, in the order of their key."""
     found = delta_rows(lake / table).to_pylist()
     runs = {row["run"] for row in delta_rows(lake / "sources", ["run"]).to_pylist()}
-    place = "range_start" if table == "sources" else "log_offset"
-    counted = [row for row in found if row["run"] in runs]
-    return sorted(
-        counted, key=lambda row: (row["cluster"], row["source"], row["log_partition"] or 0, row[place])
+    return in_order((row for row in found if row["run"] in runs), table)
+
+
+def in_order(found: Iterable[Row], table: str) -> list[Row]:
+    """Rows of a table of an ingest, in the order of its key."""
+    source, place = {"sources": ("source", "range_start"), "copies": ("copy", "run")}.get(
+        table, ("source", "log_offset")
     )
+    return sorted(found, key=lambda row: (row["cluster"], row[source], row["log_partition"] or 0, row[place]))
 
 
 def content(lake: Path, *tables: str) -> dict[str, list[Row]]:

@@ -15,6 +15,7 @@ from offsets_tool.evidence.joined_log import CopiesAsked
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.history.history import History
+from offsets_tool.history.transactions import ended_transactions, open_transactions
 from offsets_tool.log.copies.views import CopiesView
 from spark.replay.replay import Replayed, replay
 from tests.corpora import REPLICATED
@@ -53,11 +54,14 @@ def _rows(paths: list[Path]) -> Iterator[Any]:
             for event, changes in happened:
                 history.observe_record(event.record.log_offset)
                 removals.fold(event, changes)
+                yield from ended_transactions(event, changes)
                 for change in changes:
                     yield from history.fold(change)
             yield from history.flush()
             yield from history.open_rows()
             yield from removals.unsettled()
+            waiting = partition.state.transactions.values()
+            yield from open_transactions(waiting, partition.log_partition)
 
 
 @pytest.fixture(scope="module", params=CORPORA)
