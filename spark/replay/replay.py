@@ -288,9 +288,8 @@ class _Replay:
     def _forget_checkpoints(self, known: Mapping[LogPartition, LakeRow]) -> None:
         """Delete all checkpoints except those that the newest rows of `replays` name."""
         kept = {row["checkpoint"] for row in known.values()}
-        for path in (self._root / CHECKPOINTS).glob("*"):
-            if path.name not in kept:
-                path.unlink()
+        for path in [each for each in (self._root / CHECKPOINTS).glob("*") if each.name not in kept]:
+            path.unlink()
 
 
 def _is_little(rows: LakeRows, work: Iterable[Work]) -> bool:
