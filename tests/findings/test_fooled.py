@@ -1,5 +1,6 @@
 """What is no more than it seems: rows of everyday doings that a rule could take for an incident, by a table as in test_rules."""
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.findings.made import (
     anomaly,
     commit,
     commits,
+    found,
     group,
     member,
     removed,
@@ -242,3 +244,16 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
 def test_what_is_everyday_is_not_said_to_be_more(case: Case) -> None:
     check(case)
+
+
+def test_a_group_of_many_partitions_is_asked_once_for_each_topic() -> None:
+    """Ten thousand partitions that nobody owned are one finding, within seconds though many members came and went."""
+    names = tuple(f"{TOPIC}-{number}" for number in range(10_000))
+    gone = [
+        until(member(n, n, f"m-{n}", subscription=("b",), assignment=()), n + 1, n + 1) for n in range(2_000)
+    ]
+    had = until(member(3_000, HOUR, assignment=names), 3_001, HOUR + 1, "changed")
+    began = process_time()
+    findings = found([LIVING, *gone, had, member(3_001, HOUR + 1, assignment=())], until_after=3 * HOUR)
+    assert process_time() - began < 3
+    assert [each.kind for each in findings if each.kind == "unowned_partitions"] == ["unowned_partitions"]

@@ -4,7 +4,7 @@ Ownership is what members were assigned; while a group rebalances nobody need ow
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
@@ -58,14 +58,18 @@ class _Stretch(NamedTuple):
 @finder(UNOWNED, IDLE, DOWN)
 def find_ownership(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield findings for what nobody owned, for who owns nothing, and for pauses of the whole group."""
-    gaps = defaultdict[_Stretch, list[str]](list)
+    gaps = defaultdict[tuple[_Stretch, str], list[str]](list)
     owned = _owned(rows)
     for name, stretches in owned.items():
         for gap in _gaps(stretches):
-            if gap.lasts(context.newest_at) >= LASTS_MS and _is_asked_for(rows, name, gap):
-                gaps[gap].append(name)
-    for gap, names in gaps.items():
-        yield _unowned(rows, gap, names, context, _is_whole_topic(owned, names))
+            if gap.lasts(context.newest_at) >= LASTS_MS:
+                gaps[gap, name.rpartition("-")[0]].append(name)
+    asked_for = defaultdict[_Stretch, list[str]](list)
+    for (gap, topic), names in gaps.items():
+        if _is_asked_for(rows, topic, gap):
+            asked_for[gap] += names
+    for gap, names in asked_for.items():
+        yield _unowned(rows, gap, names, context, _is_whole_topic(owned, set(names)))
     idle = [row for row in rows.members if _is_idle(row, context)]
     if idle:
         yield _idle(rows, idle)
@@ -98,9 +102,8 @@ def _ends_later(one: _Stretch, other: _Stretch) -> bool:
     return other.to_offset is not None and (one.to_offset is None or one.to_offset > other.to_offset)
 
 
-def _is_asked_for(rows: GroupRows, name: str, gap: _Stretch) -> bool:
-    """Return whether a member asked for the partition's topic all through a gap."""
-    topic = name.rpartition("-")[0]
+def _is_asked_for(rows: GroupRows, topic: str, gap: _Stretch) -> bool:
+    """Return whether a member asked for a topic all through a gap."""
     return any(
         topic in row.subscription
         and row.from_log_offset <= gap.from_offset
@@ -109,7 +112,7 @@ def _is_asked_for(rows: GroupRows, name: str, gap: _Stretch) -> bool:
     )
 
 
-def _is_whole_topic(owned: Iterable[str], names: list[str]) -> bool:
+def _is_whole_topic(owned: Iterable[str], names: Collection[str]) -> bool:
     """Return whether these are all partitions of their topics that anybody ever owned: then the topic may have been deleted."""
     topics = {name.rpartition("-")[0] for name in names}
     return all(name in names for name in owned if name.rpartition("-")[0] in topics)
