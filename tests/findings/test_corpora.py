@@ -45,7 +45,7 @@ def test_every_deed_is_found_and_nothing_sharp_without_one(corpus: Path) -> None
 def test_a_finding_says_what_it_is_and_where_it_is_seen(corpus: Path) -> None:
     for each in findings_in(corpus):
         kind = kinds()[each.kind]
-        assert each.title and each.remedy == kind.remedy
+        assert each.title and each.remedy.startswith(kind.remedy)
         assert each.evidence[0] == f"{each.log_partition}:{each.log_offset}"
         assert (each.confidence == Confidence.AMBIGUOUS) <= bool(each.alternatives), each
         assert each.from_at is None or each.to_at is None or each.from_at <= each.to_at, each

@@ -1,10 +1,13 @@
 """What went wrong with real brokers is found, and what did not is not: fixtures/incidents, each with what must be found in it."""
 
+import json
 from pathlib import Path
 from typing import Final
 
 import pytest
+from click.testing import CliRunner
 
+from offsets_tool.cli import main
 from offsets_tool.findings.finders import kinds
 from tests.corpora import INCIDENTS
 from tests.incidents.catalogue import catalogue
@@ -38,3 +41,13 @@ def test_it_names_kinds_that_there_are(name: str) -> None:
     expected = (*_DECLARED[name].must, *_DECLARED[name].must_not)
     named = [kind for each in expected if (kind := each.get("kind")) is not None]
     assert {kind for each in named for kind in ([each] if isinstance(each, str) else each)} <= kinds().keys()
+
+
+def test_a_loss_of_which_several_causes_fit_names_them_all() -> None:
+    """Without the broker's retention of a minute the group may as well have been deleted."""
+    folder = str(INCIDENTS / "weekend-skipped")
+    done = CliRunner().invoke(main, ["findings", folder, "--group", "billing", "--format", "jsonl"])
+    lost = next(row for row in map(json.loads, done.stdout.splitlines()) if row["severity"] == "critical")
+    assert lost["confidence"] == "ambiguous" and "retention" in lost["alternatives"]
+    assert "perhaps somebody deleted the group, or " in lost["title"] and "or they expired" in lost["title"]
+    assert lost["remedy"].endswith("they often tell such causes apart.")

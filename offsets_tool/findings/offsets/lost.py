@@ -70,6 +70,17 @@ _WHY: Final = {
     Cause.GROUP_DELETED: "somebody deleted the group",
     Cause.UNKNOWN: "by what is not known",
 }
+_PERHAPS: Final = {
+    Cause.RETENTION: "they expired",
+    Cause.EXPIRE_TIMESTAMP: "they expired",
+    Cause.UNSUBSCRIBED_TOPIC: "they expired",
+    Cause.OFFSETS_DELETED: "somebody deleted them",
+    Cause.TOPIC_DELETED: "the topic was deleted",
+    Cause.GROUP_DELETED: "somebody deleted the group",
+    Cause.UNKNOWN: "it is not known",
+}
+"""What is said of each of several causes, without the details of one that is known."""
+_TELL_APART: Final = " Name the broker's --kafka-version and --retention: they often tell such causes apart."
 _MEANT: Final = (Cause.EXPIRE_TIMESTAMP, Cause.TOPIC_DELETED)
 """Causes of which a loss is what one asked for: a commit that was given its own end, a topic that is another one since."""
 _WEAKEST: Final = (Confidence.AMBIGUOUS, Confidence.LIKELY, Confidence.CERTAIN)
@@ -137,17 +148,22 @@ def _loss(rows: GroupRows, lost: list[ExpiryRow]) -> Finding:
     cause = Cause(first.cause or Cause.UNKNOWN)
     restart = _restart(rows, lost)
     kind = KINDS[cause]
+    confidence = min((Confidence(row.confidence or "ambiguous") for row in lost), key=_WEAKEST.index)
+    alternatives = tuple(dict.fromkeys(other for row in lost for other in row.alternatives))
+    is_open = bool(alternatives) and confidence is Confidence.AMBIGUOUS
+    causes = (cause, *map(Cause, alternatives)) if is_open else (cause,)
     severity = Severity.CRITICAL if _hurts(rows, restart, cause, first) else kind.severity
     return found(
         kind,
         rows,
         Places(_places(lost, restart), first.removed_at, lost[-1].removed_at),
-        _title(rows.group, lost, cause) + _began_again(restart, first),
-        confidence=min((Confidence(row.confidence or "ambiguous") for row in lost), key=_WEAKEST.index),
+        _title(rows.group, lost, causes) + _began_again(restart, first),
+        confidence=confidence,
         severity=severity,
         topic=only(row.topic for row in lost),
         partition=lost[0].partition if len(lost) == 1 else None,
-        alternatives=tuple(dict.fromkeys(other for row in lost for other in row.alternatives)),
+        alternatives=alternatives,
+        remedy=kind.remedy + (_TELL_APART if is_open else ""),
     )
 
 
@@ -163,10 +179,13 @@ def _hurts(rows: GroupRows, restart: Restart | None, cause: Cause, lost: ExpiryR
     return restart.read_again > 0 or (restart.skipped > 0 and not is_without_members)
 
 
-def _title(group: str, lost: list[ExpiryRow], cause: Cause) -> str:
+def _title(group: str, lost: list[ExpiryRow], causes: tuple[Cause, ...]) -> str:
+    cause, *others = causes
     why = _WHY[cause].format(retention=duration_text(lost[0].retention_ms))
+    if others:
+        why = "perhaps " + ", or ".join(dict.fromkeys(_PERHAPS[each] for each in causes))
     what = f"{count(len(lost), 'offset')} {of_topics([row.topic for row in lost])}"
-    if cause is Cause.GROUP_DELETED:
+    if cause is Cause.GROUP_DELETED and not others:
         return f"Group {named(group)} was deleted{at_time(lost[0].removed_at)}, with {what}"
     return f"Group {named(group)} lost {what}{at_time(lost[0].removed_at)}: {why}"
 
