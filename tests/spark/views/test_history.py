@@ -193,6 +193,7 @@ def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
         "recreated_topics": "lag",
         "next_expiries": "expiry",
         "removals_per_day": "expiry",
+        "coverage": "replays",
         "worst_findings": "findings",
         "findings_per_group": "findings",
     }
