@@ -12,21 +12,17 @@ import pyarrow as pa
 
 from offsets_tool.columns.decode import decode_batches, log_batches
 from offsets_tool.columns.reading import RowReader
-from offsets_tool.events import Event
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.lanes import rows_pay
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.sources import Source
-from offsets_tool.history.history import History
-from offsets_tool.history.owners import NameOf
+from offsets_tool.history.replayed_rows import replayed_rows
 from offsets_tool.history.rows import (
     AnomalyRow,
     GroupHistoryRow,
-    HistoryRow,
     MemberHistoryRow,
     OffsetHistoryRow,
 )
-from offsets_tool.replay.changes import Change
 from offsets_tool.table_rows import EventRow
 from offsets_tool.wire.arrow import arrow_schema, shown_batch
 from offsets_tool.wire.text import shown
@@ -88,17 +84,6 @@ def read_histories(*paths: str | os.PathLike[str], **options: Any) -> dict[str, 
     with EvidenceReplay(open_evidence(*paths, **options)) as replay:
         name_of = replay.run().names.name
         for _, replayed in replay.once_more():
-            for row in _history(replayed, name_of):
+            for row in replayed_rows(replayed, name_of):
                 rows[type(row)].append(row)
     return {name: pa.Table.from_batches([shown_batch(row, rows[row])]) for name, row in _HISTORIES.items()}
-
-
-def _history(replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: NameOf) -> Iterator[HistoryRow]:
-    """Yield the history of one partition: the rows that ended in their order, then those that still hold."""
-    history = History(name_of)
-    for event, changes in replayed:
-        history.observe_record(event.record.log_offset)
-        for change in changes:
-            yield from history.fold(change)
-    yield from history.flush()
-    yield from history.open_rows()

@@ -6,7 +6,7 @@ Decides nothing: rows are those of history.history, and findings are made of the
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.text import from_shown
 
-_SCHEMA: Final = arrow_schema(OffsetHistoryRow)
+_Row = TypeVar("_Row", OffsetHistoryRow, TransactionRow)
 _ESCAPE: Final = "\\x"
 
 
@@ -65,7 +65,7 @@ class PartitionColumns:
             if not wanted.has_group(group):
                 continue
             first, end = self._slices.get(group, (0, 0))
-            offsets = [*rows.offsets, *offset_rows(self._offsets.slice(first, end - first))]
+            offsets = [*rows.offsets, *rows_of(OffsetHistoryRow, self._offsets.slice(first, end - first))]
             whole = replace(rows, offsets=offsets)
             whole.sort()
             yield whole
@@ -82,21 +82,23 @@ def partition_columns(
     history = History(name_of)
     replay = HistoryRowsReplay(coordinator, history, RemovalLog(partition.log_partition), TransactionLog())
     rows: list[GroupRow] = []
-    batches: list[pa.RecordBatch] = []
+    offsets: list[pa.RecordBatch] = []
+    ended: list[pa.RecordBatch] = []
     for page in rows_below(reads, partition.end):
         _observe_run(history, page)
         for event, changes in replay.replay(page):
             replay.observe(event, changes)
-        rows += (row for row in replay.taken_rows() if not isinstance(row, RemovalRow | TransactionRow))
-        batches += replay.taken_columns()
-        replay.taken_transactions()
+        rows += (row for row in replay.taken_rows() if not isinstance(row, RemovalRow))
+        offsets += replay.taken_columns()
+        ended += replay.taken_transactions()
     replay.settle()
-    rows += (*history.flush(), *history.open_rows(), *more)
-    offsets = pa.Table.from_batches(batches, _SCHEMA)
+    rows += rows_of(TransactionRow, pa.Table.from_batches(ended, arrow_schema(TransactionRow)))
+    rows += (*history.flush(), *history.open_rows(), *replay.transactions.unsettled(), *more)
     stretch = LogStretch(
         partition.log_partition, partition.coverage.proven_from, partition.end, partition.cut.newest_timestamp
     )
-    return PartitionColumns(gather(rows, stretch), offsets, stretch)
+    columns = pa.Table.from_batches(offsets, arrow_schema(OffsetHistoryRow))
+    return PartitionColumns(gather(rows, stretch), columns, stretch)
 
 
 def _observe_run(history: History, rows: pa.RecordBatch) -> None:
@@ -107,10 +109,10 @@ def _observe_run(history: History, rows: pa.RecordBatch) -> None:
     history.observe_run(int(offsets[0]), int(offsets[-1]) + 1, after_gap)
 
 
-def offset_rows(columns: pa.Table) -> Iterator[OffsetHistoryRow]:
-    """Yield rows of offset_history from their columns, with texts as they were decoded."""
-    values = [_values(columns.column(name)) for name in OffsetHistoryRow._fields]
-    yield from map(OffsetHistoryRow._make, zip(*values, strict=True))
+def rows_of(row: type[_Row], columns: pa.Table) -> Iterator[_Row]:
+    """Yield rows of this type from their columns, with texts as they were decoded."""
+    values = [_values(columns.column(name)) for name in row._fields]
+    yield from map(row._make, zip(*values, strict=True))
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:

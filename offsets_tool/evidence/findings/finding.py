@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.events import Event
 from offsets_tool.evidence.expiring import PolicyGiven, expiry_rows
 from offsets_tool.evidence.replaying import EvidenceReplay
@@ -18,9 +17,8 @@ from offsets_tool.findings.finders import find_all, find_in_log, worst_first
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, PartitionRows, gather
 from offsets_tool.findings.partition_facts import PartitionFacts, of_ledgers
 from offsets_tool.findings.rows import Finding
-from offsets_tool.history.history import History
-from offsets_tool.history.owners import NameOf
-from offsets_tool.history.transactions import ended_transactions, open_transactions
+from offsets_tool.history.replayed_rows import replayed_rows
+from offsets_tool.history.transactions import TransactionLog, open_transactions
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.rules import Rules
@@ -96,8 +94,9 @@ def partition_rows(
     more: _ByPartition = defaultdict(list)
     for row in expiry_rows(replay, given._replace(retentions=given.retentions[:1]), ALL):
         more[row["log_partition"]].append(expiry_row(row))
-    for partition, replayed in replay.markers_once_more():
-        more[partition.log_partition] += _transactions(partition, replayed)
+    for partition in replay.moment:
+        number = partition.log_partition
+        more[number] += open_transactions(partition.state.transactions.values(), number)
     by_columns = replay.rows_pay if is_by_columns is None else is_by_columns
     return list(_by_columns(replay, more) if by_columns else _one_by_one(replay, more))
 
@@ -113,14 +112,6 @@ def log_context(replay: EvidenceReplay, partitions: "Iterable[AnyPartition]") ->
     return parts.context(newest_at=newest_at, is_new=is_new)
 
 
-def _transactions(
-    partition: PartitionSnapshot, replayed: Iterable[tuple[Event, tuple[Change, ...]]]
-) -> Iterator[GroupRow]:
-    for event, changes in replayed:
-        yield from ended_transactions(event, changes)
-    yield from open_transactions(partition.state.transactions.values(), partition.log_partition)
-
-
 def _one_by_one(replay: EvidenceReplay, more: _ByPartition) -> Iterator[PartitionRows]:
     for partition, replayed in replay.once_more():
         stretch = LogStretch(
@@ -129,19 +120,18 @@ def _one_by_one(replay: EvidenceReplay, more: _ByPartition) -> Iterator[Partitio
             partition.end,
             partition.cut.newest_timestamp,
         )
-        rows = _histories(replayed, replay.moment.names.name)
+        transactions = TransactionLog()
+        rows = list(replayed_rows(_observed(replayed, transactions), replay.moment.names.name))
+        more[partition.log_partition] += transactions.unsettled()
         yield PartitionRows(gather((*rows, *more[partition.log_partition]), stretch))
 
 
-def _histories(replayed: Iterable[tuple[Event, tuple[Change, ...]]], name_of: NameOf) -> Iterator[GroupRow]:
-    """Yield all rows of the histories of one partition: those that ended first, then those that hold."""
-    history = History(name_of)
+def _observed(
+    replayed: Iterable[tuple[Event, tuple[Change, ...]]], transactions: TransactionLog
+) -> Iterator[tuple[Event, tuple[Change, ...]]]:
     for event, changes in replayed:
-        history.observe_record(event.record.log_offset)
-        for change in changes:
-            yield from history.fold(change)
-    yield from history.flush()
-    yield from history.open_rows()
+        transactions.fold(event, changes)
+        yield event, changes
 
 
 def _by_columns(replay: EvidenceReplay, more: _ByPartition) -> "Iterator[PartitionColumns]":
