@@ -28,7 +28,7 @@ class LogContext(NamedTuple):
 
     newest_at: int | None = None
     """Time of the newest record, or of the moment asked for, epoch milliseconds."""
-    raises_epochs: bool = True
+    has_raised_epochs: bool = True
     """Whether markers of committed transactions have a raised epoch somewhere (transaction version 2), or may have."""
     session_timeout_ms: int | None = None
     """Shortest time after which a broker removed a static member that stayed away; None if none did."""
@@ -51,7 +51,7 @@ class ContextParts:
 
     def __init__(self) -> None:
         """Start without groups."""
-        self._raises_epochs = False
+        self._has_raised_epochs = False
         self._away: int | None = None
         self._furthest: dict[TopicPartition, Furthest] = {}
         self._commits = 0
@@ -59,7 +59,7 @@ class ContextParts:
 
     def observe(self, rows: GroupRows, highest: Mapping[TopicPartition, int], commits: int) -> None:
         """Take in a group: its rows, perhaps without offsets, its highest commit in each partition, and how many it made."""
-        self._raises_epochs = self._raises_epochs or any(map(_is_commit_raised, rows.transactions))
+        self._has_raised_epochs = self._has_raised_epochs or any(map(_is_commit_raised, rows.transactions))
         self._away = min((at for at in (self._away, *_times_away(rows)) if at is not None), default=None)
         if rows.log_partition is not None:
             self._places.append((rows.group, rows.log_partition))
@@ -68,7 +68,7 @@ class ContextParts:
 
     def merge(self, other: "ContextParts") -> None:
         """Take in what was summed up over other groups."""
-        self._raises_epochs = self._raises_epochs or other._raises_epochs
+        self._has_raised_epochs = self._has_raised_epochs or other._has_raised_epochs
         self._away = min((at for at in (self._away, other._away) if at is not None), default=None)
         self._commits += other._commits
         self._places += other._places
@@ -80,9 +80,9 @@ class ContextParts:
 
     def context(self, *, newest_at: int | None, is_new: bool) -> LogContext:
         """Return what holds for all groups; `is_new`: a broker of 4.0 or newer wrote some of the log."""
-        raises_epochs = self._raises_epochs or is_new
+        has_raised_epochs = self._has_raised_epochs or is_new
         partitions = _partitions(sorted(self._places))
-        return LogContext(newest_at, raises_epochs, self._away, self._furthest, self._commits, partitions)
+        return LogContext(newest_at, has_raised_epochs, self._away, self._furthest, self._commits, partitions)
 
 
 def _is_commit_raised(row: TransactionRow) -> bool:

@@ -74,9 +74,9 @@ class TransactionLog:
 
     def settled(self, before: int) -> list[TransactionRow]:
         """Return, once, the rows of which the marker lies below this offset of the log."""
-        told = [row for row in self._complete if _end(row) < before]
+        complete = [row for row in self._complete if _end(row) < before]
         self._complete = [row for row in self._complete if _end(row) >= before]
-        return told
+        return complete
 
     def unsettled(self) -> Iterator[TransactionRow]:
         """Yield the rows that `settled` has not returned."""

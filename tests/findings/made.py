@@ -189,5 +189,5 @@ def found(
     """Return all that is found in the group, in a log and a partition of it that end so many milliseconds after the start."""
     own = None if own_until_after is None else START + own_until_after
     gathered = gather(rows, LogStretch(LOG_PARTITION, proven_from, newest_at=own))
-    of_log = LogContext(newest_at=START + until_after, **{"raises_epochs": False, **context})
+    of_log = LogContext(newest_at=START + until_after, **{"has_raised_epochs": False, **context})
     return [finding for each in gathered.values() for finding in find_all(each, of_log)]

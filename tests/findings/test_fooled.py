@@ -111,7 +111,7 @@ CASES = (
         "with transaction version 2 a transaction of another group raised the epoch in between",
         [aborted(0, 0, 50, 1), transaction(9, 100, **SUCCESSOR)],
         (("transaction_fenced", NOTICE, AMBIGUOUS),),
-        {"raises_epochs": True},
+        {"has_raised_epochs": True},
     ),
     Case(
         "a producer went over to transaction version 2, and then its application aborted",
@@ -120,7 +120,7 @@ CASES = (
             aborted(5, MINUTE, MINUTE + 20 * SECOND, 1),
         ],
         (("transaction_timed_out", NOTICE, AMBIGUOUS),),
-        {"raises_epochs": True},
+        {"has_raised_epochs": True},
     ),
     Case(
         "the topic was deleted and created again: it begins at 0",

@@ -190,13 +190,13 @@ CASES = (
         "with transaction version 2 an application's abort raises the epoch too",
         [aborted(0, 0, 50, 1)],
         (("transactions_aborted", NOTICE, AMBIGUOUS),),
-        {"raises_epochs": True},
+        {"has_raised_epochs": True},
     ),
     Case(
         "with transaction version 2 a long silence may have been the timeout",
         [aborted(0, 0, 65 * SECOND, 1)],
         (("transaction_timed_out", NOTICE, AMBIGUOUS),),
-        {"raises_epochs": True},
+        {"has_raised_epochs": True},
     ),
     Case("a member left", [until(member(0, 0), 9, 5 * SECOND)]),
     Case(

@@ -1,4 +1,4 @@
-"""Was a group that had no offsets deleted? Deletions that took offsets are told with the offsets."""
+"""Was a group that had no offsets deleted? Deletions that took offsets are findings about offsets."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -24,12 +24,12 @@ GROUP_EXPIRED: Final = FindingKind(
 @finder(GROUP_DELETED, GROUP_EXPIRED)
 def find_deleted_groups(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each tombstone of the group's own record that took no offset with it."""
-    told = {place for row in rows.removed for place in row.evidence}
+    places = {place for row in rows.removed for place in row.evidence}
     for row in rows.groups:
         if row.end_cause == GroupEndCause.DELETED and row.to_log_offset is not None:
             # Brokers of 0.9 delete the group's record with the last member, and keep its offsets.
             is_left = rows.state_at(row.to_log_offset) is not None or rows.has_offsets_at(row.to_log_offset)
-            if not is_left and place_text(rows.log_partition, row.to_log_offset) not in told:
+            if not is_left and place_text(rows.log_partition, row.to_log_offset) not in places:
                 yield _deletion(rows, row)
 
 

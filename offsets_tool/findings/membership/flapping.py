@@ -34,7 +34,7 @@ APART_MS: Final = 600_000
 """How far two departures of one client are apart at most if they belong together."""
 
 
-class _Gone(NamedTuple):
+class _Departure(NamedTuple):
     """A member that left or was replaced, and who it was to those who know no member ids."""
 
     row: MemberHistoryRow
@@ -45,13 +45,13 @@ class _Gone(NamedTuple):
 
 @finder(FLAPPING, CONFLICT)
 def find_flapping(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
-    """Yield a finding for each client, and each instance id, that went often enough within a short time."""
-    left, replaced = defaultdict[str, list[_Gone]](list), defaultdict[str, list[_Gone]](list)
+    """Yield a finding for each client, and each instance id, that left often enough within a short time."""
+    left, replaced = defaultdict[str, list[_Departure]](list), defaultdict[str, list[_Departure]](list)
     for row in sorted(rows.members, key=lambda row: row.to_log_offset or -1):
         if row.end_cause == MemberEndCause.LEFT:
-            left[f"{row.client_id or row.member_id} {row.client_host or ''}"].append(_gone(rows, row))
+            left[f"{row.client_id or row.member_id} {row.client_host or ''}"].append(_departure(rows, row))
         elif row.end_cause == MemberEndCause.REPLACED and row.instance_id is not None:
-            replaced[row.instance_id].append(_gone(rows, row))
+            replaced[row.instance_id].append(_departure(rows, row))
     runs = [run for gone in left.values() for run in _runs(gone) if len(run) >= TIMES]
     if runs:
         yield _flapping(rows, sorted(runs, key=len, reverse=True))
@@ -59,16 +59,16 @@ def find_flapping(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
         yield from (_conflict(rows, run) for run in _runs(gone) if len(run) >= TIMES)
 
 
-def _gone(rows: GroupRows, row: MemberHistoryRow) -> _Gone:
-    return _Gone(row, row.client_host or "", rows.by_member[row.member_id][0].from_log_offset)
+def _departure(rows: GroupRows, row: MemberHistoryRow) -> _Departure:
+    return _Departure(row, row.client_host or "", rows.by_member[row.member_id][0].from_log_offset)
 
 
-def _runs(gone: Sequence[_Gone]) -> Iterator[list[_Gone]]:
+def _runs(gone: Sequence[_Departure]) -> Iterator[list[_Departure]]:
     """Yield departures that follow each other closely."""
-    run: list[_Gone] = []
+    run: list[_Departure] = []
     for each in gone:
         apart = difference(each.row.to_timestamp or 0, run[-1].row.to_timestamp or 0) if run else 0
-        # Members that went with one record are a shutdown of many consumers of one name.
+        # Members that left with one record are a shutdown of many consumers of one name.
         if run and each.row.to_log_offset == run[-1].row.to_log_offset:
             continue
         if each.row.to_timestamp is None or each.row.to_timestamp < 0:
@@ -85,7 +85,7 @@ def _runs(gone: Sequence[_Gone]) -> Iterator[list[_Gone]]:
         yield run
 
 
-def _flapping(rows: GroupRows, runs: list[list[_Gone]]) -> Finding:
+def _flapping(rows: GroupRows, runs: list[list[_Departure]]) -> Finding:
     """Return one finding for all clients of the group that flap, which names the worst."""
     worst = runs[0]
     others = f"; so did {count(len(runs) - 1, 'other client')}" if len(runs) > 1 else ""
@@ -99,7 +99,7 @@ def _flapping(rows: GroupRows, runs: list[list[_Gone]]) -> Finding:
     )
 
 
-def _conflict(rows: GroupRows, run: list[_Gone]) -> Finding:
+def _conflict(rows: GroupRows, run: list[_Departure]) -> Finding:
     """Return a finding for one instance id: two that fight for it come back in turn, one that crashes comes from where it was."""
     hosts = [host for host, _ in groupby(each.host for each in run)]
     is_in_turn = len(hosts) > len(set(hosts))
@@ -114,12 +114,12 @@ def _conflict(rows: GroupRows, run: list[_Gone]) -> Finding:
     )
 
 
-def _places(run: list[_Gone]) -> Places:
+def _places(run: list[_Departure]) -> Places:
     log_offsets = tuple(each.row.to_log_offset or 0 for each in run)
     return Places(log_offsets, run[0].row.to_timestamp, run[-1].row.to_timestamp)
 
 
-def _when(run: list[_Gone]) -> str:
+def _when(run: list[_Departure]) -> str:
     """Return within what time, since when, and on which hosts."""
     first, last = run[0].row, run[-1].row
     hosts = [each.host for each in run if each.host]

@@ -106,7 +106,7 @@ def _causes(rows: GroupRows, run: list[_Rebalance]) -> str:
     causes: Counter[str] = Counter()
     joined = sorted(some[0].from_log_offset for some in rows.by_member.values())
     left = sorted(
-        row.to_log_offset for row in rows.members if _is_gone(row) and row.to_log_offset is not None
+        row.to_log_offset for row in rows.members if _has_left(row) and row.to_log_offset is not None
     )
     for before, after in pairwise(run):
         some = [
@@ -123,7 +123,7 @@ def _causes(rows: GroupRows, run: list[_Rebalance]) -> str:
     return "".join(f"; {text}" for text in texts)
 
 
-def _is_gone(row: MemberHistoryRow) -> bool:
+def _has_left(row: MemberHistoryRow) -> bool:
     return row.end_cause in (MemberEndCause.LEFT, MemberEndCause.REPLACED)
 
 

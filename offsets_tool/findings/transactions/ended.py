@@ -94,7 +94,7 @@ def find_aborted_transactions(rows: GroupRows, context: LogContext) -> Iterator[
     plain = _plain(rows.transactions)
     by_application: list[TransactionRow] = []
     for each in _aborted(rows.transactions):
-        is_doubtful = context.raises_epochs and each.row.first_log_offset not in plain
+        is_doubtful = context.has_raised_epochs and each.row.first_log_offset not in plain
         if not each.is_raised or (is_doubtful and not (each.is_taken_over or each.silence > SILENCE_MS)):
             by_application.append(each.row)
         else:
