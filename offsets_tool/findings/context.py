@@ -86,8 +86,7 @@ class ContextParts:
 
 
 def _is_commit_raised(row: TransactionRow) -> bool:
-    is_raised = row.marker_epoch is not None and row.marker_epoch > row.producer_epoch
-    return is_raised and row.outcome == TransactionOutcome.COMMITTED
+    return row.is_epoch_raised and row.outcome == TransactionOutcome.COMMITTED
 
 
 def _times_away(rows: GroupRows) -> Iterator[int]:

@@ -106,11 +106,16 @@ class GroupRows:
         return found
 
     @cached_property
+    def commits(self) -> list[OffsetHistoryRow]:
+        """The rows that commits began, one each: a transaction's commit has a second row, from its marker on."""
+        return [row for row in self.offsets if row.from_log_offset == row.commit_log_offset]
+
+    @cached_property
     def commits_of(self) -> dict[str, list[tuple[int, int]]]:
         """By the member that owned the partition, log offset and record time of each commit."""
         found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for row in self.offsets:
-            if row.member_id is not None and row.from_log_offset == row.commit_log_offset:
+        for row in self.commits:
+            if row.member_id is not None:
                 found[row.member_id].append((row.from_log_offset, row.from_timestamp))
         return found
 

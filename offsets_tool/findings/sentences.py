@@ -17,10 +17,16 @@ def named(name: str) -> str:
     return in_cell(name)
 
 
-def at_time(timestamp: int | None) -> str:
-    """Return " at 2026-11-21T02:14:07Z"; nothing where there is no such time."""
+def at_time(timestamp: int | None, word: str = "at") -> str:
+    """Return " at 2026-11-21T02:14:07Z", or with another word before the time; nothing where there is no such time."""
     text = None if timestamp is None else time_text(timestamp)
-    return "" if text is None else f" at {text[:19]}Z"
+    return "" if text is None else f" {word} {text[:19]}Z"
+
+
+def from_time(timestamp: int | None) -> str:
+    """Return " from 2026-11-21T02:14:07Z on"; nothing where there is no such time."""
+    when = at_time(timestamp, "from")
+    return when and f"{when} on"
 
 
 def span(milliseconds: int | None) -> str:

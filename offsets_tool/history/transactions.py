@@ -39,6 +39,11 @@ class TransactionRow(NamedTuple):
         "transaction that timed out or was fenced, or, with transaction version 2, ended any.",
     ]
 
+    @property
+    def is_epoch_raised(self) -> bool:
+        """Whether the marker's epoch is above the producer's."""
+        return self.marker_epoch is not None and self.marker_epoch > self.producer_epoch
+
 
 _OUTCOMES: Final = {
     ChangeKind.COMMITTED: TransactionOutcome.COMMITTED,

@@ -31,14 +31,12 @@ SKEW_MS: Final = 60_000
 @finder(SKEW, BACK)
 def find_clocks(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield one finding for all commits whose time is not the log's, and one for where the log's time goes back."""
-    plain = [row for row in rows.offsets if row.from_log_offset == row.commit_log_offset]
-    skewed = [row for row in plain if _skew(row) >= SKEW_MS]
+    skewed = [row for row in rows.commits if _skew(row) >= SKEW_MS]
     if skewed:
         yield _skewed(rows, skewed)
-    pairs = pairwise(plain)
-    back = [after for before, after in pairs if _back(before, after) >= SKEW_MS]
+    back = [after for before, after in pairwise(rows.commits) if _back(before, after) >= SKEW_MS]
     if back:
-        yield _went_back(rows, back, plain)
+        yield _went_back(rows, back)
 
 
 def _skew(row: OffsetHistoryRow) -> int:
@@ -67,9 +65,9 @@ def _skewed(rows: GroupRows, skewed: list[OffsetHistoryRow]) -> Finding:
     )
 
 
-def _went_back(rows: GroupRows, back: list[OffsetHistoryRow], plain: list[OffsetHistoryRow]) -> Finding:
+def _went_back(rows: GroupRows, back: list[OffsetHistoryRow]) -> Finding:
     first = back[0]
-    before = plain[plain.index(first) - 1]
+    before = rows.commits[rows.commits.index(first) - 1]
     return found(
         BACK,
         rows,
@@ -78,6 +76,6 @@ def _went_back(rows: GroupRows, back: list[OffsetHistoryRow], plain: list[Offset
             first.from_timestamp,
             before.from_timestamp,
         ),
-        f"The log's time went back by {span(_back(before, first))} between two commits of group {named(rows.group)}, "
-        f"to{at_time(first.from_timestamp)[3:]}",
+        f"The log's time went back by {span(_back(before, first))} between two commits of group {named(rows.group)},"
+        f"{at_time(first.from_timestamp, 'to')}",
     )

@@ -1,7 +1,7 @@
 """Did one client join and leave again and again, or did two clients fight for one group.instance.id?"""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -10,7 +10,8 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, listed, named, span
+from offsets_tool.findings.runs import runs
+from offsets_tool.findings.sentences import count, from_time, listed, named, span
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
 from offsets_tool.wire.longs import difference
 
@@ -29,7 +30,7 @@ CONFLICT: Final = FindingKind(
 RESTARTS: Final = "restarts"
 """The alternative: one instance that crashed and was started again."""
 TIMES: Final = 4
-"""How often a client must have gone to be said to flap: one restart, or two, are everyday."""
+"""How often a client must have left to be said to flap: one restart, or two, are everyday."""
 APART_MS: Final = 600_000
 """How far two departures of one client are apart at most if they belong together."""
 
@@ -52,43 +53,50 @@ def find_flapping(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
             left[f"{row.client_id or row.member_id} {row.client_host or ''}"].append(_departure(rows, row))
         elif row.end_cause == MemberEndCause.REPLACED and row.instance_id is not None:
             replaced[row.instance_id].append(_departure(rows, row))
-    runs = [run for gone in left.values() for run in _runs(gone) if len(run) >= TIMES]
-    if runs:
-        yield _flapping(rows, sorted(runs, key=len, reverse=True))
-    for gone in replaced.values():
-        yield from (_conflict(rows, run) for run in _runs(gone) if len(run) >= TIMES)
+    flapping = [run for some in left.values() for run in _runs(some)]
+    if flapping:
+        yield _flapping(rows, sorted(flapping, key=len, reverse=True))
+    for some in replaced.values():
+        yield from (_conflict(rows, run) for run in _runs(some))
 
 
 def _departure(rows: GroupRows, row: MemberHistoryRow) -> _Departure:
     return _Departure(row, row.client_host or "", rows.by_member[row.member_id][0].from_log_offset)
 
 
-def _runs(gone: Sequence[_Departure]) -> Iterator[list[_Departure]]:
-    """Yield departures that follow each other closely."""
-    run: list[_Departure] = []
-    for each in gone:
-        apart = difference(each.row.to_timestamp or 0, run[-1].row.to_timestamp or 0) if run else 0
-        # Members that left with one record are a shutdown of many consumers of one name.
-        if run and each.row.to_log_offset == run[-1].row.to_log_offset:
-            continue
+def _runs(departures: Iterable[_Departure]) -> Iterator[list[_Departure]]:
+    """Yield departures that follow each other closely, often enough."""
+    yield from (run for run in runs(_apart(departures), _is_next) if len(run) >= TIMES)
+
+
+def _apart(departures: Iterable[_Departure]) -> Iterator[_Departure]:
+    """Yield the departures that have a time, without those that belong to one shutdown or restart of many consumers."""
+    last: _Departure | None = None
+    for each in departures:
         if each.row.to_timestamp is None or each.row.to_timestamp < 0:
             continue
-        # Who had joined before the other left is another consumer of that name: a rolling restart of many on one host.
-        is_other = run and each.joined < (run[-1].row.to_log_offset or 0)
-        if is_other and each.row.end_cause == MemberEndCause.LEFT:
-            continue
-        if abs(apart) > APART_MS:
-            yield run
-            run = []
-        run.append(each)
-    if run:
-        yield run
+        if last is None or not _is_together(last, each):
+            last = each
+            yield each
 
 
-def _flapping(rows: GroupRows, runs: list[list[_Departure]]) -> Finding:
+def _is_together(before: _Departure, after: _Departure) -> bool:
+    # Members that left with one record are a shutdown of many consumers of one name.
+    if after.row.to_log_offset == before.row.to_log_offset:
+        return True
+    # Who had joined before the other left is another consumer of that name: a rolling restart of many on one host.
+    is_other = after.joined < (before.row.to_log_offset or 0)
+    return is_other and after.row.end_cause == MemberEndCause.LEFT
+
+
+def _is_next(before: _Departure, after: _Departure) -> bool:
+    return abs(difference(after.row.to_timestamp or 0, before.row.to_timestamp or 0)) <= APART_MS
+
+
+def _flapping(rows: GroupRows, flapping: list[list[_Departure]]) -> Finding:
     """Return one finding for all clients of the group that flap, which names the worst."""
-    worst = runs[0]
-    others = f"; so did {count(len(runs) - 1, 'other client')}" if len(runs) > 1 else ""
+    worst = flapping[0]
+    others = f"; so did {count(len(flapping) - 1, 'other client')}" if len(flapping) > 1 else ""
     first = worst[0].row
     return found(
         FLAPPING,
@@ -125,4 +133,4 @@ def _when(run: list[_Departure]) -> str:
     hosts = [each.host for each in run if each.host]
     on = f", on {listed(hosts)}" if hosts else ""
     took = span(difference(last.to_timestamp or 0, first.to_timestamp or 0))
-    return f"within {took} from{at_time(first.to_timestamp)[3:]} on{on}"
+    return f"within {took}{from_time(first.to_timestamp)}{on}"

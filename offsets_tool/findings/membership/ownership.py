@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from offsets_tool.expiry.causes import Confidence
+from offsets_tool.expiry.causes import Cause, Confidence
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows, is_simple
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, listed, named, span
+from offsets_tool.findings.sentences import count, from_time, listed, named, span
 from offsets_tool.history.rows import MemberHistoryRow
 from offsets_tool.replay.member_records import CONSUMER_PROTOCOL
 from offsets_tool.wire.longs import difference
@@ -35,8 +35,6 @@ DOWN: Final = FindingKind(
     "The group had no members for minutes, and then had some again: nothing was read in between.",
     "Look at why all of its clients were stopped at that time.",
 )
-TOPIC_DELETED: Final = "topic_deleted"
-"""The alternative: the topic was deleted, and its members still ask for it."""
 LASTS_MS: Final = 300_000
 """How long something must last to count: max.poll.interval.ms, within which every rebalance is over."""
 
@@ -129,11 +127,12 @@ def _unowned(
             (gap.from_offset, *([] if gap.to_offset is None else [gap.to_offset])), gap.from_at, gap.to_at
         ),
         f"No member of group {named(rows.group)} owned {count(len(names), 'partition')} ({listed(names)}) for "
-        f"{span(gap.lasts(context.newest_at))} from{at_time(gap.from_at)[3:]} on",
+        f"{span(gap.lasts(context.newest_at))}{from_time(gap.from_at)}",
         topic=topics.pop() if len(topics) == 1 else None,
         severity=Severity.NOTICE if is_whole_topic else Severity.WARNING,
         confidence=Confidence.AMBIGUOUS if is_whole_topic else Confidence.CERTAIN,
-        alternatives=(TOPIC_DELETED,) if is_whole_topic else (),
+        # Its members may still ask for it.
+        alternatives=(Cause.TOPIC_DELETED.value,) if is_whole_topic else (),
     )
 
 
@@ -176,5 +175,5 @@ def _pause(rows: GroupRows, pause: _Stretch) -> Finding:
         DOWN,
         rows,
         Places((pause.from_offset, pause.to_offset or 0), pause.from_at, pause.to_at),
-        f"Group {named(rows.group)} had no members for {span(pause.lasts(None))} from{at_time(pause.from_at)[3:]} on",
+        f"Group {named(rows.group)} had no members for {span(pause.lasts(None))}{from_time(pause.from_at)}",
     )

@@ -7,7 +7,7 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, listed, named, span
+from offsets_tool.findings.sentences import from_time, listed, named, span
 from offsets_tool.history.rows import GroupHistoryRow, MemberHistoryRow
 from offsets_tool.replay.changes import GroupState
 from offsets_tool.replay.member_state import WAITING
@@ -69,7 +69,7 @@ def _slow(rows: GroupRows, stretch: _Stretch, until: int) -> Finding:
             first.from_timestamp,
             stretch.until,
         ),
-        f"Group {named(rows.group)} took {span(took)} to reach its assignment from{at_time(first.from_timestamp)[3:]} on{by}",
+        f"Group {named(rows.group)} took {span(took)} to reach its assignment{from_time(first.from_timestamp)}{by}",
     )
 
 

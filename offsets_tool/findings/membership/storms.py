@@ -10,7 +10,8 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, named, span
+from offsets_tool.findings.runs import runs
+from offsets_tool.findings.sentences import count, from_time, named, span
 from offsets_tool.history.rows import GroupHistoryRow, MemberEndCause, MemberHistoryRow
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.wire.longs import difference
@@ -47,14 +48,13 @@ class _Rebalance(NamedTuple):
 @finder(STORM)
 def find_storms(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each run of rebalances that is long enough."""
-    run: list[_Rebalance] = []
-    for each in (*_rebalances(rows), None):
-        if each is not None and run and abs(difference(each.at, run[-1].at)) <= APART_MS:
-            run.append(each)
-            continue
+    for run in runs(_rebalances(rows), _is_next):
         if len(run) >= LEAST:
             yield _storm(rows, run)
-        run = [] if each is None else [each]
+
+
+def _is_next(before: _Rebalance, after: _Rebalance) -> bool:
+    return abs(difference(after.at, before.at)) <= APART_MS
 
 
 def _rebalances(rows: GroupRows) -> Iterator[_Rebalance]:
@@ -83,8 +83,8 @@ def _storm(rows: GroupRows, run: list[_Rebalance]) -> Finding:
         STORM,
         rows,
         Places(tuple(each.log_offset for each in run), first.at, last.at),
-        f"Group {named(rows.group)} rebalanced {count(len(run), 'time')} within {span(difference(last.at, first.at))} from"
-        f"{at_time(first.at)[3:]} on{_causes(rows, run)}{_movers(rows, first.log_offset, last.log_offset)}",
+        f"Group {named(rows.group)} rebalanced {count(len(run), 'time')} within {span(difference(last.at, first.at))}"
+        f"{from_time(first.at)}{_causes(rows, run)}{_movers(rows, first.log_offset, last.log_offset)}",
         severity=Severity.NOTICE if len(run) < WARNED_FROM or is_restart else Severity.WARNING,
     )
 

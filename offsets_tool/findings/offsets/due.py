@@ -10,7 +10,7 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, named, of_topics, only, s, was
+from offsets_tool.findings.sentences import count, from_time, named, of_topics, only, s, was
 
 DUE: Final = FindingKind(
     "expiry_due",
@@ -46,8 +46,8 @@ def _due(rows: GroupRows, due: list[ExpiryRow], newest_at: int) -> Finding:
         DUE,
         rows,
         Places(tuple(row.log_offset for row in due), newest_at),
-        f"{count(len(due), 'offset')} of group {named(rows.group)} {of_topics([row.topic for row in due])} {when} from"
-        f"{at_time(first.expires_at)[3:]} on ({rules})",
+        f"{count(len(due), 'offset')} of group {named(rows.group)} {of_topics([row.topic for row in due])} {when}"
+        f"{from_time(first.expires_at)} ({rules})",
         confidence=Confidence.LIKELY,
         alternatives=("other_retention",),
         topic=only(row.topic for row in due),

@@ -41,10 +41,8 @@ _RECORD_BYTES: Final = 100
 @finder(FLOOD, METADATA)
 def find_floods(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for a group that commits too often, and one for metadata that is near the limit."""
-    # A transaction's commit has a second row, from its marker on.
-    commits = [row for row in rows.offsets if row.from_log_offset == row.commit_log_offset]
-    if len(commits) >= LEAST_COMMITS and (pause := _usual_pause(rows)) < PAUSE_MS:
-        yield _flood(rows, context, commits, pause)
+    if len(rows.commits) >= LEAST_COMMITS and (pause := _usual_pause(rows)) < PAUSE_MS:
+        yield _flood(rows, context, pause)
     largest = max(rows.offsets, key=_metadata_bytes, default=None)
     if largest is not None and _metadata_bytes(largest) >= NEAR * METADATA_MAX_BYTES:
         yield _metadata(rows, largest)
@@ -62,7 +60,8 @@ def _metadata_bytes(row: OffsetHistoryRow) -> int:
     return len(encode_text(row.metadata))
 
 
-def _flood(rows: GroupRows, context: LogContext, commits: list[OffsetHistoryRow], pause: float) -> Finding:
+def _flood(rows: GroupRows, context: LogContext, pause: float) -> Finding:
+    commits = rows.commits
     first, last = commits[0], commits[-1]
     took = max(difference(last.from_timestamp, first.from_timestamp), 1)
     size = sum(_RECORD_BYTES + len(row.group) + len(row.topic) + _metadata_bytes(row) for row in commits)

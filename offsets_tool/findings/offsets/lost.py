@@ -3,7 +3,7 @@
 Takes the cause of each removal as `expiry` explains it; puts together what went for one cause, and looks for the next commits.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -13,6 +13,7 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found, place_text
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.runs import runs
 from offsets_tool.findings.sentences import at_time, count, named, of_topics, only
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.replay.changes import GroupKind, TopicPartition
@@ -111,7 +112,9 @@ def _losses(lost: list[ExpiryRow]) -> Iterator[list[ExpiryRow]]:
     """Yield what went together, by the log offset of the first."""
     by_cause = sorted(lost, key=_of_one_cause)
     losses = [
-        part for _, some in groupby(by_cause, _of_one_cause) for part in _apart(sorted(some, key=_place))
+        part
+        for _, some in groupby(by_cause, _of_one_cause)
+        for part in runs(sorted(some, key=_place), _is_next)
     ]
     yield from sorted(losses, key=lambda loss: loss[0].log_offset)
 
@@ -125,22 +128,11 @@ def _place(row: ExpiryRow) -> int:
     return row.log_offset
 
 
-def _apart(some: Iterable[ExpiryRow]) -> Iterator[list[ExpiryRow]]:
-    """Yield runs of removals that follow each other within a few checks of the broker."""
-    run: list[ExpiryRow] = []
-    for row in some:
-        if run and _is_later(run[-1], row):
-            yield run
-            run = []
-        run.append(row)
-    if run:
-        yield run
-
-
-def _is_later(before: ExpiryRow, row: ExpiryRow) -> bool:
+def _is_next(before: ExpiryRow, row: ExpiryRow) -> bool:
+    """Return whether a removal follows another one within a few checks of the broker."""
     if before.removed_at is None or row.removed_at is None:
-        return row.log_offset - before.log_offset > 1
-    return row.removed_at - before.removed_at > _CHECKS * row.check_interval_ms
+        return row.log_offset - before.log_offset <= 1
+    return row.removed_at - before.removed_at <= _CHECKS * row.check_interval_ms
 
 
 def _loss(rows: GroupRows, lost: list[ExpiryRow]) -> Finding:

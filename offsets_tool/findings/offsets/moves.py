@@ -14,7 +14,16 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows, is_simple
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, in_partitions, named, of_topics, only, was
+from offsets_tool.findings.sentences import (
+    at_time,
+    count,
+    from_time,
+    in_partitions,
+    named,
+    of_topics,
+    only,
+    was,
+)
 from offsets_tool.history.rows import OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.wire.longs import difference
 
@@ -146,8 +155,8 @@ def _series(rows: GroupRows, moves: list[_Move]) -> Finding:
         Places(
             tuple(move.row.commit_log_offset for move in moves), first.from_timestamp, last.from_timestamp
         ),
-        f"Offsets of group {named(rows.group)} {where} were moved on {count(len(moves), 'time')} from outside from"
-        f"{at_time(first.from_timestamp)[3:]} on, while the group had no members: a client that reads without joining, or "
+        f"Offsets of group {named(rows.group)} {where} were moved on {count(len(moves), 'time')} from outside"
+        f"{from_time(first.from_timestamp)}, while the group had no members: a client that reads without joining, or "
         "offsets that are copied from another cluster",
         confidence=Confidence.AMBIGUOUS,
         alternatives=("simple_client", "offset_sync"),

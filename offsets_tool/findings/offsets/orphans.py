@@ -26,7 +26,7 @@ COMPACTED: Final = FindingKind(
 
 @finder(ORPHANS, COMPACTED)
 def find_orphans(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
-    """Yield a finding for all offsets that outlived their group, and one for all that only another copy's lack of them tells of."""
+    """Yield a finding for all offsets that outlived their group, and one for all that another copy proves removed."""
     hidden = [
         row
         for row in rows.offsets
@@ -34,23 +34,23 @@ def find_orphans(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     ]
     absent = [row for row in rows.offsets if row.end_cause == OffsetEndCause.ABSENT]
     if hidden:
-        title = "outlived the group, which was deleted"
-        yield _told(rows, ORPHANS, hidden, title, hidden[0].from_timestamp)
+        title = f"outlived the group, which was deleted{at_time(hidden[0].from_timestamp)}"
+        yield _orphans(rows, ORPHANS, hidden, hidden[0].from_timestamp, title)
     if absent:
-        title = "are gone from another copy of the log: they were removed by"
-        yield _told(rows, COMPACTED, absent, title, absent[0].to_timestamp)
+        title = (
+            f"are gone from another copy of the log: they were removed{at_time(absent[0].to_timestamp, 'by')}"
+        )
+        yield _orphans(rows, COMPACTED, absent, absent[0].to_timestamp, title)
 
 
-def _told(
-    rows: GroupRows, kind: FindingKind, offsets: list[OffsetHistoryRow], title: str, at: int | None
+def _orphans(
+    rows: GroupRows, kind: FindingKind, offsets: list[OffsetHistoryRow], at: int | None, title: str
 ) -> Finding:
-    when = at_time(at)
     return found(
         kind,
         rows,
         Places(tuple(row.commit_log_offset for row in offsets), at),
-        f"{count(len(offsets), 'offset')} of group {named(rows.group)} {of_topics([row.topic for row in offsets])} {title}"
-        f"{when[3:] if title.endswith('by') else when}",
+        f"{count(len(offsets), 'offset')} of group {named(rows.group)} {of_topics([row.topic for row in offsets])} {title}",
         topic=only(row.topic for row in offsets),
         partition=offsets[0].partition if len(offsets) == 1 else None,
     )

@@ -7,7 +7,7 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, named
+from offsets_tool.findings.sentences import from_time, named
 from offsets_tool.history.rows import OffsetHistoryRow
 
 RECREATED: Final = FindingKind(
@@ -46,7 +46,7 @@ def _recreated(rows: GroupRows, change: _Change) -> Finding:
         Places(
             (after.commit_log_offset, before.commit_log_offset), after.from_timestamp, after.from_timestamp
         ),
-        f"Topic {named(after.topic)} was created again: group {named(rows.group)} commits for id {after.topic_id} from"
-        f"{at_time(after.from_timestamp)[3:]} on, and did for id {before.topic_id} before",
+        f"Topic {named(after.topic)} was created again: group {named(rows.group)} commits for id {after.topic_id}"
+        f"{from_time(after.from_timestamp)}, and did for id {before.topic_id} before",
         topic=after.topic,
     )

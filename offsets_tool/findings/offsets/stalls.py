@@ -5,7 +5,8 @@ A partition without new records looks the same, and so these are ambiguous unles
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -14,7 +15,7 @@ from offsets_tool.findings.context import Furthest, LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, in_partitions, named, span
+from offsets_tool.findings.sentences import at_time, count, from_time, in_partitions, named, span
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.longs import difference
@@ -108,13 +109,8 @@ def _if_ahead(furthest: Furthest | None, committed_offset: int) -> Furthest | No
 
 def _runs(at: TopicPartition, commits: Sequence[OffsetHistoryRow]) -> Iterator[_Stall]:
     """Yield the runs of commits of one offset, in the order of the commits."""
-    run: list[OffsetHistoryRow] = []
-    for row in commits:
-        if run and row.committed_offset != run[-1].committed_offset:
-            yield _Stall(at, run[0], run[-1], len(run), None)
-            run = []
-        run.append(row)
-    if run:
+    for _, some in groupby(commits, attrgetter("committed_offset")):
+        run = list(some)
         yield _Stall(at, run[0], run[-1], len(run), None)
 
 
@@ -125,8 +121,8 @@ def _stalled(rows: GroupRows, topic: str, stalls: list[_Stall], context: LogCont
     ahead = None if is_deleted else next((stall for stall in stalls if stall.ahead is not None), None)
     still = difference(context.newest_at or 0, first.from_timestamp)
     title = (
-        f"Group {named(rows.group)} has not moved in topic {named(topic)} {in_partitions([s.at.partition for s in stalls])} "
-        f"since{at_time(first.from_timestamp)[3:]}, for {span(still)} up to the newest record"
+        f"Group {named(rows.group)} has not moved in topic {named(topic)} {in_partitions([s.at.partition for s in stalls])}"
+        f"{at_time(first.from_timestamp, 'since')}, for {span(still)} up to the newest record"
     )
     if ahead is not None and ahead.ahead is not None:
         behind = ahead.ahead.committed_offset - ahead.last.committed_offset
@@ -153,7 +149,7 @@ def _idle(rows: GroupRows, topic: str, runs: list[_Stall]) -> Finding:
         rows,
         Places((first.commit_log_offset, last.commit_log_offset), first.from_timestamp, last.from_timestamp),
         f"Group {named(rows.group)} committed the same offset of topic {named(topic)} "
-        f"{in_partitions([run.at.partition for run in runs])} again and again from{at_time(first.from_timestamp)[3:]} on: "
+        f"{in_partitions([run.at.partition for run in runs])} again and again{from_time(first.from_timestamp)}: "
         f"{count(commits, 'commit')} that changed nothing",
         topic=topic,
         partition=runs[0].at.partition if len(runs) == 1 else None,

@@ -37,7 +37,7 @@ ABORTED: Final = FindingKind(
     "Look at the application's own log for why it called abortTransaction at these times.",
 )
 TIMEOUT_MS: Final = 60_000
-"""Producer's default of transaction.timeout.ms."""
+"""Producer's default of transaction.timeout.ms: most transactions are aborted when they are older."""
 CHECK_MS: Final = 10_000
 """Broker's default of transaction.abort.timed.out.transaction.cleanup.interval.ms: how late it aborts what has timed out."""
 SOON_MS: Final = 10_000
@@ -65,11 +65,6 @@ class Aborted(NamedTuple):
         return difference(self.row.marker_timestamp or 0, self.row.last_timestamp)
 
     @property
-    def is_raised(self) -> bool:
-        """Whether the marker's epoch is above the producer's."""
-        return self.row.marker_epoch is not None and self.row.marker_epoch > self.row.producer_epoch
-
-    @property
     def is_taken_over(self) -> bool:
         """Whether a producer of an epoch that only a new one gets went on."""
         return self.after is not None and (
@@ -95,7 +90,9 @@ def find_aborted_transactions(rows: GroupRows, context: LogContext) -> Iterator[
     by_application: list[TransactionRow] = []
     for each in _aborted(rows.transactions):
         is_doubtful = context.has_raised_epochs and each.row.first_log_offset not in plain
-        if not each.is_raised or (is_doubtful and not (each.is_taken_over or each.silence > SILENCE_MS)):
+        if not each.row.is_epoch_raised or (
+            is_doubtful and not (each.is_taken_over or each.silence > SILENCE_MS)
+        ):
             by_application.append(each.row)
         else:
             yield _by_coordinator(rows, each, is_doubtful)
@@ -168,7 +165,7 @@ def _judged(aborted: Aborted) -> tuple[FindingKind, FindingKind, Confidence]:
 
 def _by_application(rows: GroupRows, aborted: list[TransactionRow]) -> Finding:
     first, last = aborted[0], aborted[-1]
-    is_raised = any(_is_raised(row) for row in aborted)
+    is_raised = any(row.is_epoch_raised for row in aborted)
     ended = sum(row.outcome != TransactionOutcome.OPEN for row in rows.transactions)
     return found(
         ABORTED,
@@ -183,7 +180,3 @@ def _by_application(rows: GroupRows, aborted: list[TransactionRow]) -> Finding:
         confidence=Confidence.AMBIGUOUS if is_raised else Confidence.LIKELY,
         alternatives=(FENCED.name, TIMED_OUT.name) if is_raised else (),
     )
-
-
-def _is_raised(row: TransactionRow) -> bool:
-    return row.marker_epoch is not None and row.marker_epoch > row.producer_epoch

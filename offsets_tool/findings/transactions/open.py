@@ -12,7 +12,8 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, named, span
+from offsets_tool.findings.sentences import at_time, count, from_time, named, span
+from offsets_tool.findings.transactions.ended import TIMEOUT_MS
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.wire.longs import difference
 
@@ -31,8 +32,6 @@ LONG: Final = FindingKind(
 )
 MAX_TIMEOUT_MS: Final = 900_000
 """Broker's default of transaction.max.timeout.ms: no coordinator lets a transaction be open for longer."""
-TIMEOUT_MS: Final = 60_000
-"""Producer's default of transaction.timeout.ms: most transactions are aborted when they are older."""
 RUNNING: Final = "running_transaction"
 """The alternative: the producer is alive and will end it."""
 
@@ -58,7 +57,8 @@ def _open(rows: GroupRows, row: TransactionRow, newest_at: int | None) -> Findin
         HANGING,
         rows,
         Places((row.first_log_offset, row.last_log_offset), row.first_timestamp),
-        f"Producer {row.producer_id} has a transaction open for group {named(rows.group)} since{at_time(row.first_timestamp)[3:]}, "
+        f"Producer {row.producer_id} has a transaction open for group {named(rows.group)}"
+        f"{at_time(row.first_timestamp, 'since')}, "
         f"{span(age)} up to the newest record: {count(row.commits, 'commit')} wait{'s' if row.commits == 1 else ''}"
         f"{_held_back(rows, row)}",
         severity=severity,
@@ -79,8 +79,8 @@ def _long(rows: GroupRows, row: TransactionRow, took: int) -> Finding:
         LONG,
         rows,
         Places((row.marker_log_offset or 0, row.first_log_offset), row.first_timestamp, row.marker_timestamp),
-        f"Producer {row.producer_id} had a transaction open for group {named(rows.group)} for {span(took)} from"
-        f"{at_time(row.first_timestamp)[3:]} on, and then committed it",
+        f"Producer {row.producer_id} had a transaction open for group {named(rows.group)} for {span(took)}"
+        f"{from_time(row.first_timestamp)}, and then committed it",
     )
 
 
