@@ -95,7 +95,7 @@ def by_column(path: Path) -> State:
     """Return the state after a segment, replayed by column as `offsets-tool offsets` does with large segments."""
     moment = Snapshot(AsOf(), TopicNames())
     reads = RowReader().read(path, Origin("", "", 0, 0))
-    replay_read(moment, 0, (read for read in reads if isinstance(read, RowsRead)))
+    replay_read((moment,), 0, (read for read in reads if isinstance(read, RowsRead)))
     [partition] = moment
     return partition.state
 

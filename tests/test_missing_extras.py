@@ -13,7 +13,7 @@ from spark.cli import main as spark
 from tests.corpora import FIXTURES
 
 LOG = FIXTURES / "corpora" / "3.9.2-txn" / "segments"
-ARGUMENTS = {"describe": ["--all-groups"], "partition": ["g"], "schema": []}
+ARGUMENTS = {"describe": ["--all-groups"], "diff": ["--from", "3:1"], "partition": ["g"], "schema": []}
 """What a command of offsets-tool wants instead of, or beside, a log."""
 CHILD = """
 import json, sys

@@ -4,7 +4,7 @@ Takes events, partition by partition in the order of their offsets, and does not
 assumed and then proved: `to_replay_again` names the partitions whose events it needs once more.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from offsets_tool.as_of.as_of import AsOf, Cut
 from offsets_tool.as_of.coverage import Coverage
@@ -123,13 +123,7 @@ class Snapshot:
         `begins` is the base offset of the first segment, `end` the end offset that the moment means here, where the records
         themselves cannot tell; `watch` is called with every event that counts.
         """
-        moment = self.begin(log_partition, begins, end)
-        learn = self.names.learn
-        for event in events:
-            learn(event)
-            changes = moment.replay(event)
-            if watch is not None and changes is not None:
-                watch(event, changes)
+        replay_events((self,), log_partition, events, begins=begins, end=end, watch=watch)
 
     def begin(self, log_partition: int | None, begins: int = 0, end: int | None = None) -> PartitionSnapshot:
         """Return a partition before its first event; a second call replaces the first, by the rules of the new coordinator."""
@@ -148,3 +142,26 @@ class Snapshot:
             return []
         is_new = any(p.proved_later for p in self) and not any(p.proved_classic for p in self)
         return to_replay_again({p.log_partition: p.coordinator.rules_used for p in self}, is_new=is_new)
+
+
+def replay_events(
+    moments: Sequence[Snapshot],
+    log_partition: int | None,
+    events: Iterable[Event],
+    *,
+    begins: int = 0,
+    end: int | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Replay one partition to each of the moments in one pass over its events, as Snapshot.replay does to one.
+
+    `watch` is called with every event that counts for the last of them.
+    """
+    partitions = [(moment.begin(log_partition, begins, end), moment.names.learn) for moment in moments]
+    for event in events:
+        changes = None
+        for partition, learn in partitions:
+            learn(event)
+            changes = partition.replay(event)
+        if watch is not None and changes is not None:
+            watch(event, changes)

@@ -5,7 +5,7 @@ explain why a group is not there.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
@@ -26,14 +26,18 @@ def described_offsets(moment: Snapshot, wanted: Wanted) -> list[Row]:
         OffsetOf(row["group"], row["topic"], row["partition"]): row for row in offset_rows(moment, wanted)
     }
     for p in moment:
-        for offset, owner in _owners(moment, p, wanted).items():
+        for offset, owner in owned_partitions(moment, p, wanted):
             rows.setdefault(offset, empty_offset_row(p, offset)).update(owner)
     return [_NOBODY | rows[offset] | {"log_end_offset": None, "lag": None} for offset in sorted(rows)]
 
 
-def _owners(moment: Snapshot, p: PartitionSnapshot, wanted: Wanted) -> dict[OffsetOf, Row]:
-    """Return the member that each partition was assigned to; tasks of streams groups are not partitions."""
-    found: dict[OffsetOf, Row] = {}
+def owned_partitions(
+    moment: Snapshot, p: PartitionSnapshot, wanted: Wanted
+) -> Iterator[tuple[OffsetOf, Row]]:
+    """Yield each partition that a member of a log partition's groups is assigned, with that member.
+
+    A share group may have several members for one partition; tasks of streams groups are not partitions.
+    """
     for name, members in p.state.members.items():
         group = p.state.groups.get(name)
         if group is None or group.kind is GroupKind.STREAMS or not wanted.has_group(name):
@@ -43,8 +47,7 @@ def _owners(moment: Snapshot, p: PartitionSnapshot, wanted: Wanted) -> dict[Offs
             row = {"member_id": member_id, "client_host": client.client_host, "client_id": client.client_id}
             for topic, partition in named(moment.names, assigned(member, group.protocol_type)):
                 if wanted.has_offset(topic, partition):
-                    found[OffsetOf(name, topic, partition)] = row
-    return found
+                    yield OffsetOf(name, topic, partition), row
 
 
 def described_states(moment: Snapshot, wanted: Wanted) -> list[Row]:

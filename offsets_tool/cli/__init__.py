@@ -63,6 +63,11 @@ _COMMANDS = {
     "lag": CommandPlace(
         "offsets_tool.cli.lag", _MOMENT, "How far behind groups were, in offsets and in time."
     ),
+    "diff": CommandPlace(
+        "offsets_tool.cli.answers.diff",
+        _MOMENT,
+        "Two moments compared: groups, members, owners, offsets.",
+    ),
     "diagnose": CommandPlace(
         "offsets_tool.cli.answers.diagnose",
         _PAST,

@@ -125,10 +125,27 @@ def open_replay(options: Mapping[str, Any], *, strict: bool, output_path: str | 
 
     UsageError for options that do not read; SourceError for a source that cannot be opened.
     """
-    clock = clock_of(options)
-    bound = parse_bound(options.get("as_of", ()), "--as-of", clock, takes_epochs=True)
-    as_of = as_of_bound(bound)
-    evidence = evidence_of(options, has_bar=default_format(output_path) != "table")
-    replay = OpenReplay(evidence, as_of, options, strict=strict)
-    replay.caption = tell_moment(evidence, bound, "--as-of", clock)
+    [replay] = open_replays(options, {"--as-of": "as_of"}, strict=strict, output_path=output_path)
     return replay
+
+
+def open_replays(
+    options: Mapping[str, Any], moments: Mapping[str, str], *, strict: bool, output_path: str | None
+) -> list[OpenReplay]:
+    """Open one evidence for several moments; `moments` are the options that name them, each with its name among `options`.
+
+    Errors are those of `open_replay`.
+    """
+    clock = clock_of(options)
+    bounds = {
+        option: parse_bound(options.get(name, ()), option, clock, takes_epochs=True)
+        for option, name in moments.items()
+    }
+    ends = {option: as_of_bound(bound, option) for option, bound in bounds.items()}
+    evidence = evidence_of(options, has_bar=default_format(output_path) != "table")
+    replays = []
+    for option, bound in bounds.items():
+        replay = OpenReplay(evidence, ends[option], options, strict=strict)
+        replay.caption = tell_moment(evidence, bound, option, clock)
+        replays.append(replay)
+    return replays

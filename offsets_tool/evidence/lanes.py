@@ -4,7 +4,7 @@ One lane gives text that is ready to be printed, one surveys, one replays rows. 
 what shows a state or lag takes that lane, and so does what tells removals; what tells a history replays events made of rows.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -144,16 +144,16 @@ class RowLane:
 
     def replay(
         self,
-        moment: Snapshot,
+        moments: Sequence[Snapshot],
         log_partition: int | None,
         begins: int,
         reads: "Iterator[RowsRead]",
     ) -> None:
-        """Replay one partition's rows into the moment."""
+        """Replay one partition's rows into each of the moments."""
         from offsets_tool.columns.replay.snapshot import replay_read  # noqa: PLC0415 - with Arrow, where it pays
 
         watch = self._watch_of(log_partition) if self._watch_of else None
-        replay_read(moment, log_partition, reads, begins=begins, watch=watch)
+        replay_read(moments, log_partition, reads, begins=begins, watch=watch)
 
     @staticmethod
     def events(partition: PartitionSnapshot, reads: "Iterator[RowsRead]") -> Iterator[Event]:

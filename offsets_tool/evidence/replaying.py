@@ -4,11 +4,11 @@ Reads what Kafka would read: files that it has set aside are left out. partition
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch, replay_events
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.clock_places import tell_moment
@@ -68,11 +68,11 @@ def snapshot_of(
         return replay.run()
 
 
-def as_of_bound(bound: Bound) -> AsOf:
-    """Return the moment that a text of --as-of means; UsageError where it names a partition twice."""
+def as_of_bound(bound: Bound, option: str = "--as-of") -> AsOf:
+    """Return the moment that a text of an option means; UsageError where it names a partition twice."""
     ends = dict(bound.places)
     if len(ends) < len(bound.places):
-        raise UsageError("--as-of names a log partition twice: give each one END_OFFSET")
+        raise UsageError(f"{option} names a log partition twice: give each one END_OFFSET")
     return AsOf(bound.time, ends or None, dict(bound.epochs) or None)
 
 
@@ -129,32 +129,49 @@ class EvidenceReplay:
         Without `watch_of` it is replayed by rows where that pays, and `watch_rows_of` watches them. UsageError where copies are of
         two clusters, or do not say of which partition they are.
         """
+        by_rows = (
+            RowLane(self.evidence, watch_of=watch_rows_of) if watch_of is None and self.rows_pay else None
+        )
+        for log in self.logs(self.evidence.counted).values():
+            replay_log((self.moment,), log, watch_of, by_rows)
+            self.note_left_out(log)
+        self.replay_again(watch_of, by_rows)
+        return self.noted()
+
+    def note_left_out(self, log: PartitionLog | JoinedLog) -> None:
+        """Note records of segments that reach into each other, and of copies that differ: no file's own ledger can tell."""
+        for copy in log.copies if isinstance(log, JoinedLog) else [log]:
+            if copy.left_out.records:
+                self.evidence.overlaps += len(copy.left_out.sources)
+                self.moment.names.candidates.distrust(log.log_partition)
+                self.evidence.note(
+                    f"partition {number_text(log.log_partition)}: {copy.left_out.records} record(s) of segments that reach into "
+                    f"each other are left out, the first as {copy.left_out.first}"
+                )
+        if isinstance(log, JoinedLog):
+            self.joined[log.log_partition] = log
+            for text in log.notes():
+                self.evidence.note_once(text)
+
+    def replay_again(self, watch_of: WatchOf | None = None, by_rows: RowLane | None = None) -> None:
+        """Replay once more the partitions whose rules were proved wrong; `by_rows` is the lane of the first time."""
+        if again := self.moment.to_replay_again():
+            by_rows = by_rows and by_rows.again()
+            logs = self.logs(uncounted)
+            for number in again:
+                replay_log((self.moment,), logs[number], watch_of, by_rows)
+
+    def noted(self, option: str = "--as-of") -> Snapshot:
+        """Note what is to be known about the moment, which `option` named, once all is replayed; return it."""
         evidence, moment = self.evidence, self.moment
-        self._replay_all(watch_of, watch_rows_of)
         evidence.all_is_read()
         for damaged in {ledger.log_partition for ledger in evidence.ledgers if ledger.lacks_records}:
             moment.names.candidates.distrust(damaged)
             for partition in moment:
                 partition.is_damaged |= partition.log_partition == damaged
-        for text in moment_notes(moment):
-            evidence.note(text)
+        for text in moment_notes(moment, option):
+            evidence.note_once(text)
         return moment
-
-    def _replay_all(self, watch_of: WatchOf | None, watch_rows_of: "WatchRowsOf | None") -> None:
-        """Give the moment all events of the evidence, each partition's in the order of their offsets."""
-        evidence, moment = self.evidence, self.moment
-        is_by_rows = watch_of is None and self.rows_pay
-        by_rows = RowLane(evidence, watch_of=watch_rows_of) if is_by_rows else None
-        for log in self.logs(evidence.counted).values():
-            _replay(moment, log, watch_of, by_rows)
-            _note_left_out(evidence, moment, log)
-            if isinstance(log, JoinedLog):
-                self.joined[log.log_partition] = log
-        if again := moment.to_replay_again():
-            by_rows = by_rows and by_rows.again()
-            logs = self.logs(uncounted)
-            for number in again:
-                _replay(moment, logs[number], watch_of, by_rows)
 
     def logs(self, events_of: EventsOf) -> dict[int | None, PartitionLog | JoinedLog]:
         """Return each partition's log: its one copy, or all its copies joined."""
@@ -176,13 +193,17 @@ class EvidenceReplay:
         return joined
 
     @property
-    def rows_pay(self) -> bool:
-        """Whether replay by rows is possible and pays: copies are joined one event at a time."""
+    def joins(self) -> bool:
+        """Whether copies are joined, or asked about, so that the log itself depends on the moment."""
         sources = self.evidence.sources
         copies = {(source.log_partition, source.copy) for source in sources}
         is_joined = len(copies) > len({source.log_partition for source in sources})
-        is_asked = bool(self.moment.as_of.epochs or self._copies.leaders)
-        return not (is_joined or is_asked) and rows_pay(sources)
+        return is_joined or bool(self.moment.as_of.epochs or self._copies.leaders)
+
+    @property
+    def rows_pay(self) -> bool:
+        """Whether replay by rows is possible and pays: copies are joined one event at a time."""
+        return not self.joins and rows_pay(self.evidence.sources)
 
     def closing_notes(self) -> Iterator[str]:
         """Yield which names were derived and which are missing: known only when all rows are made."""
@@ -264,27 +285,16 @@ def _coordinator_again(partition: PartitionSnapshot) -> Coordinator:
     return Coordinator(partition.log_partition, None if found.auto else found.rules)
 
 
-def _note_left_out(evidence: Evidence, moment: Snapshot, log: PartitionLog | JoinedLog) -> None:
-    """Note records of segments that reach into each other, and of copies that differ: no file's own ledger can tell."""
-    for copy in log.copies if isinstance(log, JoinedLog) else [log]:
-        if copy.left_out.records:
-            evidence.overlaps += len(copy.left_out.sources)
-            moment.names.candidates.distrust(log.log_partition)
-            evidence.note(
-                f"partition {number_text(log.log_partition)}: {copy.left_out.records} record(s) of segments that reach into each "
-                f"other are left out, the first as {copy.left_out.first}"
-            )
-    for text in log.notes() if isinstance(log, JoinedLog) else ():
-        evidence.note(text)
-
-
-def _replay(
-    moment: Snapshot, log: PartitionLog | JoinedLog, watch_of: WatchOf | None, by_rows: RowLane | None
+def replay_log(
+    moments: Sequence[Snapshot],
+    log: PartitionLog | JoinedLog,
+    watch_of: WatchOf | None = None,
+    by_rows: RowLane | None = None,
 ) -> None:
-    """Replay one log: the one place where events, or rows where nobody watches, meet the coordinator."""
+    """Replay one log to each of the moments: the one place where events, or rows where nobody watches, meet the coordinator."""
     if by_rows is not None and isinstance(log, PartitionLog):
-        by_rows.replay(moment, log.log_partition, log.begins, log.rows(by_rows.rows))
+        by_rows.replay(moments, log.log_partition, log.begins, log.rows(by_rows.rows))
         return
     watch = watch_of(log.log_partition) if watch_of else None
     end = log.end if isinstance(log, JoinedLog) else None
-    moment.replay(log.log_partition, log.events(), begins=log.begins, end=end, watch=watch)
+    replay_events(moments, log.log_partition, log.events(), begins=log.begins, end=end, watch=watch)

@@ -76,6 +76,8 @@ def commands(log: Path) -> list[list[str]]:
         ["groups", kip848],
         ["history", mix, "--group", "iris_pricing"],
         ["expiry", mix],
+        ["diff", kip848, "--from", "3:60"],
+        ["diff", str(log), "--from", "3:0"],
     ]
     found += [
         ["inspect", transactions],

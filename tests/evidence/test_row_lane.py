@@ -31,6 +31,8 @@ ASKED = (
     ["groups", "--coordinator", "new", "--strict"],
     ["offsets", "--group", "*-[a-m]*", "--topic", "?*", "--group", "nowhere-1", "--topic", "nowhere"],
     ["describe", "--group", "nobody-*", "--group", "search", "--state"],
+    ["diff", "--from", "0:40", "--from", "1:200"],
+    ["diff", "--from", "2026-11-21T00:00:00Z", "--to", "0:40"],
     ["transactions"],
     ["transactions", "--group", "*-[a-m]*"],
     ["transactions", "--as-of", "0:40", "--as-of", "1:200"],

@@ -4,7 +4,7 @@ Where the moment lies inside a batch of rows, they are cut there. Behind it only
 not seen before, timestamps that come late, what is no plain commit. Decides nothing that as_of.snapshot does not.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -51,36 +51,36 @@ def ended_by_markers(
 
 
 def replay_read(
-    moment: Snapshot,
+    moments: Sequence[Snapshot],
     log_partition: int | None,
     reads: Iterable[RowsRead],
     *,
     begins: int = 0,
     watch: WatchRows | None = None,
 ) -> None:
-    """Replay the rows of one partition, in the order of their offsets, as Snapshot.replay does events; `reads` must have `log`.
+    """Replay the rows of one partition, in the order of their offsets, as replay_events does events; `reads` must have `log`.
 
-    `watch` is called with the rows up to the moment.
+    `watch` is called with the rows up to the last of the moments.
     """
-    replay_rows(moment, log_partition, rows_of(reads), begins=begins, watch=watch)
+    replay_rows(moments, log_partition, rows_of(reads), begins=begins, watch=watch)
 
 
 def replay_rows(
-    moment: Snapshot,
+    moments: Sequence[Snapshot],
     log_partition: int | None,
     batches: Iterable[pa.RecordBatch],
     *,
     begins: int = 0,
     watch: WatchRows | None = None,
 ) -> None:
-    """Replay all rows (columns.replay.state.COLUMNS) of one partition, by offset, as Snapshot.replay does events."""
-    partition = moment.begin(log_partition, begins)
-    columns = ColumnMoment(partition, moment.names)
+    """Replay all rows (columns.replay.state.COLUMNS) of one partition, by offset, to each of the moments."""
+    columns = [ColumnMoment(moment.begin(log_partition, begins), moment.names) for moment in moments]
     for rows in batches:
-        held = columns.replay(rows)
+        held = max(each.replay(rows) for each in columns)
         if watch is not None and held:
             watch(rows.slice(0, held))
-    columns.settle()
+    for each in columns:
+        each.settle()
 
 
 class ColumnMoment:

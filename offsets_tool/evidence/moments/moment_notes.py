@@ -24,18 +24,18 @@ def place(log_partition: int | None, log_offset: int) -> str:
     return f"{number_text(log_partition)}:{log_offset}"
 
 
-def moment_notes(moment: Snapshot) -> Iterator[str]:
-    """Yield what everybody should know who is shown this moment."""
-    yield from _outside(moment)
-    yield from _positions(moment)
-    yield from _late(moment)
+def moment_notes(moment: Snapshot, option: str = "--as-of") -> Iterator[str]:
+    """Yield what everybody should know who is shown this moment, which `option` named."""
+    yield from _outside(moment, option)
+    yield from _positions(moment, option)
+    yield from _late(moment, option)
     yield from _gone(moment)
     yield from _begins_late(moment)
     yield from _unsure(moment)
     yield from _anomalies(moment)
 
 
-def _outside(moment: Snapshot) -> Iterator[str]:
+def _outside(moment: Snapshot, option: str) -> Iterator[str]:
     """Note evidence without a record, and a time before the first record or after the last."""
     newest, time = moment.newest_timestamp, moment.as_of.time
     if all(p.coverage.first_offset is None for p in moment):
@@ -45,12 +45,12 @@ def _outside(moment: Snapshot) -> Iterator[str]:
     elif newest is None:
         first = min((p.cut.cut_by for p in moment if p.cut.cut_by is not None), default=None)
         then = "" if first is None else f": the first is of {shown_time(first)}"
-        yield f"--as-of: no record of this evidence is from {shown_time(time)} or before{then}"
+        yield f"{option}: no record of this evidence is from {shown_time(time)} or before{then}"
     elif time > newest and all(p.cut.end is None for p in moment):
-        yield f"--as-of: the newest record here is of {shown_time(newest)}; what came between it and that time is not here"
+        yield f"{option}: the newest record here is of {shown_time(newest)}; what came between it and that time is not here"
 
 
-def _positions(moment: Snapshot) -> Iterator[str]:
+def _positions(moment: Snapshot, option: str) -> Iterator[str]:
     ends = moment.as_of.ends
     if ends is None:
         return
@@ -58,25 +58,25 @@ def _positions(moment: Snapshot) -> Iterator[str]:
     unnamed = sum(p.log_partition not in ends for p in partitions)
     if unnamed:
         named = listed(str(number) for number in sorted(ends))
-        yield f"--as-of names partition(s) {named}: {unnamed} other(s) count as empty"
+        yield f"{option} names partition(s) {named}: {unnamed} other(s) count as empty"
     there = {p.log_partition: p for p in partitions}
     for number, end in sorted(ends.items()):
         known = there.get(number)
         if known is None and end > 0:
             unnumbered = "; --log-partition tells the number of what is" if None in there else ""
-            yield f"--as-of {number}:{end}: partition {number} is not in this evidence{unnumbered}"
+            yield f"{option} {number}:{end}: partition {number} is not in this evidence{unnumbered}"
         elif known is not None and known.end < end:
-            yield f"--as-of {number}:{end}: the log of partition {number} ends at {known.end}"
+            yield f"{option} {number}:{end}: the log of partition {number} ends at {known.end}"
 
 
-def _late(moment: Snapshot) -> Iterator[str]:
+def _late(moment: Snapshot, option: str) -> Iterator[str]:
     for p in moment:
         late = p.cut.late
         if late is not None:
             yield (
                 f"partition {number_text(p.log_partition)}: {late.records} record(s) from {p.cut.end} on have timestamps "
                 f"up to that time, the oldest {late.back_ms} ms older than the record at {p.cut.end}, and are left out; "
-                f"--as-of {place(p.log_partition, late.until)} has them too"
+                f"{option} {place(p.log_partition, late.until)} has them too"
             )
 
 

@@ -56,7 +56,7 @@ def test_any_log_at_any_moment(
     log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]
 ) -> None:
     by_events, by_rows = both(log, as_of, rules)
-    replay_rows(by_rows, 0, cut(rows_of(log), sizes), begins=3)
+    replay_rows((by_rows,), 0, cut(rows_of(log), sizes), begins=3)
     assert seen(by_rows) == seen(by_events)
 
 
@@ -66,5 +66,5 @@ def test_real_logs(partition: Path) -> None:
     middle = log[len(log) // 2]
     for as_of in (AsOf(), AsOf(ends={0: middle.log_offset}), AsOf(time=middle.timestamp)):
         by_events, by_rows = both(log, as_of, None)
-        replay_rows(by_rows, 0, read_rows(partition, fast=True), begins=3)
+        replay_rows((by_rows,), 0, read_rows(partition, fast=True), begins=3)
         assert seen(by_rows) == seen(by_events)

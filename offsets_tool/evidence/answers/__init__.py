@@ -1,0 +1,1 @@
+"""Answers that take the evidence otherwise than by one replay to one moment."""

@@ -1,0 +1,41 @@
+"""One evidence replayed to two moments: its log is read and decoded once for both, where it is the same log for both.
+
+Each moment is what a replay of its own gives: rules, notes and what the log proves. as_of.differences compares them.
+"""
+
+from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.evidence.lanes import RowLane
+from offsets_tool.evidence.partition_logs import uncounted
+from offsets_tool.evidence.replaying import EvidenceReplay, replay_log
+
+
+def replay_both(
+    before: EvidenceReplay, after: EvidenceReplay, options: tuple[str, str] = ("--from", "--to")
+) -> tuple[Snapshot, Snapshot]:
+    """Replay two replays of one evidence, note what is to be known about each moment, and return the moments.
+
+    `options` are the names by which notes call them. Where copies are joined the log itself depends on the moment, and is read
+    for each. Errors are those of `EvidenceReplay.run`.
+    """
+    if before.joins or after.joins:
+        _replay_each(before, after)
+    else:
+        _replay_together(before, after)
+    return before.noted(options[0]), after.noted(options[1])
+
+
+def _replay_together(before: EvidenceReplay, after: EvidenceReplay) -> None:
+    by_rows = RowLane(before.evidence) if before.rows_pay else None
+    for log in before.logs(before.evidence.counted).values():
+        replay_log((before.moment, after.moment), log, by_rows=by_rows)
+        before.note_left_out(log)
+    for each in (before, after):
+        each.replay_again(by_rows=by_rows)
+
+
+def _replay_each(before: EvidenceReplay, after: EvidenceReplay) -> None:
+    for each, events_of in ((before, before.evidence.counted), (after, uncounted)):
+        for log in each.logs(events_of).values():
+            replay_log((each.moment,), log)
+            each.note_left_out(log)
+        each.replay_again()
