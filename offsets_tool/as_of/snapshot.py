@@ -70,9 +70,11 @@ class PartitionSnapshot:
         return changes
 
     def observe_changes(self, changes: Iterable[Change]) -> None:
-        """Keep the first anomaly among the changes."""
-        if self.first_anomaly is None:
-            self.first_anomaly = next((c for c in changes if c.is_anomaly), None)
+        """Keep the first anomaly among the changes, which may come in any order."""
+        for change in changes:
+            first = self.first_anomaly
+            if change.is_anomaly and (first is None or change.log_offset < first.log_offset):
+                self.first_anomaly = change
 
 
 def _is_ambiguous_commit(event: Event) -> bool:

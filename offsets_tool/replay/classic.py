@@ -9,7 +9,7 @@ from offsets_tool.events import Event
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import Role
 from offsets_tool.replay.changes import Group, GroupKind, GroupOf, GroupState, Member, MemberOf
-from offsets_tool.replay.handling import Handling, Reach
+from offsets_tool.replay.handling import Handling, Reach, Replaces
 from offsets_tool.replay.offsets import holds_offsets, simple_group
 from offsets_tool.replay.step import Step
 
@@ -104,5 +104,5 @@ def drop_members(step: Step, group: str) -> None:
         step.delete(MemberOf(group, member_id))
 
 
-REPLAYS: Final = {Role.GROUP: Handling(_replay_group, _reach)}
+REPLAYS: Final = {Role.GROUP: Handling(_replay_group, _reach, Replaces.GROUP)}
 """How records of classic groups are replayed, by role."""

@@ -19,7 +19,7 @@ from offsets_tool.replay.changes import (
     MemberOf,
 )
 from offsets_tool.replay.classic import drop_members
-from offsets_tool.replay.handling import Handling, Reach, ReplayRecord, reach_of_group
+from offsets_tool.replay.handling import Handling, Reach, Replaces, ReplayRecord, reach_of_group
 from offsets_tool.replay.member_state import member_epoch
 from offsets_tool.replay.step import Step
 
@@ -100,20 +100,20 @@ class Replays:
     def __init__(self, family: FamilyRules) -> None:
         self._family = family
         self.by_role: Final[Mapping[Role, Handling]] = {
-            Role.GROUP: Handling(self.group, _reach_of_group_record),
+            Role.GROUP: Handling(self.group, _reach_of_group_record, Replaces.FACT),
             Role.TOPICS: self._handling(self.part("topics")),
-            Role.MEMBER: self._handling(self.member),
+            Role.MEMBER: self._handling(self.member, Replaces.PART),
             Role.TARGET_METADATA: self._handling(self.target_metadata),
-            Role.TARGET: self._handling(self.target),
-            Role.CURRENT: self._handling(self.current),
+            Role.TARGET: self._handling(self.target, Replaces.PART),
+            Role.CURRENT: self._handling(self.current, Replaces.PART),
             Role.EXPRESSION: self._handling(self.expression),
             Role.SHARE_PARTITIONS: self._handling(self.part("share_partitions")),
             Role.TOPOLOGY: self._handling(self.part("topology")),
         }
 
     @staticmethod
-    def _handling(replay: ReplayRecord) -> Handling:
-        return Handling(replay, reach_of_group)
+    def _handling(replay: ReplayRecord, replaces: Replaces = Replaces.FACT) -> Handling:
+        return Handling(replay, reach_of_group, replaces)
 
     def group(self, step: Step, key: Any, event: Event) -> None:
         """Replay the group's own record: set the group epoch, or delete the group."""

@@ -5,6 +5,7 @@ the state before. Knows no record type.
 """
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Any, NamedTuple
 
 from offsets_tool.events import Event
@@ -31,15 +32,29 @@ class Reach(NamedTuple):
         return bool(self.offsets) or self.asks_for_any or self.asks_for_all
 
 
+class Replaces(Enum):
+    """What a value makes no difference any more to what comes after, once the value is replayed."""
+
+    NOTHING = 0
+    GROUP = 1
+    """All earlier values of its group: it is the whole group."""
+    PART = 2
+    """The earlier values of its key: the group follows from the newest value of each key, but for the log offset of its last
+    change."""
+    FACT = 3
+    """As PART; and a value that differs from the one before it is such a change."""
+
+
 ReplayRecord = Callable[[Step, Any, Event], None]
 """What replays a record: given the step, the data of its key and the event."""
 
 
 class Handling(NamedTuple):
-    """How records of one role are replayed, and what that reads of the state."""
+    """How records of one role are replayed, what that reads of the state, and which earlier values a value replaces."""
 
     replay: ReplayRecord
     reach: Callable[[Event], Reach]
+    replaces: Replaces = Replaces.NOTHING
 
 
 def reach_of_group(event: Event) -> Reach:

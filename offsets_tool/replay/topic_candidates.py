@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
-from offsets_tool.events import Event
+from offsets_tool.events import Event, Key
 from offsets_tool.records.kinds import Family, Role, types_of
 
 _FIELD_OF_KEY: Final = {
@@ -85,21 +85,27 @@ class TopicCandidates:
 
         A target assignment whose ids are all `known` is ignored.
         """
-        if event.type_id not in OBSERVED_TYPES or event.key is None:
+        if event.key is not None:
+            value = event.value.data if event.value else None
+            self.observe_value(event.record.log_partition, event.record.log_offset, event.key, value, known)
+
+    def observe_value(
+        self, place: int | None, log_offset: int, key: Key, value: Any, known: Collection[UUID]
+    ) -> None:
+        """Learn from the value of a key at a log offset of a log partition, as `observe` does from an event; None is no value."""
+        if key.type.id not in OBSERVED_TYPES:
             return
-        place, log_offset = event.record.log_partition, event.record.log_offset
         partition = self._partitions.get(place)
         if partition is None or log_offset < partition.next_offset:
             snapshots = partition.snapshots if partition else set()
             partition = self._partitions[place] = _Partition(snapshots=snapshots)
         partition.next_offset = log_offset + 1
-        group = partition.groups.setdefault(event.key.data.group_id, _Group())
-        value = event.value.data if event.value else None
-        role = event.key.type.role
+        group = partition.groups.setdefault(key.data.group_id, _Group())
+        role = key.type.role
         if role is Role.GROUP:
             group.epoch = None if value is None else value.epoch
         elif role is not Role.TARGET_METADATA:
-            _put(group, role, event.key.data, value)
+            _put(group, role, key.data, value)
         # An assignment of an earlier epoch was made of earlier subscriptions.
         elif value is not None and value.assignment_epoch == group.epoch:
             snapshot = group.snapshot()

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from offsets_tool.events import Event
+from offsets_tool.events import Event, Key
 from offsets_tool.records.kinds import COMMITS, TOPIC_LISTS
 from offsets_tool.replay.topic_candidates import TopicCandidates, derive_names
 from offsets_tool.wire.json import parse_uuid, uuid_text
@@ -52,17 +52,22 @@ class TopicNames:
 
     def learn(self, event: Event) -> None:
         """Learn the topic names that an event has, and what it says of subscriptions."""
-        self.candidates.observe(event, self._names)
+        if event.key is not None:
+            value = event.value.data if event.value else None
+            self.learn_value(event.record.log_partition, event.record.log_offset, event.key, value)
+
+    def learn_value(self, log_partition: int | None, log_offset: int, key: Key, value: Any) -> None:
+        """Learn from the value of a key at a place of the log, as `learn` does from an event; None is no value."""
+        self.candidates.observe_value(log_partition, log_offset, key, value, self._names)
         self._derived = None
-        if event.key is None or event.value is None:
+        if value is None:
             return
-        if event.type_id in COMMITS:
-            topic_id: UUID = event.value.data.topic_id
-            if topic_id != ZERO_UUID:
-                self._names[topic_id] = event.key.data.topic
+        if key.type.id in COMMITS:
+            if value.topic_id != ZERO_UUID:
+                self._names[value.topic_id] = key.data.topic
         else:
-            for field in TOPIC_LISTS.get(event.key.type.id, ()):
-                self._learn_all(getattr(event.value.data, field, ()))
+            for field in TOPIC_LISTS.get(key.type.id, ()):
+                self._learn_all(getattr(value, field, ()))
 
     def learn_one(self, topic_id: UUID, name: str) -> None:
         """Learn one name that a record has."""

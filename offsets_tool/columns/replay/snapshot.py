@@ -5,6 +5,7 @@ not seen before, timestamps that come late, what is no plain commit. Decides not
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -12,24 +13,33 @@ import pyarrow as pa
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, numbers, uuid_of
+from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
 from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.columns.replay.row_events import RowEvents, rows_below, rows_of
 from offsets_tool.columns.replay.row_table import are_plain, row_kinds
 from offsets_tool.columns.replay.rows_replay import ReplayedEvent
 from offsets_tool.columns.replay.state import MarkersReplay, StateReplay
+from offsets_tool.errors import DecodeError
+from offsets_tool.events import Key, decode_key, decode_value
+from offsets_tool.records.kinds import COMMITS, GROUP_METADATA, TOPIC_LISTS
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_classic
+from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.wire.kept import Kept
+from offsets_tool.wire.schema import Message
 from offsets_tool.wire.text import from_shown
 
 WatchRows = Callable[[pa.RecordBatch], object]
 """What is called with rows that were replayed."""
 WatchRowsOf = Callable[[int | None], WatchRows]
 """Gives what is called with the rows of a log partition."""
+_TELLING: Final = sorted((OBSERVED_TYPES | TOPIC_LISTS.keys()) - COMMITS)
+"""Record types of groups whose records say topics' names, or what groups subscribe to."""
 _MAGIC: Final = 2
 _NO_SEQUENCE: Final = -1
 _NO_TIME: Final = int(np.iinfo(np.int64).min)
@@ -91,6 +101,7 @@ class ColumnMoment:
         self._names = names
         self._coordinator = StateReplay(moment.coordinator)
         self._events = RowEvents()
+        self._decoded = _Decoded()
 
     def replay(self, rows: pa.RecordBatch) -> int:
         """Replay rows up to the moment, and observe those behind it; return how many count."""
@@ -105,6 +116,7 @@ class ColumnMoment:
     def settle(self) -> None:
         """Complete the PartitionSnapshot: move all that was replayed into its state."""
         self._coordinator.settle()
+        self._observe_late()
 
     def _count_held(self, rows: pa.RecordBatch, times: Array) -> int:
         """Return how many of the rows count: the first ones, by Cut."""
@@ -131,7 +143,11 @@ class ColumnMoment:
             moment.observe_changes(changes)
             moment.proved_classic = moment.proved_classic or proves_classic(event)
             coverage.observe_group_record(event)
-            self._names.learn(event)
+        self._observe_late()
+
+    def _observe_late(self) -> None:
+        self._moment.observe_changes(self._coordinator.late)
+        self._coordinator.late.clear()
 
     def _observe_after(self, rows: pa.RecordBatch, times: Array) -> None:
         moment = self._moment
@@ -151,11 +167,23 @@ class ColumnMoment:
         ] = True
         self._learn_names(rows)
         for event in self._events.events(rows.take(pa.array(np.flatnonzero(telling)))):
-            self._names.learn(event)
             moment.replay(event)
 
     def _learn_names(self, rows: pa.RecordBatch) -> None:
-        """Learn names of topics from commits that carry their topic's id."""
+        """Learn names of topics from commits that carry their topic's id, and what records of groups say of names."""
+        self._learn_of_commits(rows)
+        telling = np.flatnonzero(np.isin(numbers(rows.column("record_type"), -1), _TELLING))
+        if not len(telling):
+            return
+        found = rows.select(("log_partition", "log_offset", "key", "value")).take(pa.array(telling))
+        columns = (plain(column).to_pylist() for column in found.columns)
+        for log_partition, log_offset, raw_key, raw_value in zip(*columns, strict=True):
+            key = self._decoded.key(raw_key)
+            if key is not None:
+                value = self._decoded.value(key, raw_value)
+                self._names.learn_value(log_partition, log_offset, key, value)
+
+    def _learn_of_commits(self, rows: pa.RecordBatch) -> None:
         ids, topics = encoded(rows.column("topic_id")), encoded(rows.column("topic"))
         if len(ids.dictionary) == 1 and uuid_of(ids.dictionary[0].as_py()) is None:
             return
@@ -167,15 +195,44 @@ class ColumnMoment:
                 self._names.learn_one(known, from_shown(topic))
 
 
+class _Decoded:
+    """Keys and values by their bytes, which repeat."""
+
+    def __init__(self) -> None:
+        self.key = lru_cache(KEYS_KEPT)(_key)
+        self._values: Kept[Message] = Kept(8 << 20)
+
+    def value(self, key: Key, raw: bytes | None) -> Message | None:
+        """Return the value of a key; None for a tombstone, and for one that does not read."""
+        if raw is None:
+            return None
+        found = self._values.get((key.type.id, raw))
+        if found is None:
+            try:
+                found = decode_value(key.type, raw).data
+            except DecodeError:
+                return None
+            self._values.put((key.type.id, raw), found, len(raw))
+        return found
+
+
+def _key(raw: bytes | None) -> Key | None:
+    try:
+        return None if raw is None else decode_key(raw)
+    except DecodeError:
+        return None
+
+
 def _proves_classic(rows: pa.RecordBatch) -> bool:
-    """Return whether rules.proves_classic says so of a commit or an offset's tombstone that is not replayed alone."""
+    """Return whether rules.proves_classic says so of a record that is not replayed alone."""
     kinds = row_kinds(rows, is_proof_alone=False)
-    old = numbers(rows.column("magic"), _MAGIC) < _MAGIC
-    if old.any() and (old & np.isin(kinds, (Kind.COMMIT, Kind.PENDING, Kind.TOMBSTONE))).any():
+    is_group = numbers(rows.column("record_type"), -1) == GROUP_METADATA
+    of_classic = is_group | np.isin(kinds, (Kind.COMMIT, Kind.PENDING, Kind.TOMBSTONE))
+    batched = are_there(rows.column("base_offset")) & are_there(rows.column("magic"))
+    if (batched & of_classic & (numbers(rows.column("magic"), _MAGIC) < _MAGIC)).any():
         return True
-    own = np.flatnonzero(kinds == Kind.TOMBSTONE)
-    batched = are_there(rows.column("base_offset"))[own] & are_there(rows.column("magic"))[own]
-    return bool((batched & (numbers(rows.column("sequence"), _NO_SEQUENCE)[own] < 0)).any())
+    own = batched & (is_group | (kinds == Kind.TOMBSTONE)) & ~flags(rows.column("is_transactional"))
+    return bool((own & (numbers(rows.column("sequence"), _NO_SEQUENCE) < 0)).any())
 
 
 def _times(rows: pa.RecordBatch) -> Array:

@@ -3,6 +3,7 @@
 What replay would say on the way is not said. Knows no history.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.compiled.tables import MARKERS, HeldBy, Kind, ProducerCell, RowCell, RunCell
-from offsets_tool.columns.replay.replaced import are_replaced
+from offsets_tool.columns.replay.postponed import Postponed
 from offsets_tool.columns.replay.row_events import COLUMNS as EVENT_COLUMNS
 from offsets_tool.columns.replay.rows_replay import RowsReplay
 from offsets_tool.columns.replay.store import HeldStore
@@ -28,13 +29,26 @@ class StateReplay(RowsReplay):
     def __init__(self, coordinator: Coordinator) -> None:
         """Start with what the coordinator's state holds."""
         super().__init__(coordinator, HeldStore(coordinator.state))
+        self._postponed = Postponed(coordinator)
+        self.late: list[Change] = []
+        """What records changed that were replayed later than they came, for the caller to empty."""
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
-        """Pass over classic groups' records that are replaced at once."""
+        """Pass over records of groups that can be replayed later."""
         others = np.flatnonzero(~np.isin(kinds, (Kind.COMMIT, Kind.PENDING)))
         if len(others):
-            replaced = are_replaced(rows.take(pa.array(others)), proved=not self.is_unproved)
-            kinds[others[replaced]] = Kind.PASSED
+            taken, due = self._postponed.take(rows, others)
+            kinds[taken] = Kind.PASSED
+            self._replay_late(due)
+
+    def settle(self) -> Coordinator:
+        """Return the coordinator, with everything that was replayed or put off in its state."""
+        self._replay_late(self._postponed.rest())
+        return super().settle()
+
+    def _replay_late(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self.late += self.coordinator.replay(event)
 
 
 class MarkersReplay(StateReplay):

@@ -1,0 +1,225 @@
+"""Records of groups that a replay to a state puts off: by then, later records have replaced what most of them did.
+
+What a value replaces is stated beside its handler (replay.handling.Replaces). Put off are values alone, and only where nothing else
+happens to their group among the same rows. What replay would say on the way (a generation that goes back) is not said.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.decode import KEYS_KEPT
+from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain
+from offsets_tool.columns.replay.row_events import PLACE, RAW, log_record
+from offsets_tool.events import Event, decode, decode_key
+from offsets_tool.records.classic import GroupMetadataValue
+from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, RECORD_TYPES, Family
+from offsets_tool.replay.coordinator import REPLAYS, Coordinator
+from offsets_tool.replay.handling import Replaces
+from offsets_tool.replay.rules import FIRST_JOIN, Rules
+from offsets_tool.rows import NO_PRODUCER_ID
+from offsets_tool.wire.json import camel, render
+from offsets_tool.wire.schema import schema_of
+from offsets_tool.wire.text import from_shown
+
+_FAMILIES: Final = tuple(Family)
+_TYPES: Final = max(RECORD_TYPES) + 1
+_OF_KEY: Final = ("record_type", "group", "value_version", "problem")
+_OF_BATCH: Final = ("is_transactional", "is_control", "producer_id", "sequence")
+_FEW: Final = 64
+"""So many records of a group are kept without a look at what they replace."""
+_MOST_BYTES: Final = 32 << 20
+"""Bytes of all records that are put off, at most; memory stays flat however many groups there are."""
+
+
+def _json_beginning(cls: type, facts: Mapping[str, object]) -> str:
+    """Return how the JSON of a value begins that has these facts; TypeError if they are not its first fields."""
+    names = [field.name for field in schema_of(cls).fields[: len(facts)]]
+    if set(names) != set(facts):
+        raise TypeError(f"{', '.join(facts)} are not the first fields of {cls.__name__}")
+    return "{" + "".join(f"{render(camel(name))}:{render(facts[name])}," for name in names)
+
+
+_FIRST_JOIN: Final = _json_beginning(GroupMetadataValue, FIRST_JOIN)
+"""The first characters of the JSON of a classic group as only a new coordinator writes it."""
+
+
+def _by_type(of: Mapping[int, int]) -> Array:
+    """Return numbers by record type, -1 where there is none; the last line is for rows without a type that is known."""
+    found: Array = np.full(_TYPES + 1, -1, np.int64)
+    found[list(of)] = list(of.values())
+    return found
+
+
+_REPLACES: Final = _by_type({type_id: handling.replaces.value for type_id, handling in REPLAYS.items()})
+_FAMILY: Final = _by_type({type_id: _FAMILIES.index(of.family) for type_id, of in RECORD_TYPES.items()})
+_CLASSIC: Final = _FAMILIES.index(Family.CLASSIC)
+_IS_NEW: Final = np.isin(np.arange(_TYPES + 1), [each for each in RECORD_TYPES if each not in CLASSIC_TYPES])
+_IS_COMMIT: Final = np.isin(np.arange(_TYPES + 1), list(COMMITS))
+
+
+class _Record(NamedTuple):
+    """A record that was put off: its type, its raw key, and what its row says (PLACE, then RAW)."""
+
+    type_id: int
+    key: bytes
+    facts: tuple[Any, ...]
+
+
+class _OfGroup:
+    """The records of one group, in their order, and how many there may be before those that are replaced are dropped."""
+
+    __slots__ = ("most", "records")
+
+    def __init__(self) -> None:
+        self.records: list[_Record] = []
+        self.most = _FEW
+
+
+class Postponed:
+    """The records of groups that wait for their replay by a coordinator."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        """Start without records."""
+        self._coordinator = coordinator
+        self._groups: dict[str, _OfGroup] = {}
+        """By group, as rows show it."""
+        self._bytes = 0
+        self._key_reader = lru_cache(KEYS_KEPT)(decode_key)
+
+    def take(self, rows: pa.RecordBatch, places: Array) -> tuple[Array, list[Event]]:
+        """Take what can be put off of the rows at `places`, none of them a commit with a value.
+
+        Return its places, and what has to be replayed before these rows.
+        """
+        events = list(self.rest()) if self._bytes > _MOST_BYTES else []
+        names = (*_OF_KEY, *_OF_BATCH, *(("value_json",) if self._is_unproved else ()))
+        few = rows.select(names).take(pa.array(places))
+        types = numbers(few.column("record_type"), _TYPES)
+        types = np.where((types >= 0) & (types < _TYPES), types, _TYPES)
+        groups = encoded(few.column("group"))
+        codes, shown = numbers(groups.indices, -1), groups.dictionary
+        may = self._may_wait(few, types, codes)
+        others = np.unique(codes[~may & ~_IS_COMMIT[types]])
+        for code in others[others >= 0].tolist():
+            events += self.pop(shown[code].as_py())
+        order = np.flatnonzero(may & ~np.isin(codes, others))
+        order = order[np.argsort(codes[order], kind="stable")]
+        taken, waiting = [order[:0]], [order[:0]]
+        for run in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else ():
+            group, families = shown[int(codes[run[0]])].as_py(), set(_FAMILY[types[run]].tolist())
+            first = 0
+            if not self._is_there(group, families):
+                events += self.pop(group)
+                # The first record makes the group what the others take it for.
+                first = 1 if len(families) == 1 else len(run)
+            taken.append(run[first:])
+            waiting.append(run[max(first, len(run) - 1) :] if _CLASSIC in families else run[first:])
+        self._add(rows, places, np.sort(np.concatenate(waiting)), types)
+        return places[np.concatenate(taken)], events
+
+    @property
+    def _is_unproved(self) -> bool:
+        return self._coordinator.auto and self._coordinator.proved_at is None
+
+    def _may_wait(self, few: pa.RecordBatch, types: Array, groups: Array) -> Array:
+        """Return which rows are values that can be put off, as truth values; `groups` has the number of each row's group, or -1."""
+        may: Array = (_REPLACES[types] > Replaces.NOTHING.value) & (groups >= 0)
+        may &= are_there(few.column("value_version")) & ~are_there(few.column("problem"))
+        may &= ~flags(few.column("is_transactional")) & ~flags(few.column("is_control"))
+        may &= numbers(few.column("producer_id"), NO_PRODUCER_ID) == NO_PRODUCER_ID
+        if self._is_unproved:
+            # What proves the new coordinator is seen where it stands.
+            joins = pc.fill_null(pc.starts_with(few.column("value_json"), _FIRST_JOIN), False)
+            sequenced = numbers(few.column("sequence"), -1) >= 0
+            may &= _IS_NEW[types] | ~(sequenced | joins.to_numpy(zero_copy_only=False))
+            may[np.flatnonzero(_IS_NEW[types] & (groups >= 0))[:1]] = False
+        elif self._coordinator.rules is not Rules.NEW:
+            may &= ~_IS_NEW[types]
+        return may
+
+    def _is_there(self, group: str, families: set[int]) -> bool:
+        """Return whether State has a group, and it is of the one family."""
+        known = self._coordinator.state.groups.get(from_shown(group))
+        return known is not None and [known.kind.value] == [_FAMILIES[each].value for each in families]
+
+    def _add(self, rows: pa.RecordBatch, places: Array, waiting: Array, types: Array) -> None:
+        found = rows.select(("group", *PLACE, *RAW)).take(pa.array(places[waiting]))
+        columns = [plain(column).to_pylist() for column in found.columns]
+        for type_id, group, *facts in zip(types[waiting].tolist(), *columns, strict=True):
+            of_group = self._groups.setdefault(group, _OfGroup())
+            record = _Record(type_id, facts[-2], tuple(facts))
+            if REPLAYS[type_id].replaces is Replaces.GROUP:
+                self._bytes -= sum(map(_size, of_group.records))
+                of_group.records.clear()
+            of_group.records.append(record)
+            self._bytes += _size(record)
+            if len(of_group.records) > of_group.most:
+                self._drop_replaced(of_group)
+
+    def pop(self, group: str) -> Iterator[Event]:
+        """Yield, once, the events of a group that are due."""
+        of_group = self._groups.pop(group, None)
+        if of_group is not None:
+            self._drop_replaced(of_group)
+            self._bytes -= sum(map(_size, of_group.records))
+            yield from map(self._event, of_group.records)
+
+    def rest(self) -> Iterator[Event]:
+        """Yield, once, all events that are due, group by group."""
+        for group in list(self._groups):
+            yield from self.pop(group)
+
+    def _event(self, record: _Record) -> Event:
+        return decode(log_record(record.facts), self._key_reader)
+
+    def _drop_replaced(self, of_group: _OfGroup) -> None:
+        """Drop the records that make no difference to the state after the last one."""
+        records = of_group.records
+        before = sum(map(_size, records))
+        changed = self._last_change(records)
+        last = {record.key: place for place, record in enumerate(records[:changed])}
+        kept = set(last.values()) | self._first_of_members(records[:changed])
+        of_group.records = [
+            record for place, record in enumerate(records) if place >= changed or place in kept
+        ]
+        of_group.most = max(_FEW, 4 * len(of_group.records))
+        self._bytes += sum(map(_size, of_group.records)) - before
+
+    def _last_change(self, records: list[_Record]) -> int:
+        """Return the place of the last record that surely changes its group; 0 if there is none.
+
+        What comes before it makes no difference to the group's log offset, which is that of its last change.
+        """
+        newest: dict[bytes, int] = {}
+        replaced: list[tuple[int, int]] = []
+        for place, record in enumerate(records):
+            if REPLAYS[record.type_id].replaces is Replaces.FACT:
+                if record.key in newest:
+                    replaced.append((newest[record.key], place))
+                newest[record.key] = place
+        for earlier, place in reversed(replaced):
+            if self._event(records[earlier]).value != self._event(records[place]).value:
+                return place
+        return 0
+
+    def _first_of_members(self, records: list[_Record]) -> set[int]:
+        """Return the places of the first records of members that the state does not have: members stay in the order of coming."""
+        first: dict[str, int] = {}
+        for place, record in enumerate(records):
+            key = self._key_reader(record.key).data
+            member_id = getattr(key, "member_id", None)
+            if member_id is not None and member_id not in self._coordinator.state.members.get(
+                key.group_id, ()
+            ):
+                first.setdefault(member_id, place)
+        return set(first.values())
+
+
+def _size(record: _Record) -> int:
+    return len(record.key) + len(record.facts[-1])
