@@ -84,9 +84,11 @@ class ReplayRow(NamedTuple):
         Int64, "Keys that were deleted, as copies that were compacted later do not have them."
     ]
     abandoned: Annotated[Int64, "Records that a later leader epoch left behind; they are in no history."]
+    first_abandoned_log_offset: Annotated[Int64 | None, "Offset of the first of them; null without one."]
     contradictions: Annotated[
         Int64, "Records left out because another of their leader epoch stands at their offset in more copies."
     ]
+    first_contradicting_log_offset: Annotated[Int64 | None, "Offset of the first of them; null without one."]
     problem: Annotated[
         String | None,
         "Why the partition could not be replayed: its histories are those of before; null if it was.",

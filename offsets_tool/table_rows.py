@@ -240,6 +240,10 @@ class SourceRow(NamedTuple):
     misplaced_batches: Annotated[
         Int64, "Batches that cannot stand where they say, or with such records: log.misplaced says why."
     ]
+    misplaced_records: Annotated[Int64, "Records in them that are misplaced."]
+    first_misplaced_offset: Annotated[
+        Int64 | None, "Lowest offset that a misplaced batch says it has; null without one."
+    ]
     records: Annotated[
         Int64, "Records of the range, all of them in log and events (under same_as, if it is set)."
     ]

@@ -1,13 +1,15 @@
 """What finders read of a log partition as a whole: what of it could not be read, and how its copies differ.
 
-Sums of the ledgers of its files (`of_ledgers`), and of what joining its copies left out. No records.
+Sums of the ledgers of its files, as these are read (`of_ledgers`) or as a lake keeps them (`of_files`), and what joining its copies
+left out. Looks at no records.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.rows import UnreadableKind
 
 
 class PartitionFacts(NamedTuple):
@@ -19,8 +21,6 @@ class PartitionFacts(NamedTuple):
     unreadable_ranges: int = 0
     unreadable_bytes: int = 0
     """Bytes between records that hold none that can be read; what a crash left at an end is not among them."""
-    records_unreadable: int = 0
-    """Records that unreadable batches said they had."""
     misplaced_records: int = 0
     misplaced_at: int | None = None
     """Offset that the first misplaced batch says it has; None without one."""
@@ -41,22 +41,54 @@ class PartitionFacts(NamedTuple):
         return None
 
 
+class UnreadableBytes(NamedTuple):
+    """A range of a file that holds no record that can be read: what it is, and its bytes."""
+
+    kind: UnreadableKind
+    size: int
+
+
+class FileSums(NamedTuple):
+    """What finders ask of the ledger of one file, or of a part of it."""
+
+    first_offset: int | None
+    unreadable: Sequence[UnreadableBytes]
+    misplaced_records: int
+    misplaced_at: int | None
+    raw_records: int
+    reasons: Mapping[str, int]
+
+
 def of_ledgers(log_partition: int | None, entries: Iterable[LedgerEntry]) -> PartitionFacts:
     """Return the facts of one partition from the ledgers of its files."""
-    some = list(entries)
-    lost = [found for entry in some for found in entry.unreadable if not found.kind.is_tail]
-    misplaced = [found for entry in some for found in entry.misplaced_ranges]
+    return of_files(log_partition, map(_of_ledger, entries))
+
+
+def _of_ledger(entry: LedgerEntry) -> FileSums:
+    return FileSums(
+        entry.first_offset,
+        [UnreadableBytes(found.kind, found.size) for found in entry.unreadable],
+        entry.misplaced.records if entry.misplaced else 0,
+        entry.misplaced and entry.misplaced.first_offset,
+        entry.raw_records,
+        entry.reasons,
+    )
+
+
+def of_files(log_partition: int | None, files: Iterable[FileSums]) -> PartitionFacts:
+    """Return the facts of one partition from those of its files."""
+    some = list(files)
+    lost = [found.size for file in some for found in file.unreadable if not found.kind.is_tail]
     reasons: Counter[str] = Counter()
-    for entry in some:
-        reasons.update(entry.reasons)
+    for file in some:
+        reasons.update(file.reasons)
     return PartitionFacts(
         log_partition,
-        first_offset=min((entry.first_offset for entry in some if entry.first_offset is not None), default=0),
+        first_offset=min((file.first_offset for file in some if file.first_offset is not None), default=0),
         unreadable_ranges=len(lost),
-        unreadable_bytes=sum(found.size for found in lost),
-        records_unreadable=sum(entry.records_unreadable for entry in some),
-        misplaced_records=sum(found.records for found in misplaced),
-        misplaced_at=min((found.first_offset for found in misplaced), default=None),
-        raw_records=sum(entry.raw_records for entry in some),
+        unreadable_bytes=sum(lost),
+        misplaced_records=sum(file.misplaced_records for file in some),
+        misplaced_at=min((file.misplaced_at for file in some if file.misplaced_at is not None), default=None),
+        raw_records=sum(file.raw_records for file in some),
         reasons=dict(reasons),
     )

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import reduce
 from typing import NamedTuple
 
 from offsets_tool.rows import BatchRead, Codec, LogRecord, Misplacement, Unreadable, UnreadableKind
@@ -85,6 +86,11 @@ class LedgerEntry:
     sha256: str | None = None
 
     @property
+    def misplaced(self) -> MisplacedRange | None:
+        """The sums of all misplaced ranges, at the place of the first; None without any."""
+        return reduce(MisplacedRange.joined, self.misplaced_ranges) if self.misplaced_ranges else None
+
+    @property
     def adds_up(self) -> bool:
         """Whether every byte and every record is accounted for."""
         placed = self.bytes_in_batches + self.bytes_unreadable
@@ -104,10 +110,8 @@ class _Range:
     last: int | None = None
 
     def observe(self, value: int) -> None:
-        if self.first is None or value < self.first:
-            self.first = value
-        if self.last is None or value > self.last:
-            self.last = value
+        self.first = value if self.first is None else min(self.first, value)
+        self.last = value if self.last is None else max(self.last, value)
 
 
 class BatchRun(NamedTuple):

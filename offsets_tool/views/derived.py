@@ -196,7 +196,7 @@ _PER_GROUP: Final = View(
              count_if(severity = 'notice') AS notices, min_by(kind, rank) AS worst_kind, min_by(title, rank) AS worst_title,
              min_by(remedy, rank) AS worst_remedy, array_sort(collect_set(kind)) AS kinds,
              min(from_at) AS first_at, max(coalesce(to_at, from_at)) AS last_at
-      FROM worst_findings GROUP BY cluster, `group`)
+      FROM worst_findings WHERE `group` IS NOT NULL GROUP BY cluster, `group`)
     """,
     {
         "rank": "1 for the group with the worst findings in the cluster.",

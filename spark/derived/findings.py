@@ -1,11 +1,12 @@
 """Compute the table `findings` from histories, transactions and expiry: what is wrong or odd, as the command `findings` says it.
 
-Rows are read twice: first for what holds for all groups (LogContext), offsets by column; then for the finders. A cluster is
-computed again when it was replayed, or its expiry was. Each cluster is committed alone, and one that fails stops no other.
+Rows are read twice: first for what holds for all groups (LogContext), offsets by column; then for the finders. What concerns log
+partitions as a whole is found from `sources` and `replays`. A cluster is computed again when it was replayed, or its expiry was.
+Each cluster is committed alone, and one that fails stops no other.
 """
 
 import pickle
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,7 +16,7 @@ import pyarrow as pa
 from offsets_tool import __version__
 from offsets_tool.errors import OffsetsToolError, SetupError, UsageError
 from offsets_tool.findings.context import ContextParts, LogContext
-from offsets_tool.findings.finders import find_all
+from offsets_tool.findings.finders import find_all, find_in_log
 from offsets_tool.findings.group_rows import LogStretch
 from offsets_tool.findings.rows import Finding
 from offsets_tool.replay.rules import Rules
@@ -36,10 +37,11 @@ from spark.derived.derive import (
 )
 from spark.derived.expiry import facts_of_logs
 from spark.derived.finding_rows import FindingInput
+from spark.derived.log_findings import partition_facts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.failures import in_one_sentence
 from spark.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REPLAYS
-from spark.replay.plan import latest
+from spark.replay.plan import LakeRow, LogPartition, latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 
 OF_FINDINGS: Final = Chain("offsets-tool findings", (FINDINGS, DERIVATIONS))
@@ -131,9 +133,18 @@ class _Findings:
             is_new=any(row["rules"] == Rules.NEW for row in replays.values()),
         )
         task = _finding_task(self._root, run, given, told)
-        return made_of(
-            given.grouped(self._start, self._progress).through(task, arrow_schema(FilesMade)).collect()
-        )
+        of_groups = given.grouped(self._start, self._progress).through(task, arrow_schema(FilesMade))
+        return made_of([*of_groups.collect(), *self._of_log(run, cluster, replays, told)])
+
+    def _of_log(
+        self, run: int, cluster: str, replays: Mapping[LogPartition, LakeRow], context: LogContext
+    ) -> Iterator[Sequence[str]]:
+        """Write what is found of log partitions as a whole; yield the rows of FilesMade."""
+        all_ = partition_facts(self._root, cluster, replays)
+        some = [found for facts in all_ for found in find_in_log(facts, context)]
+        rows = [(cluster, shown_batch(Finding, some))] if some else []
+        for made in write_derived(self._root, FINDINGS, run, rows):
+            yield from (tuple(row.values()) for row in made.to_pylist())
 
     def _retention(self, cluster: str) -> int | None:
         """Return the retention that counts, where expiry was asked for several."""

@@ -67,7 +67,8 @@ class PieceRead:
         """Return the piece's row of `sources`, once `read` is exhausted; an empty list if nothing in it was new."""
         start, end, tail = self._range()
         is_whole_story = self._piece.start == 0 and not self._piece.resumes
-        if start == end and not is_whole_story:
+        is_tail_new = bool(tail) and self._piece.is_after_known
+        if start == end and not (is_whole_story or is_tail_new):
             return []
         facts: dict[str, Any] = {"range_start": start, "range_end": end, "run": run, "ingested_at": at}
         facts |= file_facts(self._piece) | self._account(start, end) | _tail_facts(tail)
@@ -149,6 +150,8 @@ class PieceRead:
             "bytes": end - start,
             "bytes_in_batches": end - start - unreadable if is_archive else entry.bytes_in_batches,
             "bytes_unreadable": unreadable,
+            "misplaced_records": entry.misplaced.records if entry.misplaced else 0,
+            "first_misplaced_offset": entry.misplaced and entry.misplaced.first_offset,
             "leader_epochs": self._epochs.runs,
             "archived": self._archived.ranges,
             "same_as": None,

@@ -182,7 +182,11 @@ def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, _Found, str | Non
     note = lake.finish()
     before = lake.sources()
     divided = divide(files, before)
-    others = [piece for each in divided.known for piece in rest(each.file, 1, each.end)]
+    others = [
+        piece._replace(is_after_known=True)
+        for each in divided.known
+        for piece in rest(each.file, 1, each.end)
+    ]
     units = (*plan(divided.read, before), *in_units(others))
     job = IngestJob(
         units, lake.next_run(), datetime.now(UTC), request.log_partition, request.columns, request.limits

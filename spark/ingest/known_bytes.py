@@ -101,7 +101,11 @@ def _logs(known: Iterable[SourceFields]) -> Mapping[_Place, list[list[SourceFiel
     """Return the segments in use that were read, each as its rows from the first byte on, by place."""
     found: dict[_Place, list[list[SourceFields]]] = {}
     by_source = itemgetter("cluster", "source")
-    plain = (row for row in known if row["kind"] == SegmentKind.LOG and not row["fate"])
+    plain = (
+        row
+        for row in known
+        if row["kind"] == SegmentKind.LOG and not row["fate"] and row["range_start"] < row["range_end"]
+    )
     for _, rows in groupby(sorted(plain, key=by_source), by_source):
         some = sorted(rows, key=itemgetter("range_start", "range_end", "run"))
         first = some[0]

@@ -44,11 +44,6 @@ def counts(kind: str, fate: str) -> bool:
     return kind == ARCHIVE or not is_set_aside(SegmentKind(kind), fate)
 
 
-_COUNTED: Final = [kind for kind in (*(each.value for each in SegmentKind), ARCHIVE) if counts(kind, "")]
-IS_COUNTED: Final = f"kind IN ({', '.join(map(repr, _COUNTED))}) AND fate = ''"
-"""A condition in SQL on `sources` that holds where `counts` is true."""
-
-
 class IngestFile(NamedTuple):
     """A file as it is on disk now: a segment, or a file of an archive (then `kind` is ARCHIVE). Paths are absolute."""
 
@@ -81,6 +76,8 @@ class FilePiece(NamedTuple):
     """Whether `start` is where an earlier ingest stopped, to the byte; other cuts fall anywhere in a batch."""
     sha256: str | None = None
     """What the bytes must hash to, if they are read a second time."""
+    is_after_known: bool = False
+    """Whether it goes on after bytes that another file has: then a tail without any batch has a row of its own."""
 
     @property
     def source(self) -> str:
@@ -257,7 +254,7 @@ def _pieces(file: IngestFile, known: list[SourceFields]) -> list[FilePiece]:
         return _split(file, 1)
     last = known[-1]
     # A file of which nothing was read may be one that could not be opened at that time.
-    if last["sha256"] != NO_BYTES and _looks_unchanged(file, last):
+    if any(row["sha256"] != NO_BYTES for row in known) and _looks_unchanged(file, last):
         return []
     if any(digest(file, row["range_start"], row["range_end"]) != row["sha256"] for row in known):
         return _split(file, last["generation"] + 1)

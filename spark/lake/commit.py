@@ -41,6 +41,8 @@ from spark.lake.tables import (
     Table,
 )
 
+Action = AddAction | RemoveAction
+"""One of Delta's actions: a file that a commit adds to a table, or removes."""
 ATTEMPTS: Final = 5
 """How often a commit is tried when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
 
@@ -147,22 +149,29 @@ class ArrowLake:
         replaced: Sequence[Replacement] = (),
         metadata: str | None = None,
     ) -> None:
+        def actions(there: DeltaTable) -> list[Action] | None:
+            if (there.transaction_version(self._app) or 0) >= run:
+                return None
+            return self._actions(there, table, files, replaced) or ([] if metadata else None)
+
         properties = CommitProperties(
             custom_metadata={"userMetadata": metadata or f"{JOURNAL} {run}"},
             app_transactions=[Transaction(self._app, run)],
         )
+        self._write(table, properties, actions)
+
+    def _write(
+        self, table: Table, properties: CommitProperties, actions: Callable[[DeltaTable], list[Action] | None]
+    ) -> None:
+        """Commit the `actions` on a table as it is, unless they are None; again where another writer came first."""
         for attempt in range(ATTEMPTS):
-            # The object that has read the last run must also commit: then the commit fails if another writer was faster.
+            # The object that has read the table must also commit: then the commit fails if another writer was faster.
             there = self._open(table)
-            if (there.transaction_version(self._app) or 0) >= run:
-                return
-            actions = self._actions(there, table, files, replaced)
-            if not actions and metadata is None:
+            some = actions(there)
+            if some is None:
                 return
             try:
-                there.create_write_transaction(
-                    actions, "append", there.schema(), commit_properties=properties
-                )
+                there.create_write_transaction(some, "append", there.schema(), commit_properties=properties)
             except CommitFailedError:
                 if attempt == ATTEMPTS - 1:
                     raise
@@ -171,7 +180,7 @@ class ArrowLake:
 
     def _actions(
         self, there: DeltaTable, table: Table, files: list[NewFile], replaced: Sequence[Replacement]
-    ) -> list[AddAction | RemoveAction]:
+    ) -> list[Action]:
         """Return Delta's actions that add the files and, in a history, remove the files with replaced rows."""
         removed, kept = list[str](), list[NewFile]()
         if replaced and table.is_replaced:
@@ -181,20 +190,7 @@ class ArrowLake:
     def rewrite(self, table: Table, change: Callable[[list[FileFacts]], Replacing]) -> None:
         """Change a table by no run: commit the files that `change` takes away and adds, given those that there are."""
         properties = CommitProperties(custom_metadata={"userMetadata": REWRITTEN})
-        for attempt in range(ATTEMPTS):
-            there = self._open(table)
-            actions = _changes(change(facts_of(there)))
-            if not actions:
-                return
-            try:
-                there.create_write_transaction(
-                    actions, "append", there.schema(), commit_properties=properties
-                )
-            except CommitFailedError:
-                if attempt == ATTEMPTS - 1:
-                    raise
-            else:
-                return
+        self._write(table, properties, lambda there: _changes(change(facts_of(there))) or None)
 
     def is_whole(self) -> bool:
         """Return whether every run that was begun was finished; False where one was given up."""
@@ -211,7 +207,7 @@ class ArrowLake:
         return open_delta(self._root / table.name)
 
 
-def _changes(files: Replacing) -> list[AddAction | RemoveAction]:
+def _changes(files: Replacing) -> list[Action]:
     """Return Delta's actions that remove and add files."""
     now = time.time_ns() // 1_000_000
     return [

@@ -191,8 +191,11 @@ def _is_one_log(states: Sequence[_State]) -> bool:
     archives = [state for state in states if state.is_archive]
     logs = sorted((state for state in states if not state.is_archive), key=attrgetter("end", "begin"))
     ranges = sorted((state.begin, state.end) for state in (*archives, *logs[-1:]))
-    overlap = any(after[0] < before[1] for before, after in pairwise(ranges))
-    return not overlap and all(_has_grown(before, after) for before, after in pairwise(logs))
+    if any(after[0] < before[1] for before, after in pairwise(ranges)):
+        return False
+    # Which leader epochs count where they contradict each other is decided where copies are joined.
+    is_odd = len(logs) > 1 and any(map(_has_odd_epochs, logs))
+    return not is_odd and all(_has_grown(before, after) for before, after in pairwise(logs))
 
 
 def _has_grown(before: _State, after: _State) -> bool:
@@ -210,13 +213,24 @@ def _lake_copy(state: _State) -> LakeCopy:
         # An archive proves no absence: what it lacks may never have been archived.
         facts = CopyFacts(state.name, state.begin, state.end, is_whole=False)
         return LakeCopy(facts, state.units, state.run)
-    seen = EpochsSeen(None)
-    for part in state.parts:
-        for run in part.epochs:
-            seen.observe_run(run)
-        seen.reach(part.end)
+    seen = _epochs_seen(state)
     bases = [part.base_offset for part in state.parts if part.base_offset is not None]
     facts = seen.copy_facts(
         state.name, bases, state.checkpoints, state.cluster_id, is_damaged=state.is_damaged
     )
     return LakeCopy(facts, state.units, state.run)
+
+
+def _has_odd_epochs(state: _State) -> bool:
+    seen = _epochs_seen(state)
+    seen.facts()
+    return seen.has_odd
+
+
+def _epochs_seen(state: _State) -> EpochsSeen:
+    seen = EpochsSeen(None)
+    for part in state.parts:
+        for run in part.epochs:
+            seen.observe_run(run)
+        seen.reach(part.end)
+    return seen

@@ -72,7 +72,9 @@ def never_replayed(cluster: str, log_partition: int | None) -> LakeRow:
         "copies": (),
         "absences": 0,
         "abandoned": 0,
+        "first_abandoned_log_offset": None,
         "contradictions": 0,
+        "first_contradicting_log_offset": None,
         "checkpoint": "",
     }
 

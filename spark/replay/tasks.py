@@ -23,6 +23,7 @@ from offsets_tool.columns.replay.history import (
     Start,
 )
 from offsets_tool.errors import OffsetsToolError, SourceError
+from offsets_tool.log.copies.views import LeftOut
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
 from offsets_tool.wire.text import shown
@@ -35,7 +36,6 @@ from spark.replay.plan import Work
 from spark.replay.rows import LakeRows
 from spark.runtime.rows import Batches, Task, numbers_of
 
-_NOTHING_JOINED: Final = {"copies": (), "absences": 0, "abandoned": 0, "contradictions": 0}
 EVENTS_AT_ONCE: Final = 16_384
 """How many events of joined copies become rows at a time."""
 
@@ -131,7 +131,7 @@ def _replay(
     for batch in batches:
         records += batch.num_rows
         ended.write(replay.replay(batch))
-    return _left(job, work, ended, replay.leave(), {"records": records, **_NOTHING_JOINED})
+    return _left(job, work, ended, replay.leave(), {"records": records, **_joined_facts((), LeftOut())})
 
 
 def _replay_joined(
@@ -143,15 +143,20 @@ def _replay_joined(
     while some := list(islice(events, EVENTS_AT_ONCE)):
         records += sum(event.absence is None for event in some)
         ended.write(replay.replay(some))
-    out = joined.left_out
-    facts = {
-        "records": records,
-        "copies": joined.names,
+    facts = {"records": records, **_joined_facts(joined.names, joined.left_out)}
+    return _left(job, work, ended, replay.leave(), facts)
+
+
+def _joined_facts(names: Sequence[str], out: LeftOut) -> dict[str, Any]:
+    """Return for a row of `replays` which copies were joined, and what was left out of them."""
+    return {
+        "copies": names,
         "absences": out.absences,
         "abandoned": out.abandoned,
+        "first_abandoned_log_offset": out.abandoned_at,
         "contradictions": out.contradictions,
+        "first_contradicting_log_offset": out.contradiction_at,
     }
-    return _left(job, work, ended, replay.leave(), facts)
 
 
 def _left(

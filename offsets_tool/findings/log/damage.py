@@ -42,7 +42,7 @@ def find_damage(facts: PartitionFacts, context: LogContext) -> Iterator[Finding]
         ]
         yield found(UNREADABLE, facts, Places((at,)), f"Of {where} not all can be read: {' and '.join(said)}")
     if facts.raw_records:
-        reason, _ = max(facts.reasons.items(), key=lambda item: item[1], default=("unknown", 0))
+        reason, _ = max(facts.reasons.items(), key=lambda item: (item[1], item[0]), default=("unknown", 0))
         yield found(
             FOREIGN,
             facts,

@@ -64,6 +64,19 @@ def test_another_beginning_and_another_cluster_are_read(tmp_path: Path) -> None:
     assert [row["same_as"] for row in rows(tmp_path / "lake", "sources")] == [None] * 3
 
 
+def test_a_tail_after_known_bytes_is_accounted_for(tmp_path: Path) -> None:
+    """What is no batch behind what another copy has: told once, and no reason to read the copy or a third one otherwise."""
+    lake, tail = tmp_path / "lake", b"no batch" * 20
+    ingest_here(lake, copy(tmp_path / "a", LOG), cluster="c")
+    for name in ("b", "b2"):
+        ingest_here(lake, copy(tmp_path / name, segment(LOG) + tail), cluster="c")
+    found = [(row["records"], row["tail_bytes"], row["tail_kind"]) for row in rows(lake, "sources")]
+    assert sorted(found) == [*[(0, len(tail), "damage")] * 2, *[(12, 0, None)] * 3]
+    assert ingest_here(lake, tmp_path / "b", tmp_path / "b2", cluster="c").run is None
+    whole = copy(tmp_path / "d", [*LOG, *in_order(commit("g", "t", 0, 12), start=12)])
+    assert ingest_here(lake, whole, cluster="c").stored == 1
+
+
 @pytest.mark.parametrize("packed", ["gz", "tar"])
 def test_what_is_read_as_a_whole_is_known_as_a_whole(tmp_path: Path, packed: str) -> None:
     """The same compressed file at two paths; the same segment in two tars."""

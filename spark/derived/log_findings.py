@@ -1,0 +1,68 @@
+"""What finders ask of log partitions as a whole, from rows of `sources` and `replays`: no record is read.
+
+Which of it is a finding is declared in offsets_tool.findings.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from offsets_tool.findings.partition_facts import FileSums, PartitionFacts, UnreadableBytes, of_files
+from offsets_tool.rows import UnreadableKind
+from spark.ingest.plan import SourceFields, counts
+from spark.lake.commit import ArrowLake
+from spark.replay.plan import LakeRow, LogPartition
+
+
+def partition_facts(
+    root: Path, cluster: str, replays: Mapping[LogPartition, LakeRow]
+) -> Iterator[PartitionFacts]:
+    """Yield the facts of each log partition of a cluster, given its rows of `replays`."""
+    upto = max((row["ingest_run"] for row in replays.values()), default=0)
+    by_partition: dict[int | None, list[SourceFields]] = defaultdict(list)
+    for row in sorted(
+        ArrowLake(root).sources(), key=lambda row: (row["source"], row["range_start"], row["run"])
+    ):
+        if row["cluster"] == cluster and row["run"] <= upto and counts(row["kind"], row["fate"]):
+            by_partition[row["log_partition"]].append(row)
+    for log_partition, rows in by_partition.items():
+        facts = of_files(log_partition, _files(rows))
+        yield _with_copies(facts, replays.get((cluster, log_partition)))
+
+
+def _files(rows: Iterable[SourceFields]) -> Iterator[FileSums]:
+    """Yield what rows of `sources` say; of a file that has grown, what was not read at its last end counts too."""
+    last: dict[str, SourceFields] = {}
+    for row in rows:
+        last[row["source"]] = row
+        ranges = [
+            UnreadableBytes(UnreadableKind(found["kind"]), found["size"]) for found in row["unreadable"]
+        ]
+        yield _file(row, ranges)
+    for row in last.values():
+        if row["tail_kind"] is not None:
+            tail = UnreadableBytes(UnreadableKind(row["tail_kind"]), row["tail_bytes"])
+            yield FileSums(None, [tail], 0, None, 0, {})
+
+
+def _file(row: SourceFields, unreadable: list[UnreadableBytes]) -> FileSums:
+    return FileSums(
+        row["first_offset"],
+        unreadable,
+        row["misplaced_records"],
+        row["first_misplaced_offset"],
+        row["raw_records"],
+        {each["reason"]: each["records"] for each in row["kept_raw_reasons"]},
+    )
+
+
+def _with_copies(facts: PartitionFacts, replay: LakeRow | None) -> PartitionFacts:
+    if replay is None:
+        return facts
+    return facts._replace(
+        copies=len(replay["copies"]),
+        abandoned=replay["abandoned"],
+        abandoned_at=replay["first_abandoned_log_offset"],
+        contradictions=replay["contradictions"],
+        contradiction_at=replay["first_contradicting_log_offset"],
+    )
