@@ -10,8 +10,8 @@ from offsets_tool.as_of.transactions import TransactionOutcome
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.sentences import count, listed, of_topics
 from offsets_tool.history.rows import MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.rebalances.members import GroupMembers
 from offsets_tool.replay.changes import GroupKind
-from offsets_tool.story.members import GroupMembers
 from offsets_tool.story.rebalances import kind_text
 from offsets_tool.story.sentence import when
 from offsets_tool.story.story import concerns

@@ -11,6 +11,8 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.history.rows import LastingRow, OffsetHistoryRow
+from offsets_tool.rebalances.members import GroupMembers
+from offsets_tool.rebalances.steps import GroupStep, steps_of
 from offsets_tool.story.commits import commit_rows, commit_sentence, commit_sentences
 from offsets_tool.story.endings import (
     aborted_sentences,
@@ -18,8 +20,7 @@ from offsets_tool.story.endings import (
     unended_sentences,
     visibility_sentences,
 )
-from offsets_tool.story.members import GroupMembers
-from offsets_tool.story.rebalances import Rebalance, rebalance_text, rebalances
+from offsets_tool.story.rebalances import rebalance_text
 from offsets_tool.story.sentence import Sentence, SentenceKind
 from offsets_tool.story.told_findings import finding_sentence, places_of
 
@@ -103,7 +104,7 @@ class GroupStory:
             yield finding_sentence(finding, times)
 
     def _of_group(self) -> Iterator[Sentence]:
-        for change in rebalances(self._rows, self._members):
+        for change in steps_of(self._rows, self._members):
             if not self._is_told(change):
                 yield Sentence(
                     SentenceKind.GROUP,
@@ -116,7 +117,7 @@ class GroupStory:
                     change.until if change.until > change.at else None,
                 )
 
-    def _is_told(self, change: Rebalance) -> bool:
+    def _is_told(self, change: GroupStep) -> bool:
         """Return whether findings say all that there is to say of a change of the group, or there is nothing to say."""
         if self._is_whole:
             return False

@@ -1,4 +1,4 @@
-"""Members in sentences: a name for each that an operator knows, who came and went between two places, and what changed hands."""
+"""The members of a group: a name for each that an operator knows, who came and went between two places, and what changed hands."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.history.change_labels import GOES_ON, is_new
 from offsets_tool.history.rows import MemberHistoryRow
+from offsets_tool.rebalances.histories import GroupHistories
 from offsets_tool.wire.longs import difference
 
 
@@ -34,7 +34,7 @@ class Held(NamedTuple):
 class GroupMembers:
     """The members of one group over its whole history."""
 
-    def __init__(self, rows: GroupRows) -> None:
+    def __init__(self, rows: GroupHistories) -> None:
         """Take in all rows of a group."""
         self._names = _names(rows.by_member)
         self._began = sorted((row.from_log_offset, at) for at, row in enumerate(rows.members))
@@ -85,7 +85,7 @@ def _within(places: Sequence[tuple[int, int]], first: int, last: int) -> Iterato
         yield at
 
 
-def _before(rows: GroupRows) -> Iterator[tuple[int, MemberHistoryRow]]:
+def _before(rows: GroupHistories) -> Iterator[tuple[int, MemberHistoryRow]]:
     """Yield, for each row that another of the same member goes on from, which that is."""
     for of_member in rows.by_member.values():
         for before, row in pairwise(of_member):

@@ -1,0 +1,79 @@
+"""The histories of one group in one log partition, as rebalances read them: its states, its members, its commits."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from offsets_tool.history.rows import GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
+
+
+@dataclass
+class GroupHistories:
+    """The rows of one group's histories in one log partition, each list in the order of the log."""
+
+    group: str
+    log_partition: int | None
+    proven_from: int = 0
+    """Offset in the log from which on every record is there: of earlier ones compaction may have taken any."""
+    end: int | None = None
+    """Offset in the log after its last record; None unknown."""
+    newest_at: int | None = None
+    """Time of the newest record of the log partition, epoch milliseconds; None unknown. Other partitions may go on for longer."""
+    offsets: list[OffsetHistoryRow] = field(default_factory=list)
+    groups: list[GroupHistoryRow] = field(default_factory=list)
+    members: list[MemberHistoryRow] = field(default_factory=list)
+
+    def sort(self) -> None:
+        """Sort the rows by their places, and those of one place by what they are about: they come in no certain order."""
+        self.offsets.sort(
+            key=lambda row: (row.from_log_offset, row.commit_log_offset, row.topic, row.partition)
+        )
+        self.groups.sort(key=lambda row: row.from_log_offset)
+        self.members.sort(key=lambda row: (row.from_log_offset, row.member_id))
+
+    def state_at(self, log_offset: int) -> GroupHistoryRow | None:
+        """Return the group as it was after the record at this offset; None where it was not there."""
+        at = bisect_right(self._began, log_offset) - 1
+        row = self.groups[at] if at >= 0 else None
+        return row if row is not None and _holds(row, log_offset) else None
+
+    def has_members_at(self, log_offset: int) -> bool:
+        """Return whether the group had members after the record at this offset."""
+        row = self.state_at(log_offset)
+        return row is not None and row.members > 0
+
+    @cached_property
+    def by_member(self) -> dict[str, list[MemberHistoryRow]]:
+        """By member id, the rows of that member."""
+        found: dict[str, list[MemberHistoryRow]] = defaultdict(list)
+        for row in self.members:
+            found[row.member_id].append(row)
+        return found
+
+    @cached_property
+    def commits(self) -> list[OffsetHistoryRow]:
+        """The rows that commits began, one each: a transaction's commit has a second row, from its marker on."""
+        return [row for row in self.offsets if row.from_log_offset == row.commit_log_offset]
+
+    @cached_property
+    def commits_of(self) -> dict[str, list[tuple[int, int]]]:
+        """By the member that owned the partition, log offset and record time of each commit."""
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for row in self.commits:
+            if row.member_id is not None:
+                found[row.member_id].append((row.from_log_offset, row.from_timestamp))
+        return found
+
+    @cached_property
+    def in_transactions(self) -> frozenset[int]:
+        """Log offsets of the commits that transactions made."""
+        return frozenset(row.commit_log_offset for row in self.offsets if row.producer_id is not None)
+
+    @cached_property
+    def _began(self) -> list[int]:
+        return [row.from_log_offset for row in self.groups]
+
+
+def _holds(row: GroupHistoryRow, log_offset: int) -> bool:
+    return row.to_log_offset is None or log_offset < row.to_log_offset

@@ -1,0 +1,127 @@
+"""The changes of a group as steps: from the record that began each to the one after which the group was settled.
+
+A rebalance of KIP-848 is one step from the new epoch until all members have reached it. Who came and went is with each; why it
+came to be is known by causes.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from offsets_tool.history.change_labels import GOES_ON, group_what
+from offsets_tool.history.rows import GroupHistoryRow
+from offsets_tool.rebalances.histories import GroupHistories
+from offsets_tool.rebalances.members import GroupMembers, Turnover
+from offsets_tool.replay.changes import GroupKind
+from offsets_tool.rows import NO_TIMESTAMP
+
+SETTLED: Final = ("Stable", "Empty")
+"""States in which every member has what it is to have."""
+
+
+class _Turn(NamedTuple):
+    """The end of one row of the group and the beginning of the next; one of them is None when it appears or goes."""
+
+    before: GroupHistoryRow | None
+    after: GroupHistoryRow | None
+    log_offset: int
+    at: int
+
+
+class GroupStep(NamedTuple):
+    """A change of the group, from the record that began it to the one after which it was settled; times in epoch milliseconds."""
+
+    first: int
+    last: int
+    at: int
+    until: int
+    before: GroupHistoryRow | None
+    after: GroupHistoryRow | None
+    turnover: Turnover
+    is_proven: bool
+    """Whether no record before it is missing: only then is it known that nobody came or went."""
+
+    @property
+    def is_conversion(self) -> bool:
+        """Whether the group has another kind now; that a client without members joins is none."""
+        kinds = {row.kind for row in (self.before, self.after) if row is not None}
+        return len(kinds - {GroupKind.SIMPLE}) > 1
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the group was only written again: nothing of it changed that rows have."""
+        if self.before is None or self.after is None or any(self.turnover) or self.is_renumbered:
+            return False
+        return group_what(self.before, self.after) in (None, "rewritten")
+
+    @property
+    def is_renumbered(self) -> bool:
+        """Whether it began a generation or an epoch."""
+        return self.after is not None and number_of(self.before) != number_of(self.after)
+
+
+def steps_of(rows: GroupHistories, members: GroupMembers) -> Iterator[GroupStep]:
+    """Yield all changes of a group, in the order of the log."""
+    for turns in _grouped(_turns(rows.groups)):
+        first, last = turns[0], turns[-1]
+        yield GroupStep(
+            first.log_offset,
+            last.log_offset,
+            first.at,
+            last.at,
+            first.before,
+            last.after,
+            members.turnover(first.log_offset, last.log_offset),
+            first.log_offset >= rows.proven_from,
+        )
+
+
+def _turns(groups: Sequence[GroupHistoryRow]) -> Iterator[_Turn]:
+    before: GroupHistoryRow | None = None
+    for row in groups:
+        if before is not None and not _goes_on(before, row):
+            yield _end(before)
+            before = None
+        yield _Turn(before, row, row.from_log_offset, row.from_timestamp)
+        before = row
+    if before is not None and before.to_log_offset is not None:
+        yield _end(before)
+
+
+def _goes_on(before: GroupHistoryRow, row: GroupHistoryRow) -> bool:
+    return before.end_cause in GOES_ON or before.to_log_offset == row.from_log_offset
+
+
+def _end(row: GroupHistoryRow) -> _Turn:
+    assert row.to_log_offset is not None and row.to_timestamp is not None
+    return _Turn(row, None, row.to_log_offset, row.to_timestamp)
+
+
+def _grouped(turns: Iterable[_Turn]) -> Iterator[list[_Turn]]:
+    """Yield the turns that are one change: written at once, or until the members have reached the epoch."""
+    step: list[_Turn] = []
+    for turn in turns:
+        if step and not _is_one(step[-1], turn):
+            yield step
+            step = []
+        step.append(turn)
+    if step:
+        yield step
+
+
+def _is_one(last: _Turn, turn: _Turn) -> bool:
+    before, after = last.after, turn.after
+    if before is None or after is None:
+        return False
+    if before.generation is not None and after.generation is not None:
+        return False
+    if last.at == turn.at != NO_TIMESTAMP:
+        return True
+    same = (before.kind, before.epoch, before.members) == (after.kind, after.epoch, after.members)
+    return same and before.state not in SETTLED
+
+
+def number_of(row: GroupHistoryRow | None) -> tuple[str, int | None] | None:
+    """Return what counts a group's rebalances: ("generation", 3) or ("epoch", 3); None without a group."""
+    if row is None:
+        return None
+    return ("generation", row.generation) if row.epoch is None else ("epoch", row.epoch)
