@@ -73,7 +73,6 @@ class GroupRows(GroupHistories):
         return found
 
 
-
 def is_simple(row: GroupHistoryRow | None) -> bool:
     """Return whether a group is one that only has offsets: its client never joins."""
     return row is None or row.kind == GroupKind.SIMPLE

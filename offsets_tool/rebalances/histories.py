@@ -1,9 +1,10 @@
 """The histories of one group in one log partition, as rebalances read them: its states, its members, its commits."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 from offsets_tool.history.rows import GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 
@@ -38,6 +39,10 @@ class GroupHistories:
         row = self.groups[at] if at >= 0 else None
         return row if row is not None and _holds(row, log_offset) else None
 
+    def states_within(self, first: int, last: int) -> list[GroupHistoryRow]:
+        """Return the states that began with the records from offset `first` to `last`."""
+        return self.groups[bisect_left(self._began, first) : bisect_right(self._began, last)]
+
     def has_members_at(self, log_offset: int) -> bool:
         """Return whether the group had members after the record at this offset."""
         row = self.state_at(log_offset)
@@ -64,6 +69,11 @@ class GroupHistories:
             if row.member_id is not None:
                 found[row.member_id].append((row.from_log_offset, row.from_timestamp))
         return found
+
+    @cached_property
+    def commits_of_members(self) -> list[tuple[int, int]]:
+        """Log offset and record time of each commit of a partition that a member owned, in the order of the log."""
+        return sorted(chain.from_iterable(self.commits_of.values()))
 
     @cached_property
     def in_transactions(self) -> frozenset[int]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from offsets_tool.history.change_labels import GOES_ON, is_new
-from offsets_tool.history.rows import MemberHistoryRow
+from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
 from offsets_tool.rebalances.histories import GroupHistories
 from offsets_tool.wire.longs import difference
 
@@ -21,6 +21,8 @@ class Turnover(NamedTuple):
     """By partition that changed hands, the members that had it and have it now."""
     resubscribed: tuple[str, ...]
     """Members that asked for other topics than before."""
+    replaced: tuple[str, ...] = ()
+    """Of those that left, the static members of which another took the place."""
 
 
 class Held(NamedTuple):
@@ -64,6 +66,7 @@ class GroupMembers:
                 [row for row in began if row.to_log_offset is None or row.to_log_offset > last],
             ),
             tuple(row.member_id for row in began if self._is_resubscribed(row)),
+            tuple(row.member_id for row in ended if row.end_cause == MemberEndCause.REPLACED),
         )
 
     def longest_held(self, first: int, last: int) -> Held | None:
@@ -77,7 +80,9 @@ class GroupMembers:
 
     def _is_resubscribed(self, row: MemberHistoryRow) -> bool:
         before = self._before.get(id(row))
-        return before is not None and not is_new(before, row) and before.subscription != row.subscription
+        if before is None or is_new(before, row):
+            return False
+        return (before.subscription, before.subscribed_regex) != (row.subscription, row.subscribed_regex)
 
 
 def _within(places: Sequence[tuple[int, int]], first: int, last: int) -> Iterator[int]:

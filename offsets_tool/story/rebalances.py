@@ -72,7 +72,7 @@ def _in_number(row: GroupHistoryRow) -> str:
 
 def _who(change: GroupStep, members: GroupMembers) -> Iterator[str]:
     """Yield who joined, left, leads and took over; or that nobody did."""
-    joined, left, moved, resubscribed = change.turnover
+    joined, left, moved, resubscribed = change.turnover[:4]
     if joined:
         yield f"{listed(members.names(joined))} joined"
     if left:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.events import Event
 from offsets_tool.evidence.expiring import PolicyGiven, expiry_rows
+from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
 from offsets_tool.findings.context import ContextParts, LogContext
@@ -97,6 +98,22 @@ def partition_rows(
     for partition in replay.moment:
         number = partition.log_partition
         more[number] += open_transactions(partition.state.transactions.values(), number)
+    return _with_histories(replay, more, is_by_columns=is_by_columns)
+
+
+def history_rows(replay: EvidenceReplay) -> "list[AnyPartition]":
+    """Run the replay and return the rows of every log partition by group as `partition_rows` does, of histories alone.
+
+    Notes what the log cannot tell.
+    """
+    for text in gaps(replay.run()):
+        replay.evidence.note(text)
+    return _with_histories(replay, defaultdict(list))
+
+
+def _with_histories(
+    replay: EvidenceReplay, more: _ByPartition, *, is_by_columns: bool | None = None
+) -> "list[AnyPartition]":
     by_columns = replay.rows_pay if is_by_columns is None else is_by_columns
     return list(_by_columns(replay, more) if by_columns else _one_by_one(replay, more))
 

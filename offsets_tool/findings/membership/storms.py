@@ -1,6 +1,5 @@
 """Did a group rebalance again and again? A storm is a run of generations or epochs, each soon after the one before."""
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,7 +11,9 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.runs import runs
 from offsets_tool.findings.sentences import count, from_time, named, span
-from offsets_tool.history.rows import GroupHistoryRow, MemberEndCause, MemberHistoryRow
+from offsets_tool.history.rows import GroupHistoryRow
+from offsets_tool.rebalances.partition_counts import EAGER
+from offsets_tool.rebalances.rebalance import rebalances_of
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.wire.longs import difference
 
@@ -23,8 +24,6 @@ STORM: Final = FindingKind(
     "Look at the members that come and go most: their session timeout, max.poll.interval.ms, restarts and deployments.",
 )
 _NEITHER: Final = "neither"
-_EAGER: Final = ("range", "roundrobin", "sticky", "default")
-"""Protocols whose members give all up before each rebalance; of others nobody knows it."""
 LEAST: Final = 10
 """The fewest rebalances that are worth a notice: starting a group of a few members makes less."""
 WARNED_FROM: Final = 15
@@ -50,7 +49,7 @@ def find_storms(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each run of rebalances that is long enough."""
     for run in runs(_rebalances(rows), _is_next):
         if len(run) >= LEAST:
-            yield _storm(rows, run)
+            yield _storm(rows, run, context)
 
 
 def _is_next(before: _Rebalance, after: _Rebalance) -> bool:
@@ -74,7 +73,7 @@ def _number(row: GroupHistoryRow) -> int | None:
     return row.generation if row.kind == GroupKind.CLASSIC else row.assignment_epoch
 
 
-def _storm(rows: GroupRows, run: list[_Rebalance]) -> Finding:
+def _storm(rows: GroupRows, run: list[_Rebalance], context: LogContext) -> Finding:
     first, last = run[0], run[-1]
     is_restart = len(run) <= _each(rows, first.log_offset) * _most_members(
         rows, first.log_offset, last.log_offset
@@ -84,7 +83,7 @@ def _storm(rows: GroupRows, run: list[_Rebalance]) -> Finding:
         rows,
         Places(tuple(each.log_offset for each in run), first.at, last.at),
         f"Group {named(rows.group)} rebalanced {count(len(run), 'time')} within {span(difference(last.at, first.at))}"
-        f"{from_time(first.at)}{_causes(rows, run)}{_movers(rows, first.log_offset, last.log_offset)}",
+        f"{from_time(first.at)}{_causes(rows, run, context)}{_movers(rows, first.log_offset, last.log_offset)}",
         severity=Severity.NOTICE if len(run) < WARNED_FROM or is_restart else Severity.WARNING,
     )
 
@@ -92,7 +91,7 @@ def _storm(rows: GroupRows, run: list[_Rebalance]) -> Finding:
 def _each(rows: GroupRows, at: int) -> int:
     """Return how many rebalances a member makes that is restarted, by the group's protocol."""
     row = rows.state_at(at)
-    is_eager = row is None or row.kind != GroupKind.CLASSIC or row.protocol in _EAGER
+    is_eager = row is None or row.kind != GroupKind.CLASSIC or row.protocol in EAGER
     return EACH if is_eager else EACH_TWICE
 
 
@@ -101,18 +100,19 @@ def _most_members(rows: GroupRows, first: int, last: int) -> int:
     return max((row.members for row in rows.groups if first <= row.from_log_offset <= last), default=0)
 
 
-def _causes(rows: GroupRows, run: list[_Rebalance]) -> str:
+def _causes(rows: GroupRows, run: list[_Rebalance], context: LogContext) -> str:
     """Return how many of the rebalances had members that joined, that left, or neither, as far as the log tells."""
     causes: Counter[str] = Counter()
-    joined = sorted(some[0].from_log_offset for some in rows.by_member.values())
-    left = sorted(
-        row.to_log_offset for row in rows.members if _has_left(row) and row.to_log_offset is not None
-    )
+    changes = [(each.step.first, each.comings) for each in rebalances_of(rows, context.session_timeout_ms)]
     for before, after in pairwise(run):
+        here = [each for place, each in changes if before.log_offset < place <= after.log_offset]
         some = [
             word
-            for places, word in ((left, "left"), (joined, "joined"))
-            if bisect_right(places, after.log_offset) > bisect_right(places, before.log_offset)
+            for word, is_so in (
+                ("left", any(each.left or each.replaced for each in here)),
+                ("joined", any(each.joined or each.replaced for each in here)),
+            )
+            if is_so
         ]
         causes.update(some or [_NEITHER])
     said = [f"{word} before {causes[word]}" for word in ("left", "joined") if causes[word]]
@@ -121,10 +121,6 @@ def _causes(rows: GroupRows, run: list[_Rebalance]) -> str:
     if same:
         texts.append(f"{same} had the same members: one asked for it, or a topic changed")
     return "".join(f"; {text}" for text in texts)
-
-
-def _has_left(row: MemberHistoryRow) -> bool:
-    return row.end_cause in (MemberEndCause.LEFT, MemberEndCause.REPLACED)
 
 
 def _movers(rows: GroupRows, first: int, last: int) -> str:

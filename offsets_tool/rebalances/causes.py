@@ -1,0 +1,144 @@
+"""Why a group rebalanced, as far as the log tells: by who came and went, what they asked for, and what there was to hand out.
+
+The broker's reason is in no record. What the members of the new generation show is certain; whether a member left or timed out is
+known by departures; of several causes that come together nobody knows which was the first.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from offsets_tool.expiry.causes import Confidence
+from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
+from offsets_tool.rebalances.departures import departure_of, is_timed_out, timeout_confidence
+from offsets_tool.rebalances.histories import GroupHistories
+from offsets_tool.rebalances.holdings import StepHoldings
+from offsets_tool.rebalances.steps import GroupStep
+from offsets_tool.replay.changes import GroupKind
+from offsets_tool.server_log.reasons import RebalanceCause
+
+
+class RebalanceWhy(NamedTuple):
+    """The cause of a rebalance, how sure it is, and which others fit."""
+
+    cause: RebalanceCause
+    confidence: Confidence = Confidence.CERTAIN
+    alternatives: tuple[RebalanceCause, ...] = ()
+
+
+class Comings(NamedTuple):
+    """Who came and went since the rebalance before, by member id."""
+
+    joined: tuple[str, ...]
+    """Members that are new, without those that took the place of a static member."""
+    left: tuple[str, ...]
+    """Members that are gone, without those that were replaced."""
+    replaced: tuple[str, ...]
+    """Static members of which another took the place."""
+    resubscribed: tuple[str, ...]
+    """Members that asked for other topics than before."""
+
+
+class Causes:
+    """Finds the causes of one group's rebalances."""
+
+    def __init__(self, rows: GroupHistories, session_timeout_ms: int | None) -> None:
+        """Judge by these rows; `session_timeout_ms` is that of members whose records do not say theirs, None for the default."""
+        self._rows = rows
+        self._session_timeout_ms = session_timeout_ms
+
+    def of(self, step: GroupStep, comings: Comings, holdings: StepHoldings, *, skipped: int) -> RebalanceWhy:
+        """Return why a step that began a generation or epoch came to be; `skipped` of them before it left no record."""
+        if step.is_conversion:
+            return RebalanceWhy(RebalanceCause.CONVERTED)
+        found = self._of_members(step, comings) or _of_conversion(step) or _of_partitions(step, holdings)
+        if skipped and found.cause in _UNSEEN and found.confidence is not Confidence.CERTAIN:
+            came = (RebalanceCause.JOINED, RebalanceCause.LEFT)
+            found = RebalanceWhy(found.cause, Confidence.AMBIGUOUS, came)
+        return found
+
+    def _of_members(self, step: GroupStep, comings: Comings) -> RebalanceWhy | None:
+        """Return the cause that lies with members; of several, the first that fits, and the others as alternatives."""
+        causes = [
+            *self._of_leaving(step, comings.left),
+            *_if(comings.joined, RebalanceCause.JOINED),
+            *_if(comings.resubscribed, RebalanceCause.RESUBSCRIBED),
+            *_if(comings.replaced, RebalanceCause.REPLACED),
+        ]
+        if not causes:
+            return None
+        first, *others = causes
+        if not others:
+            return first
+        alternatives = (*first.alternatives, *(each.cause for each in others))
+        return RebalanceWhy(first.cause, Confidence.AMBIGUOUS, tuple(dict.fromkeys(alternatives)))
+
+    def _of_leaving(self, step: GroupStep, left: Sequence[str]) -> Iterator[RebalanceWhy]:
+        """Yield why members are gone: of some that left and some that timed out at once, those that timed out."""
+        found = [self._of_departure(each) for each in self._departed(step, left)]
+        yield from sorted(found, key=lambda each: each.cause != RebalanceCause.EXPIRED)[:1]
+
+    def _departed(self, step: GroupStep, left: Sequence[str]) -> Iterator[list[MemberHistoryRow]]:
+        """Yield the rows of each member that is gone, up to its last."""
+        for member_id in left:
+            rows = self._rows.by_member[member_id]
+            yield [row for row in rows if row.from_log_offset <= step.last]
+
+    def _of_departure(self, member_rows: list[MemberHistoryRow]) -> RebalanceWhy:
+        if member_rows[-1].end_cause != MemberEndCause.LEFT:
+            return RebalanceWhy(RebalanceCause.LEFT)
+        departure = departure_of(self._rows, member_rows, self._session_timeout_ms)
+        if is_timed_out(self._rows, departure):
+            confidence = timeout_confidence(self._rows, departure)
+            return RebalanceWhy(RebalanceCause.EXPIRED, confidence, (RebalanceCause.LEFT,))
+        if departure.row.session_timeout_ms is not None and departure.silence >= 0:
+            return RebalanceWhy(RebalanceCause.LEFT)
+        is_soon = 0 <= departure.silence * _SOON < departure.timeout
+        confidence = Confidence.LIKELY if is_soon else Confidence.AMBIGUOUS
+        return RebalanceWhy(RebalanceCause.LEFT, confidence, (RebalanceCause.EXPIRED,))
+
+
+_UNSEEN: Final = (RebalanceCause.REJOINED, RebalanceCause.TOPICS_CHANGED)
+"""Causes that stand for all that no row shows."""
+_SOON: Final = 2
+"""A member that went within such a part of the time that sessions seem to last hardly timed out."""
+UNKNOWN: Final = RebalanceWhy(RebalanceCause.UNKNOWN, Confidence.AMBIGUOUS)
+"""The cause where records before are missing."""
+MEMBERS_WENT: Final = RebalanceWhy(RebalanceCause.LEFT, Confidence.AMBIGUOUS, (RebalanceCause.EXPIRED,))
+"""The cause where it is only known that the last members went."""
+NOBODY_CAME: Final = Comings((), (), (), ())
+"""Nobody that is known of."""
+
+
+def _if(members: Sequence[str], cause: RebalanceCause) -> Iterator[RebalanceWhy]:
+    if members:
+        yield RebalanceWhy(cause)
+
+
+def _of_conversion(step: GroupStep) -> RebalanceWhy | None:
+    """Return the cause of the first rebalance of a group that was converted: its members join again by the other protocol."""
+    if step.before is None or step.before.previous_kind in (None, GroupKind.SIMPLE):
+        return None
+    return RebalanceWhy(RebalanceCause.CONVERTED, Confidence.LIKELY)
+
+
+def _of_partitions(step: GroupStep, holdings: StepHoldings) -> RebalanceWhy:
+    """Return why a group with the same members rebalanced, by the partitions that there were to hand out."""
+    is_classic = step.after is not None and step.after.kind == GroupKind.CLASSIC
+    has = frozenset(holdings.has) if is_classic else _targets(holdings) or frozenset(holdings.has)
+    if is_classic and any(each in holdings.had and each not in holdings.held for each in has):
+        return RebalanceWhy(RebalanceCause.GIVEN_UP, Confidence.LIKELY)
+    if added := _topics(has - holdings.known):
+        is_certain = added <= _topics(holdings.known)
+        confidence = Confidence.CERTAIN if is_certain else Confidence.LIKELY
+        return RebalanceWhy(RebalanceCause.TOPICS_CHANGED, confidence)
+    if is_classic and not _topics(holdings.held) - _topics(has):
+        return RebalanceWhy(RebalanceCause.REJOINED, Confidence.LIKELY, (RebalanceCause.TOPICS_CHANGED,))
+    return RebalanceWhy(RebalanceCause.TOPICS_CHANGED, Confidence.LIKELY)
+
+
+def _targets(holdings: StepHoldings) -> frozenset[str]:
+    return frozenset(each for row in holdings.after.values() for each in row.target_assignment)
+
+
+def _topics(partitions: frozenset[str]) -> frozenset[str]:
+    return frozenset(each.rpartition("-")[0] for each in partitions)

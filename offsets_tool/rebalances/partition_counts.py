@@ -1,0 +1,106 @@
+"""A rebalance in numbers of partitions: how many members hold, how many moved and had to, how many nobody held meanwhile."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Final, NamedTuple
+
+from offsets_tool.history.rows import MemberHistoryRow
+from offsets_tool.rebalances.holdings import StepHoldings
+from offsets_tool.rebalances.moves import TakersOf, moves_of
+from offsets_tool.rebalances.rebalance import Rebalance
+from offsets_tool.replay.changes import GroupKind
+from offsets_tool.replay.member_records import CONSUMER_PROTOCOL
+
+EAGER: Final = ("range", "roundrobin", "sticky", "default")
+"""Protocols whose members give all up before each rebalance; of others nobody knows it."""
+COOPERATIVE: Final = ("cooperative-sticky", "stream")
+"""Protocols whose members keep what they have, unless another protocol that they all know is eager (KIP-429)."""
+
+
+class PartitionCounts(NamedTuple):
+    """Fields of the same names of a rebalance's row."""
+
+    partitions: int | None = None
+    new_partitions: int | None = None
+    moved: int | None = None
+    least_moves: int | None = None
+    unowned: int | None = None
+
+
+def partition_counts(each: Rebalance) -> PartitionCounts:
+    """Return a rebalance in numbers; all None where members hold partitions together, or in a form that nobody knows."""
+    after, before, holdings = each.step.after, each.step.before, each.holdings
+    assert after is not None
+    types = [row.protocol_type for row in (after, before) if row is not None and row.protocol_type]
+    if after.kind == GroupKind.SHARE or (after.epoch is None and CONSUMER_PROTOCOL not in types[:1]):
+        return PartitionCounts()
+    moves = moves_of(holdings.had, holdings.has, _takers_of(after.kind, holdings))
+    is_recorded = after.epoch is not None or each.step.is_conversion
+    unowned = len(holdings.unheld) if is_recorded else _unowned_in_generation(each)
+    is_new = len(holdings.has.keys() - holdings.known)
+    return PartitionCounts(len(holdings.has), is_new, moves.moved, moves.least, unowned)
+
+
+def topic_of(partition: str) -> str:
+    """Return the topic of a partition as histories write it, or the subtopology of a task."""
+    return partition.rpartition("-")[0] or partition.rpartition("_")[0]
+
+
+def _takers_of(kind: str, holdings: StepHoldings) -> TakersOf:
+    """Return who may hold a partition: who asks for its topic; everyone, where no member that is there says it."""
+    members = holdings.after
+    everyone = frozenset(members)
+    if kind == GroupKind.STREAMS:
+        return lambda partition: everyone
+    asking = _asking(members.values(), holdings)
+
+    @cache
+    def takers(topic: str) -> frozenset[str]:
+        return frozenset(asking[topic]) if topic in asking else everyone
+
+    return lambda partition: takers(topic_of(partition))
+
+
+def _asking(members: Iterable[MemberHistoryRow], holdings: StepHoldings) -> Mapping[str, set[str]]:
+    """Return who asks for each topic, by name or by a regular expression by which another member holds it."""
+    held: dict[str, set[str]] = defaultdict(set)
+    for owners in (holdings.had, holdings.has):
+        for partition, member in owners.items():
+            held[member].add(topic_of(partition))
+    by_regex: dict[str, set[str]] = defaultdict(set)
+    for row in (*holdings.before.values(), *holdings.after.values()):
+        if row.subscribed_regex is not None:
+            by_regex[row.subscribed_regex] |= held[row.member_id]
+    asking: dict[str, set[str]] = defaultdict(set)
+    for row in members:
+        of_regex = by_regex[row.subscribed_regex] if row.subscribed_regex is not None else ()
+        for topic in (*row.subscription, *of_regex):
+            asking[topic].add(row.member_id)
+    return asking
+
+
+def _unowned_in_generation(each: Rebalance) -> int | None:
+    """Return how many partitions nobody held while a classic group rebalanced: that is in no record, but follows from its protocol.
+
+    None for protocols of which nobody knows whether members give all up before.
+    """
+    holdings, after, before = each.holdings, each.step.after, each.step.before
+    assert after is not None
+    protocol = after.protocol or (before.protocol if before else None)
+    if not holdings.held:
+        return 0
+    if not after.members or protocol in EAGER or _is_passed_on(holdings):
+        return len(holdings.held)
+    if protocol not in COOPERATIVE:
+        return None
+    left = each.comings.left
+    return sum(holdings.had.get(name) in left or name not in holdings.has for name in holdings.held)
+
+
+def _is_passed_on(holdings: StepHoldings) -> bool:
+    """Return whether a partition went from one member to another, both of which stayed: both had given all up before."""
+    return any(
+        name in holdings.held and owner != holdings.had.get(name) and holdings.had.get(name) in holdings.after
+        for name, owner in holdings.has.items()
+    )

@@ -1,0 +1,93 @@
+"""The causes of rebalances against the lines of the brokers that had them, and against what the stories say was done."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from offsets_tool.expiry.causes import Confidence
+from offsets_tool.rebalances.rows import RebalanceRow
+from tests.corpora import CORPORA, INCIDENTS, every_corpus
+from tests.depth import DEEP
+from tests.findings.deeds import story_of
+from tests.rebalances.broker_lines import BrokerReasons, reasons_in
+from tests.rebalances.told import rebalances_told
+
+_OWN: Final = sorted(INCIDENTS.iterdir())
+FOLDERS: Final = [*(every_corpus() if DEEP else (CORPORA / "4.3.1-classic",)), *_OWN]
+"""Evidence whose broker's lines are here."""
+TWICE: Final = frozenset({("weekend-read-again", "billing"), ("weekend-skipped", "billing")})
+"""Groups that were made again, so that two rebalances have one number."""
+DEEDS: Final = {
+    "member killed (SIGKILL)": {"session_expired"},
+    "member vanished without LeaveGroup": {"session_expired", "member_left"},
+    "raw member leaves": {"member_left", "session_expired"},
+    "kafka-python closes": {"member_left"},
+    "last consumer-protocol member leaves: downgrade to classic": {"group_converted"},
+}
+"""By what a story says, the causes of which one must be a rebalance's of that group."""
+STORIES: Final = ("2.4.1-mix", "3.3.2-mix", "4.3.1-classic", "4.3.1-kip848", "1.1.1-mix", "2.8.2-expiry")
+
+
+def lines_of(folder: Path) -> Path:
+    named = folder / "oracle" / "group-coordinator.log"
+    return named if named.is_file() else folder / "group-coordinator.log"
+
+
+def judged(folder: Path, reasons: BrokerReasons) -> Iterator[tuple[RebalanceRow, set[str]]]:
+    """Rebalances of which the broker says why, and the causes that this allows."""
+    for row in rebalances_told(folder):
+        if (folder.name, row.group) in TWICE:
+            continue
+        if row.epoch is not None:
+            allowed = reasons.epochs.get((row.group, row.epoch))
+        else:
+            allowed = reasons.classic.get((row.group, (row.generation or 0) - row.skipped))
+        if allowed is not None:
+            yield row, allowed
+
+
+def test_causes_are_the_brokers_reasons() -> None:
+    """A conversion has no reason of its own: a member joined or left."""
+    score, wrong = Counter[tuple[str, bool]](), []
+    for folder in (each for each in FOLDERS if lines_of(each).is_file()):
+        for row, allowed in judged(folder, reasons_in(lines_of(folder))):
+            is_right = row.cause in allowed or row.cause == "group_converted"
+            score[row.confidence, is_right] += 1
+            if not is_right and not (
+                row.confidence == Confidence.AMBIGUOUS and allowed & {*row.alternatives}
+            ):
+                wrong.append((folder.name, row.group, row.generation or row.epoch, row.cause, allowed))
+    print(score)
+    assert [each for each in wrong if "compaction" not in each[0]] == []
+    assert score["certain", True] > 100
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_every_deed_has_its_cause(name: str) -> None:
+    rows = rebalances_told(CORPORA / name)
+    for step in story_of(CORPORA / name):
+        causes = DEEDS.get(step["what"])
+        if causes and "group" in step:
+            assert causes & {row.cause for row in rows if row.group == step["group"]}, step
+        if "resubscribes to" in step["what"]:
+            found = {row.cause for row in rows if row.group == step["group"]}
+            assert "member_resubscribed" in found, step
+        if step["what"] == "partitions added":
+            assert any(row.cause == "topics_changed" and step["topic"] in row.topics for row in rows), step
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_each_generation_that_the_broker_told_of_has_a_row(name: str) -> None:
+    checks = json.loads((CORPORA / name / "manifest.json").read_text())["checks"]
+    said = checks.get("generations_from_coordinator_log", [])
+    numbers = {
+        (each["group"], each["generation"]) for each in said if each["event"] in ("stabilized", "empty")
+    }
+    rows = {(row.group, row.generation) for row in rebalances_told(CORPORA / name) if row.epoch is None}
+    # A generation that the next one overtook before its leader answered has no record.
+    missing = {(group, number) for group, number in numbers - rows if (group, number + 1) not in numbers}
+    assert missing == set()
