@@ -88,6 +88,11 @@ _COMMANDS = {
         _PAST,
         "What is wrong or odd, the worst first, with its evidence.",
     ),
+    "rebalances": CommandPlace(
+        "offsets_tool.cli.answers.rebalances",
+        _PAST,
+        "Each rebalance: why, how long, who came and went, what moved.",
+    ),
     "history": CommandPlace(
         "offsets_tool.cli.history",
         _PAST,

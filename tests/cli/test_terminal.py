@@ -35,6 +35,7 @@ OF_EVIDENCE = (
     "groups",
     "offsets",
     "history",
+    "rebalances",
     "expiry",
     "findings",
     "transactions",
@@ -74,6 +75,7 @@ def commands(log: Path) -> list[list[str]]:
     found += [
         ["decode", kip848],
         ["groups", kip848],
+        ["rebalances", kip848],
         ["history", mix, "--group", "iris_pricing"],
         ["expiry", mix],
         ["diff", kip848, "--from", "3:60"],

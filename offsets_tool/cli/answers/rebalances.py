@@ -1,0 +1,178 @@
+"""`offsets-tool rebalances`: each rebalance of the groups: when, how long, why, who came and went, and what changed hands."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import click
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.filter_options import clock_of, group_option, parse_wanted, range_options
+from offsets_tool.cli.moment_options import coordinator_option, copies_options
+from offsets_tool.cli.nothing_shown import nothing_of
+from offsets_tool.cli.opening import OpenReplay, open_replay
+from offsets_tool.cli.options import F, output_options
+from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
+from offsets_tool.cli.source_options import source_options
+from offsets_tool.cli.table import Column, PrintedTable
+from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.filters import Filters
+from offsets_tool.evidence.findings.rebalances import rebalances_in
+from offsets_tool.evidence.moments.moment_notes import place
+from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
+from offsets_tool.rebalances.rows import DurationMethod, MemberName, RebalanceRow
+from offsets_tool.rows import NO_TIMESTAMP, Row
+from offsets_tool.time_texts import duration_text, time_text
+
+
+def _took(row: Row) -> str | None:
+    if row["duration_ms"] is None:
+        return None
+    bound = "<" if row["duration_method"] == DurationMethod.LAST_SIGN and row["duration_ms"] else ""
+    return bound + duration_text(row["duration_ms"])
+
+
+def _who(row: Row) -> str | None:
+    """Return who came and went, as `+joined -left =replaced ~resubscribed`, each by its shortest name."""
+    signs = {"+": "joined", "-": "left", "=": "replaced", "~": "resubscribed"}
+    return " ".join(f"{sign}{_name(each)}" for sign, name in signs.items() for each in row[name]) or None
+
+
+def _name(member: Row) -> str:
+    name = MemberName(member["member_id"], member["instance_id"], member["client_id"])
+    return name.instance_id or name.client_id or name.member_id
+
+
+def _held_back(row: Row) -> str | None:
+    """Return who kept how many partitions for how long, the longest first."""
+    texts = (
+        f"{_name(each)}: {len(each['partitions'])} for {duration_text(each['held_ms'])}"
+        if each["held_ms"] is not None
+        else f"{_name(each)}: {len(each['partitions'])} still"
+        for each in row["held_back"]
+    )
+    return ", ".join(texts) or None
+
+
+TABLE = PrintedTable.of(
+    Column.time("AT", 1, lambda row: row["from_at"] if row["epoch"] is not None else row["to_at"]),
+    Column.name("GROUP", 2),
+    Column.number("EPOCH", 6, lambda row: row["generation"] if row["epoch"] is None else row["epoch"]),
+    Column.word("CAUSE", 3),
+    Column.word("TOOK", 4, _took),
+    Column.text("WHO", 5, _who),
+    Column.number("#MEMBERS", 9, "members"),
+    Column.number("MOVED", 7),
+    Column.number("LEAST", 8, "least_moves"),
+    Column.number("UNOWNED", 10),
+    Column.text("HELD-BACK", 13, _held_back),
+    Column.word("CONFIDENCE", 11),
+    Column.word("OR", 15, lambda row: " ".join(row["alternatives"]) or None),
+    Column.word("LOG", 12, lambda row: place(row["log_partition"], row["log_offset"])),
+    Column.word("OUTCOME", 16),
+    Column.word("KIND", 17),
+    Column.name("PROTOCOL", 14),
+    Column.name("LEADER", 18),
+)
+_EPILOG = """
+\b
+Examples:
+  offsets-tool rebalances /var/lib/kafka/data --group orders --since 'yesterday 22:00'
+  offsets-tool rebalances /var/lib/kafka/data --show at,group,cause,moved,least,unowned
+  offsets-tool rebalances backup.tar.gz | jq 'select(.moved > .least_moves)'
+"""
+
+
+class RebalancesAsked(NamedTuple):
+    """The options that choose which rebalances are shown; the whole log is replayed in any case."""
+
+    wanted: Wanted
+    range: Filters
+
+    def shows(self, row: RebalanceRow) -> bool:
+        """Return whether the options choose this rebalance: by a topic of its members, and if it began or ended in the range."""
+        # Names first: a note on a missing name must not name one that only the range leaves out.
+        if self.wanted.topics and not self.wanted.topics.meet(row.topics):
+            return False
+        within = self.range.range_of(row.log_partition)
+        if within is None:
+            return False
+        ends = ((row.from_at, row.from_log_offset), (row.to_at, row.to_log_offset))
+        return any(
+            log_offset is not None and within.has(NO_TIMESTAMP if at is None else at, log_offset)
+            for at, log_offset in ends
+        )
+
+
+def _rebalances_options(command: F) -> F:
+    """Add the options that choose which rebalances are shown, from --group to --until, to a command."""
+    topic = click.option(
+        "--topic",
+        "topics",
+        multiple=True,
+        metavar="TOPIC",
+        help="Only rebalances of members that ask for this topic or hold it; a name or a pattern, as for --group.",
+    )
+    return group_option(topic(range_options(command)))
+
+
+@click.command("rebalances", epilog=_EPILOG)
+@source_options
+@copies_options
+@coordinator_option
+@_rebalances_options
+@output_options
+def rebalances_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+    """Show each rebalance of the groups in LOG...: when, how long, why, who came and went, and what changed hands.
+
+    One row a generation, or a group epoch until its members had reached it. WHO: +joined -left =replaced ~asked for other topics.
+    MOVED partitions changed hands, LEAST had to, UNOWNED were nobody's for a time. TOOK with a < is a bound: a classic group's
+    rebalance begins in memory. The cause is what the records show; the broker's reason is in its own log.
+    """
+    clock = clock_of(options)
+    asked = _parse_asked(options, clock)
+    chosen = format_ or default_format(output_path)
+    table = TABLE.chosen(chosen, options)
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        captions = tell_range(replay.evidence, asked.range, clock)
+        rows = list(_shown(replay, asked))
+        with output(output_path, replay.evidence.files) as out:
+            write_caption(out, chosen, captions)
+            write_rows(out, rows, chosen, table)
+    for text in _absent(replay, asked):
+        note(text)
+    replay.finish()
+
+
+def _parse_asked(options: Row, clock: Clock) -> RebalancesAsked:
+    since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
+    return RebalancesAsked(parse_wanted(options), Filters(since=since, until=until))
+
+
+def _shown(replay: OpenReplay, asked: RebalancesAsked) -> Iterator[Row]:
+    for row in filter(asked.shows, rebalances_in(replay, asked.wanted)):
+        replay.evidence.has_shown = True
+        yield rebalance_row(row)
+
+
+def _absent(replay: OpenReplay, asked: RebalancesAsked) -> Iterator[str]:
+    """Yield why nothing is shown: names that have no rebalances, a range that leaves all out, or a log without any."""
+    evidence, has_range = replay.evidence, asked.range.is_active
+    yield from absent_then(replay, asked.wanted, "rebalance", is_shown=evidence.has_shown or has_range)
+    if has_range:
+        filters = replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)
+        yield from nothing_of(filters, evidence, (), "")
+
+
+def rebalance_row(row: RebalanceRow) -> Row:
+    """Return the fields of a rebalance as JSON lines have them: times as text, members as objects."""
+    members = {name: [each._asdict() for each in getattr(row, name)] for name in _MEMBERS}
+    return {**row._asdict(), **members, **{name: _time(getattr(row, name)) for name in ("from_at", "to_at")}}
+
+
+_MEMBERS = ("joined", "left", "replaced", "resubscribed", "held_back")
+
+
+def _time(timestamp: int | None) -> str | None:
+    return None if timestamp is None else time_text(timestamp)
