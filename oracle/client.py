@@ -20,8 +20,9 @@ from oracle.loaded import LoadedState
 class Oracle:
     """`with Oracle() as oracle:`; a test takes the fixture `oracle` instead, which is one JVM for the whole run."""
 
-    def __init__(self) -> None:
-        self._jvm = Jvm()
+    def __init__(self, *options: str) -> None:
+        """Start nothing yet; `options` are those of the JVM."""
+        self._jvm = Jvm(*options)
 
     def __enter__(self) -> Self:
         return self

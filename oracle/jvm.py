@@ -36,13 +36,13 @@ class OracleError(Exception):
 class Jvm:
     """The process; `ask` puts cases to it in frames, the next one under way while it answers the last."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
         classes = _classes()
         self._newest = classes / "newest"
         self._open = ExitStack()
         self._stderr = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
-        command = [str(java()), "-Xmx1g", quiet, "-cp", str(classes / "oracle"), "oracle.Oracle"]
+        command = [str(java()), *options, "-Xmx1g", quiet, "-cp", str(classes / "oracle"), "oracle.Oracle"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr
         )

@@ -11,6 +11,7 @@ import pytest
 from offsets_tool.cli import main as tool
 from spark.cli import main as spark
 from tests.corpora import FIXTURES
+from tests.depth import sample
 
 LOG = FIXTURES / "corpora" / "3.9.2-txn" / "segments"
 ARGUMENTS = {"describe": ["--all-groups"], "diff": ["--from", "3:1"], "partition": ["g"], "schema": []}
@@ -69,7 +70,9 @@ def helps() -> list[tuple[str, list[str]]]:
     ]
 
 
-@pytest.mark.parametrize("blocked", [("pyspark", "py4j"), ("deltalake",), ("pandas",), ("numpy", "pandas")])
+@pytest.mark.parametrize(
+    "blocked", sample([("pyspark", "py4j"), ("deltalake",), ("pandas",), ("numpy", "pandas")], 2)
+)
 def test_the_lake_needs_the_extra_spark(tmp_path: Path, blocked: tuple[str, ...]) -> None:
     for code, error, out, said in ask(blocked, *of_spark(tmp_path)):
         assert (code, out) == (1, ""), (error, said)
@@ -86,7 +89,7 @@ def test_help_and_what_needs_no_extra(tmp_path: Path) -> None:
     assert ask(every, *of_tool()) == ask((), *of_tool())
 
 
-@pytest.mark.parametrize("blocked", [("numba",), ("llvmlite",), ("numpy",)])
+@pytest.mark.parametrize("blocked", sample([("numba",), ("llvmlite",), ("numpy",)], 3))
 def test_without_compiled_code_it_is_slower_and_says_so(tmp_path: Path, blocked: tuple[str, ...]) -> None:
     """A log large enough for the fast lane: the same rows."""
     log = tmp_path / "__consumer_offsets-4" / f"{0:020}.log"

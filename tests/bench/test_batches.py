@@ -12,7 +12,7 @@ from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead
 from oracle.client import Oracle
 
-SIZE = 60_000
+SIZE = 20_000
 SEGMENTS = [(mix, "none") for mix in MIXES] + [
     ("large-batches", codec) for codec in CODECS if codec != "none"
 ]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.java
 
 NEWEST = max(KAFKA, key=release_of)
-RECORDS = 200_000 if DEEP else 20_000
+RECORDS = 200_000 if DEEP else 6_000
 AT_ONCE = 20_000
 
 

@@ -34,7 +34,7 @@ from tests.replay.random_logs import (
 
 pytestmark = pytest.mark.java
 
-SEEDS: Final = range(8 if DEEP else 2)
+SEEDS: Final = range(8 if DEEP else 1)
 STEPS: Final = 90 if DEEP else 60
 REFUSES: Final = "Kafka refuses to load it"
 UNSEEN: Final = "Cannot set the epoch of"

@@ -9,6 +9,7 @@ from spark import demo
 
 
 @pytest.mark.spark
+@pytest.mark.engine
 def test_the_demonstration(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

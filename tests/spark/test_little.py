@@ -15,7 +15,7 @@ from spark.runtime import rows
 from tests.corpora import LAG
 from tests.spark.lakes import no_session
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.engine]
 
 PASSING = ("ingested_at", "replayed_at", "derived_at", "checkpoint")
 """What differs between two lakes of the same evidence."""

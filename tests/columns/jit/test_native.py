@@ -70,9 +70,11 @@ def test_another_step_makes_its_caller_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kept",
     [
-        b"no json\n",
         None,
-        *(pytest.param(kept, marks=pytest.mark.deep) for kept in (b"", b"{}\n", b"[]\n", b'{"key": 1}\n')),
+        *(
+            pytest.param(kept, marks=pytest.mark.deep)
+            for kept in (b"no json\n", b"", b"{}\n", b"[]\n", b'{"key": 1}\n')
+        ),
     ],
 )
 def test_a_damaged_file_is_made_anew(tmp_path: Path, kept: bytes | None) -> None:

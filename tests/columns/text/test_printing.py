@@ -17,7 +17,7 @@ from tests.cases import CASES, commit
 from tests.columns.lane.test_chunks import CODECS, EDGES, MARKERS, batch
 from tests.columns.lanes import SEGMENTS
 from tests.columns.text.printing import LanePrinter, assert_same, by_reference, json_lines
-from tests.depth import DEEP
+from tests.depth import DEEP, sample
 from tests.dialects.hostile import Hostile
 from tests.dialects.hostile_segments import end, segment
 from tests.dialects.samples import COMMIT_KEY, LEGACY_KEY, label
@@ -67,9 +67,9 @@ KEYS = [
 @pytest.mark.parametrize("dialect", DIALECTS if DEEP else NEWEST)
 def test_every_real_segment(dialect: str) -> None:
     """Most of it not by the caller, where the release knows the versions: what the lane reads completely has templates."""
-    prints = [assert_same(path.read_bytes(), dialect) for path in SEGMENTS]
+    prints = [assert_same(path.read_bytes(), dialect) for path in sample(SEGMENTS, 3)]
     if dialect in ("json", "offsets@4.3", "dump-log@4.3", "dump-log@3.6"):
-        assert sum(each.in_lane for each in prints) > (3_000 if DEEP else 500)
+        assert sum(each.in_lane for each in prints) > (3_000 if DEEP else 200)
         assert sum(each.by_caller for each in prints) < sum(each.in_lane for each in prints)
 
 
@@ -113,7 +113,7 @@ def commits() -> bytes:
     return b"".join(made)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", sample(DIALECTS, 4))
 def test_commits_of_all_classes(dialect: str) -> None:
     assert_same(commits(), dialect)
 

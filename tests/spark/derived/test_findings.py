@@ -106,6 +106,7 @@ def test_findings_are_those_of_the_command_line(lake: Path, evidence: dict[str, 
     assert len({row.kind for row in expected}) > 8
 
 
+@pytest.mark.engine
 def test_spark_finds_what_this_process_finds(
     session: SparkSession, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from spark.lake.compact import compact
 from tests.corpora import FIXTURES
 from tests.spark.lakes import TABLES, content, files, ingest_here
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.engine]
 
 CORPORA = [FIXTURES / "corpora" / name / "segments" for name in ("2.4.1-mix", "3.9.2-txn")]
 

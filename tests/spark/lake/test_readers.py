@@ -17,7 +17,7 @@ from spark.replay.replay import replay
 from spark.views.views import OpenLake, open_lake
 from tests.spark.lakes import CORPORA, Row, ingest_here, rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.engine]
 
 CLUSTER = "3.9.2-txn"
 SEGMENTS = [CORPORA / CLUSTER / "segments" / f"__consumer_offsets-{partition}" for partition in (2, 3, 4)]

@@ -22,7 +22,7 @@ from tests.spark.lakes import (
     rows_end,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.engine]
 
 TXN, NEW = (CORPORA / corpus / "segments" for corpus in ("3.9.2-txn", "4.1.2-newgroups"))
 

@@ -90,6 +90,7 @@ def test_a_second_replay_writes_nothing(session: SparkSession, lake: Path) -> No
     assert [file for file in files(lake) if file[0] != ".ingest.lock"] == before
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     ("corpus", "shares"),
     [

@@ -12,7 +12,7 @@ from offsets_tool.errors import SetupError
 from spark.runtime.jars import DELTA, jars
 from spark.runtime.session import session as start
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.engine]
 
 
 def test_delta_is_written_and_read(session: SparkSession, tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def test_values_of_all_types(lake: Path) -> None:
     }
 
 
+@pytest.mark.engine
 def test_rows_that_somebody_deleted_are_gone(session: SparkSession, tmp_path: Path) -> None:
     """Also where the files still hold them, and a deletion vector beside them says which count no more."""
     ingest_here(tmp_path, SEGMENT, cluster="txn")
@@ -167,6 +168,7 @@ LAKE_PAGE = (FIXTURES.parent / "docs" / "lake.md").read_text()
 QUESTIONS = re.findall(r"\n([^\n]+\?)\n\n```sql\n(.*?)```\n\n```\n(.*?)```", LAKE_PAGE, re.DOTALL)
 
 
+@pytest.mark.engine
 def test_the_questions_of_the_lake_page(session: SparkSession, tmp_path: Path) -> None:
     """Each answer as it is printed there, spaces aside."""
     lake = str(tmp_path / "lake")
