@@ -8,6 +8,9 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 LOG := $(CACHE)/install.log
 
+# What is compiled of Python is kept, whatever the shell says: processes that tests start need not compile it again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 # Two processes share the tests, so that one waits for a JVM while the other computes; tests/conftest.py says who goes where.
 BESIDE := --numprocesses=2

@@ -42,6 +42,7 @@ def test_another_name_is_not_there() -> None:
 LOADED = "import sys; {}; print(*(name for name in sys.modules if name.startswith(('offsets_tool', 'pyarrow', 'numpy', 'click'))))"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "loaded", "not_loaded"),
     [

@@ -9,6 +9,8 @@ from click.testing import CliRunner, Result
 from offsets_tool.cli import main
 from tests.absurd_times import EDGES, write_absurd_times
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = (
     ("inspect",),
     ("decode",),

@@ -286,6 +286,7 @@ def test_where_kafka_throws_decoding_goes_on_unless_strict(tmp_path: Path) -> No
     assert "1 record(s) with a problem" in easy.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirection", ["> /dev/full", "--output /dev/full", ">&-"])
 def test_output_that_cannot_be_written_is_one_sentence(redirection: str) -> None:
     command = f'"{sys.executable}" -m offsets_tool.cli decode "{CLASSIC}" {redirection}'

@@ -23,6 +23,7 @@ from offsets_tool.records.consumer import (
     ConsumerGroupMetadataValue,
 )
 from tests.corpora import REPLICATED
+from tests.depth import DEEP
 from tests.evidence.copies import asked, copy, offsets, said
 from tests.expiry.log_cleaner import cleaned
 from tests.log.encoded_batches import record, v2
@@ -102,6 +103,7 @@ def test_the_evidence_has_every_living_group_and_none_that_was_deleted(corpus: P
     assert not (deleted - set(final)) & found and not living - deleted - found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", sorted(REPLICATED.iterdir()), ids=lambda path: path.name)
 def test_a_union_has_every_record_of_every_copy_once(corpus: Path) -> None:
     def identity(row: Manifest) -> str:
@@ -156,14 +158,14 @@ def records_of(log: list[Batch]) -> list[tuple[int, bytes | None, bytes | None, 
 
 
 @pytest.mark.parametrize("view", CopiesView)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4 if DEEP else 2))
 def test_one_copy_given_twice_is_one_copy(tmp_path: Path, seed: int, view: CopiesView) -> None:
     log = random_log(seed)
     once, twice = copy(tmp_path / "a", segment(log)), copy(tmp_path / "b", segment(log))
     assert events_of([once], view) == events_of([once, twice], view) == records_of(log)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4 if DEEP else 2))
 def test_the_order_of_copies_does_not_matter(tmp_path: Path, seed: int) -> None:
     log, random = random_log(seed), Random(seed)
     copies = [
@@ -177,7 +179,7 @@ def test_the_order_of_copies_does_not_matter(tmp_path: Path, seed: int) -> None:
         assert {view: events_of(copies, view) for view in CopiesView} == wanted
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4 if DEEP else 2))
 def test_overlapping_pieces_are_the_log(tmp_path: Path, seed: int) -> None:
     log = random_log(seed)
     third = len(log) // 3
@@ -189,7 +191,7 @@ def test_overlapping_pieces_are_the_log(tmp_path: Path, seed: int) -> None:
     assert events_of(folders) == records_of(log)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4 if DEEP else 2))
 def test_what_a_night_lost_an_earlier_night_still_has(tmp_path: Path, seed: int) -> None:
     """Every record of every night is there, each once; what the last night lacks is known to be gone."""
     log, random = random_log(seed), Random(seed)
@@ -274,7 +276,7 @@ def test_a_pending_commit_whose_marker_was_cleaned_is_not_committed_by_the_next_
     assert [(row["outcome"], row["groups"]) for row in rows] == [("committed", ["h"])]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(12 if DEEP else 4))
 def test_the_state_of_all_nights_is_that_of_the_whole_log(tmp_path: Path, seed: int) -> None:
     log, random = random_log(seed), Random(seed)
     nights = []

@@ -1,7 +1,11 @@
 """What is said for certain or likely is so, in every corpus that has its story; `make deep` prints the table of the README."""
 
+import pytest
+
 from tests.corpora import corpora
 from tests.findings.score import Scores
+
+pytestmark = pytest.mark.slow
 
 UNTOLD = {("4.3.1-classic", "member_timed_out")}
 """Deeds that left no trace: there a member that was to vanish was removed within half its session timeout, so it had left."""

@@ -5,14 +5,15 @@ Known on every save, and not only when kernels and processes run them.
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import nbformat
-import pytest
 
 from tests.notebooks.execute import NOTEBOOKS
 
@@ -38,15 +39,16 @@ def strings() -> Iterator[tuple[str, str]]:
                 yield path.relative_to(TESTS.parent).as_posix(), node.value
 
 
-IMPORTS: Final = sorted(
-    {
-        (where, module, name.strip().partition(" as ")[0])
-        for where, text in (*cells(), *strings())
-        for module, names in OURS.findall(text)
-        for name in COMMENT.sub("", names).strip("()\n ").split(",")
-        if name.strip()
-    }
-)
+@cache
+def imports() -> dict[str, set[tuple[str, str]]]:
+    """Module and name of each, by where it stands."""
+    found = defaultdict[str, set[tuple[str, str]]](set)
+    for where, text in (*cells(), *strings()):
+        for module, names in OURS.findall(text):
+            for name in COMMENT.sub("", names).strip("()\n ").split(","):
+                if name.strip():
+                    found[where].add((module, name.strip().partition(" as ")[0]))
+    return found
 
 
 def is_there(module: str, name: str) -> bool:
@@ -55,13 +57,12 @@ def is_there(module: str, name: str) -> bool:
     return hasattr(imported, name) or (is_package and find_spec(f"{module}.{name}") is not None)
 
 
-@pytest.mark.parametrize("where", sorted({where for where, _, _ in IMPORTS}))
-def test_names_are_there(where: str) -> None:
-    wanted = [(module, name) for place, module, name in IMPORTS if place == where]
-    assert [f"{module}.{name}" for module, name in wanted if not is_there(module, name)] == []
+def test_names_are_there() -> None:
+    wanted = [(where, module, name) for where, names in imports().items() for module, name in sorted(names)]
+    assert [(where, f"{module}.{name}") for where, module, name in wanted if not is_there(module, name)] == []
 
 
 def test_notebooks_and_scripts_are_looked_at() -> None:
-    found = {where for where, _, _ in IMPORTS}
+    found = set(imports())
     assert {path.name for path in NOTEBOOKS.glob("*.ipynb")} <= found
     assert "tests/house/test_one_declaration.py" in found

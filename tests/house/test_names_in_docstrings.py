@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT: Final = Path(__file__).parents[2]
 PRODUCT: Final = ("offsets_tool", "spark")
 _DOTTED: Final = re.compile(r"(?<![\w./-])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?!\w|/|\.\w)")

@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 ROOT: Final = Path(__file__).parents[2]
 DECLARATIONS: Final = ROOT / "offsets_tool" / "records"
 """Classes of messages have Kafka's names, which Kafka gives to several."""

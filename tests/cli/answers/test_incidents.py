@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from offsets_tool.cli import main
 from tests.corpora import INCIDENTS
 
+pytestmark = pytest.mark.slow
+
 Must = Mapping[str, Any]
 
 
