@@ -9,9 +9,16 @@ from collections.abc import Iterable
 from fnmatch import translate
 from typing import Final, NamedTuple
 
-from offsets_tool.wire.text import from_cell, from_shown, shown, visible
+from offsets_tool.wire.text import from_cell, from_shown, in_cell, shown, visible
 
 _OF_PATTERNS: Final = re.compile(r"[*?[]")
+
+
+def exact_text(name: str) -> str:
+    """Return a text that asks for this name and no other, as --group takes it."""
+    if is_pattern(name):
+        return "".join(f"[{c}]" if c in "*?[" else c for c in visible(shown(name)))
+    return in_cell(visible(shown(name)))
 
 
 class NameFilter:

@@ -29,6 +29,7 @@ class CommandPlace(NamedTuple):
 _EVIDENCE = "What is this evidence, is it whole, and what does it say?"
 _MOMENT = "What held, at the end or at a moment?"
 _PAST = "What happened, and why?"
+_BACK = "How to get back to a moment? (nothing is changed)"
 _REFERENCE = "Where is a group's log, and how are records written? (no evidence needed)"
 
 _COMMANDS = {
@@ -107,6 +108,11 @@ _COMMANDS = {
         "offsets_tool.cli.transactions",
         _PAST,
         "What is open, what it blocks, and how the others ended.",
+    ),
+    "plan": CommandPlace(
+        "offsets_tool.cli.answers.plan",
+        _BACK,
+        "What would be set for the way back, its risks, and the commands.",
     ),
     "partition": CommandPlace(
         "offsets_tool.cli.partition",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, cached_property
 from typing import Final
 
-from offsets_tool.as_of.selection import NameFilter, Wanted, is_pattern
+from offsets_tool.as_of.selection import NameFilter, Wanted, exact_text, is_pattern
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_describe import GroupDeletion, appears_later, find_deletions
 from offsets_tool.cli.nothing_shown import nothing_then
@@ -150,10 +150,9 @@ def _also_others(names: NameFilter, kind: str) -> Iterator[str]:
                 f"write {in_cell(text)} for it alone"
             )
         elif text in meant and len(meant) > 1:
-            alone = "".join(f"[{c}]" if c in "*?[" else c for c in text)
             yield (
                 f"{kind} '{text}' is there, and as a pattern it matches {len(meant) - 1} other(s) too; "
-                f"write '{alone}' for it alone"
+                f"write '{exact_text(text)}' for it alone"
             )
 
 

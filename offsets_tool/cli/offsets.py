@@ -17,6 +17,7 @@ from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.moments.moment_notes import listed, orphans
+from offsets_tool.plans.reset_file import ResetLine, Unsayable
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.text import is_clean
@@ -33,7 +34,6 @@ TABLE = PrintedTable.of(
     Column.name("METADATA", 8),
     Column.text("PENDING", 6, lambda row: _pending(row["pending"])),
 )
-RESET_COLUMNS = ("group", "topic", "partition", "committed_offset")
 
 _EPILOG = """
 \b
@@ -80,8 +80,7 @@ def offsets_command(
             replay.write_caption(out, chosen)
             rows = offset_rows(moment, wanted)
             if chosen == "csv":
-                kept = _readable_by_kafka(rows)
-                write_cells(out, ([row[name] for name in RESET_COLUMNS] for row in kept))
+                write_cells(out, (line.cells() for line in _readable_by_kafka(rows)))
             else:
                 write_rows(out, rows, chosen, table)
     lacking = left_out(rows, moment, wanted, replay.evidence) if chosen == "csv" else ()
@@ -94,14 +93,14 @@ def offsets_command(
     replay.finish()
 
 
-def _readable_by_kafka(rows: list[Row]) -> list[Row]:
-    """Return the rows that Kafka's reset tool can read, with notes on those left out.
+def _readable_by_kafka(rows: list[Row]) -> list[ResetLine]:
+    """Return the lines that Kafka's reset tool can read, with notes on those left out.
 
-    One row that it cannot read makes the tool refuse the whole file; a name that is not UTF-8 would name another group there.
+    One line that it cannot read makes the tool refuse the whole file; a name that is not UTF-8 would name another group there.
     """
-    committed = [row for row in rows if row["committed_offset"] is not None]
-    refused = [row for row in committed if _is_refused(row)]
-    unspeakable = [row for row in committed if not _is_refused(row) and not _has_names_of_text(row)]
+    lines = [_reset_line(row) for row in rows if row["committed_offset"] is not None]
+    refused = [line for line in lines if line.unsayable is Unsayable.REFUSED]
+    unspeakable = [line for line in lines if line.unsayable is Unsayable.NOT_TEXT]
     if refused:
         note(
             f"{_left_out(refused)}: kafka-consumer-groups reads no name with a line feed "
@@ -112,32 +111,23 @@ def _readable_by_kafka(rows: list[Row]) -> list[Row]:
             f"{_left_out(unspeakable)}: their names are not UTF-8, so that no file can name them to kafka-consumer-groups; "
             "no broker writes such names, look at the records with decode"
         )
-    return [row for row in committed if not _is_refused(row) and _has_names_of_text(row)]
+    return [line for line in lines if line.unsayable is None]
 
 
-def _left_out(rows: list[Row]) -> str:
+def _reset_line(row: Row) -> ResetLine:
+    return ResetLine(row["group"], row["topic"], row["partition"], row["committed_offset"])
+
+
+def _left_out(lines: list[ResetLine]) -> str:
     """Return a phrase with the number of offsets left out, their groups, and topics with unusual names."""
-    groups = sorted({row["group"] for row in rows})
-    topics = sorted({row["topic"] for row in rows if not _is_plain(row["topic"])})
+    groups = sorted({line.group for line in lines})
+    topics = sorted({line.topic for line in lines if not _is_plain(line.topic)})
     of_topics = f" and topic(s) {listed(map(quoted, topics))}" if topics else ""
-    return f"{len(rows)} offset(s) of group(s) {listed(map(quoted, groups))}{of_topics} are left out"
+    return f"{len(lines)} offset(s) of group(s) {listed(map(quoted, groups))}{of_topics} are left out"
 
 
 def _is_plain(name: str) -> bool:
     return "\n" not in name and is_clean(name)
-
-
-def _is_refused(row: Row) -> bool:
-    """Return whether Kafka's tool would refuse a file with this row.
-
-    OffsetsUtils.parseResetPlan cuts the file at every line feed, quoted or not; OffsetAndMetadata has no negative offset.
-    """
-    return "\n" in row["group"] or "\n" in row["topic"] or row["committed_offset"] < 0 or row["partition"] < 0
-
-
-def _has_names_of_text(row: Row) -> bool:
-    """Return whether group and topic are UTF-8: of other bytes Java makes U+FFFD, which may be the name of another group."""
-    return is_clean(row["group"]) and is_clean(row["topic"])
 
 
 def _time(timestamp: int | None) -> str | None:

@@ -1,7 +1,7 @@
 """Options for the form of a command's output, shared by all commands: format, columns, file, strictness."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -9,14 +9,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 """A command's function, before and after an option is added to it."""
 
 
-def format_option(command: F) -> F:
-    """Add the options --format --wide --show to a command."""
+FORMATS: Final = ("table", "jsonl", "csv")
+"""The forms in which most commands write their rows."""
+
+
+def format_option(command: F, formats: Sequence[str] = FORMATS) -> F:
+    """Add the options --format --wide --show to a command; `formats` are the values that --format takes."""
     for option in reversed(
         (
             click.option(
                 "--format",
                 "format_",
-                type=click.Choice(["table", "jsonl", "csv"]),
+                type=click.Choice(formats),
                 help="Default: table on a terminal, jsonl in a pipe. In CSV, a quote precedes a text that a spreadsheet would "
                 "take for a formula.",
             ),
@@ -37,9 +41,13 @@ def format_option(command: F) -> F:
     return command
 
 
-def output_options(command: F) -> F:
-    """Add the options --format --wide --show --output --strict to a command."""
-    strict = click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read.")
+UNREAD: Final = "Exit with 3 when anything could not be read"
+"""What --strict does for every command, in the words of its help."""
+
+
+def output_options(command: F, formats: Sequence[str] = FORMATS, strict_help: str = f"{UNREAD}.") -> F:
+    """Add the options --format --wide --show --output --strict to a command; `formats` are the values that --format takes."""
+    strict = click.option("--strict", is_flag=True, help=strict_help)
     output = click.option(
         "--output",
         "output_path",
@@ -47,4 +55,4 @@ def output_options(command: F) -> F:
         type=click.Path(dir_okay=False),
         help="Write to this file instead of stdout.",
     )
-    return format_option(output(strict(command)))
+    return format_option(output(strict(command)), formats)

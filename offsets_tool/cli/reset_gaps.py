@@ -17,17 +17,24 @@ from offsets_tool.rows import Row
 
 def refuse_partial(moment: Snapshot, wanted: Wanted, evidence: Evidence) -> None:
     """Raise UsageError where the reset file would lack what a whole partition of the log holds, or may hold, of what is wanted."""
+    if lacking := incomplete(moment, wanted, evidence):
+        raise UsageError(lacking)
+
+
+def incomplete(moment: Snapshot, wanted: Wanted, evidence: Evidence) -> str | None:
+    """Return what of whole partitions the reset file would lack, and what to do about it, in one sentence; None if nothing."""
     lacking = [
         *_counted_as_empty(moment, wanted),
         *_not_here(moment),
         *_not_reached(moment),
         *_lost(evidence),
     ]
-    if lacking:
-        raise UsageError(
-            f"the reset file would be incomplete: {'; '.join(lacking)}; complete what is asked for, or add --partial to have "
-            "what there is"
-        )
+    if not lacking:
+        return None
+    return (
+        f"the reset file would be incomplete: {'; '.join(lacking)}; complete what is asked for, or add --partial to have "
+        "what there is"
+    )
 
 
 def _counted_as_empty(moment: Snapshot, wanted: Wanted) -> Iterator[str]:

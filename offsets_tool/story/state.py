@@ -59,12 +59,15 @@ def _group(rows: GroupRows) -> str:
     return f"the group is {kind_text(last.kind)}, {since}{_members(rows)}"
 
 
+def present_members(rows: GroupRows) -> list[str]:
+    """Return the names of the group's members after its last row."""
+    there = [row.member_id for row in rows.members if row.to_log_offset is None and _is_member(row)]
+    return GroupMembers(rows).names(there) if there else []
+
+
 def _members(rows: GroupRows) -> str:
-    members = GroupMembers(rows)
-    there = [row for row in rows.members if row.to_log_offset is None and _is_member(row)]
-    if not there:
-        return ""
-    return f", with {count(len(there), 'member')}: {listed(members.names(row.member_id for row in there))}"
+    names = present_members(rows)
+    return f", with {count(len(names), 'member')}: {listed(names)}" if names else ""
 
 
 def _is_member(row: MemberHistoryRow) -> bool:

@@ -142,8 +142,7 @@ def _loss(rows: GroupRows, lost: list[ExpiryRow]) -> Finding:
     kind = KINDS[cause]
     confidence = min((Confidence(row.confidence or "ambiguous") for row in lost), key=_WEAKEST.index)
     alternatives = tuple(dict.fromkeys(other for row in lost for other in row.alternatives))
-    is_open = bool(alternatives) and confidence is Confidence.AMBIGUOUS
-    causes = (cause, *map(Cause, alternatives)) if is_open else (cause,)
+    causes = _causes(first, alternatives, confidence)
     severity = Severity.CRITICAL if _hurts(rows, restart, cause, first) else kind.severity
     return found(
         kind,
@@ -155,7 +154,7 @@ def _loss(rows: GroupRows, lost: list[ExpiryRow]) -> Finding:
         topic=only(row.topic for row in lost),
         partition=lost[0].partition if len(lost) == 1 else None,
         alternatives=alternatives,
-        remedy=kind.remedy + (_TELL_APART if is_open else ""),
+        remedy=kind.remedy + (_TELL_APART if len(causes) > 1 else ""),
     )
 
 
@@ -171,15 +170,32 @@ def _hurts(rows: GroupRows, restart: Restart | None, cause: Cause, lost: ExpiryR
     return restart.read_again > 0 or (restart.skipped > 0 and not is_without_members)
 
 
-def _title(group: str, lost: list[ExpiryRow], causes: tuple[Cause, ...]) -> str:
+def removal_reason(row: ExpiryRow) -> str:
+    """Return by what an offset was removed: "expired (retention 7d)", "perhaps they expired, or somebody deleted them"."""
+    return _reason(
+        _causes(row, row.alternatives, Confidence(row.confidence or "ambiguous")), row.retention_ms
+    )
+
+
+def _causes(row: ExpiryRow, alternatives: tuple[str, ...], confidence: Confidence) -> tuple[Cause, ...]:
+    """Return the cause, and the others that are told beside it, where several fit."""
+    cause = Cause(row.cause or Cause.UNKNOWN)
+    return (cause, *map(Cause, alternatives)) if confidence is Confidence.AMBIGUOUS else (cause,)
+
+
+def _reason(causes: tuple[Cause, ...], retention_ms: int) -> str:
     cause, *others = causes
-    why = _WHY[cause].format(retention=duration_text(lost[0].retention_ms))
     if others:
-        why = "perhaps " + ", or ".join(dict.fromkeys(_PERHAPS[each] for each in causes))
+        return "perhaps " + ", or ".join(dict.fromkeys(_PERHAPS[each] for each in causes))
+    return _WHY[cause].format(retention=duration_text(retention_ms))
+
+
+def _title(group: str, lost: list[ExpiryRow], causes: tuple[Cause, ...]) -> str:
     what = f"{count(len(lost), 'offset')} {of_topics([row.topic for row in lost])}"
-    if cause is Cause.GROUP_DELETED and not others:
+    if causes == (Cause.GROUP_DELETED,):
         return f"Group {named(group)} was deleted{at_time(lost[0].removed_at)}, with {what}"
-    return f"Group {named(group)} lost {what}{at_time(lost[0].removed_at)}: {why}"
+    reason = _reason(causes, lost[0].retention_ms)
+    return f"Group {named(group)} lost {what}{at_time(lost[0].removed_at)}: {reason}"
 
 
 def _places(lost: list[ExpiryRow], restart: Restart | None) -> tuple[int, ...]:

@@ -1,8 +1,6 @@
 """Did committed offsets move back, or by a leap ahead, and who moved them: a member, an admin, a client beside the group?
 
-A coordinator takes a commit without a member only for a group that has none (validateOffsetCommit): so a commit into a group with
-members is a member's, and one into an empty group is an admin's or a simple client's. Which member it was, the log does not say.
-Where compaction may have taken the group's own records, nobody knows whether it had members.
+Who can have made a commit is known to findings.committers; here it is told what moved, how far, and how sure that is.
 """
 
 from collections.abc import Iterator
@@ -10,6 +8,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.committers import CommitOrigin, Committer, origin_of
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows, is_simple
@@ -64,11 +63,7 @@ class _Move(NamedTuple):
     """A commit that moved an offset, and what the group was then."""
 
     row: OffsetHistoryRow
-    is_known: bool
-    """Whether the log tells if the group had members."""
-    is_outside: bool
-    """Whether the group had no members: nobody of it can have committed."""
-    is_simple: bool
+    origin: CommitOrigin
     is_late: bool = False
     """Whether it may be the commit of the member that had just left."""
     is_series: bool = False
@@ -94,8 +89,7 @@ def find_moves(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
 
 def _request(move: _Move) -> tuple[int, int, bool]:
     back = (move.row.delta or 0) < 0
-    is_reset = move.is_outside and not move.is_simple
-    return move.row.commit_timestamp, move.row.from_timestamp, is_reset or back
+    return move.row.commit_timestamp, move.row.from_timestamp, _is_from_outside(move) or back
 
 
 def _moves(rows: GroupRows) -> Iterator[_Move]:
@@ -133,16 +127,17 @@ def _with_series(outside: list[_Move]) -> Iterator[_Move]:
 
 def _move(rows: GroupRows, row: OffsetHistoryRow) -> _Move:
     group = rows.state_at(row.commit_log_offset)
-    has_members = group is not None and group.members > 0
-    # A log that lacks its beginning lacks the records of groups that have been stable ever since.
-    is_known = row.commit_log_offset >= rows.proven_from and not (rows.proven_from and is_simple(group))
     is_late = group is not None and 0 <= difference(row.from_timestamp, group.from_timestamp) <= AT_ONCE_MS
-    return _Move(row, is_known, not has_members, is_simple(group), is_late and (row.delta or 0) > 0)
+    return _Move(row, origin_of(rows, row), is_late and (row.delta or 0) > 0)
 
 
 def _is_reset(move: _Move) -> bool:
     """Return whether it comes from outside of a group that had members before; a transaction needs no member."""
-    return move.is_outside and not move.is_simple and move.row.begin_cause == OffsetBeginCause.COMMIT
+    return _is_from_outside(move) and move.row.begin_cause == OffsetBeginCause.COMMIT
+
+
+def _is_from_outside(move: _Move) -> bool:
+    return move.origin.is_outside and not move.origin.is_simple
 
 
 def _series(rows: GroupRows, moves: list[_Move]) -> Finding:
@@ -215,7 +210,7 @@ def _judged(moves: list[_Move]) -> _Judged:
     if _is_reset(move):
         # An admin's commit has no leader epoch (kafka-consumer-groups); a client that reads commits its own.
         is_admins = all(
-            each.row.leader_epoch == NO_EPOCH and each.is_known and not each.is_late for each in moves
+            each.row.leader_epoch == NO_EPOCH and each.origin.is_known and not each.is_late for each in moves
         )
         return _Judged(RESET, Confidence.LIKELY if is_admins else Confidence.AMBIGUOUS, ("simple_client",))
     if (move.row.delta or 0) < 0:
@@ -238,15 +233,18 @@ def _title(rows: GroupRows, kind: FindingKind, moves: list[_Move]) -> str:
 
 def _who(move: _Move) -> str:
     """Return who committed, as far as the log tells."""
-    row = move.row
-    if row.producer_id is not None:
+    row, committer = move.row, move.origin.committer(move.row)
+    if committer is Committer.TRANSACTION:
         return f"a transaction of producer {row.producer_id}"
-    if not move.is_known and move.is_outside:
-        return "a client that is no member, as far as the log tells: records of the group may be missing"
-    if move.is_simple:
-        return "a client that is no member"
-    if move.is_outside:
-        return "an admin or a simple client: the group had no members"
+    if committer is not Committer.MEMBER:
+        return _NO_MEMBER[committer]
     if row.member_id is None:
         return "a member of the group; nobody owned the partition"
     return f"a member of the group; {named(row.instance_id or row.member_id)} owned the partition"
+
+
+_NO_MEMBER: Final = {
+    Committer.UNKNOWN: "a client that is no member, as far as the log tells: records of the group may be missing",
+    Committer.SIMPLE_CLIENT: "a client that is no member",
+    Committer.OUTSIDE: "an admin or a simple client: the group had no members",
+}

@@ -1,0 +1,204 @@
+"""`offsets-tool plan`: the way back to a moment, for a person to review and to run with Kafka's own tools."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, BinaryIO, Final
+
+import click
+
+from offsets_tool.as_of.selection import Wanted, exact_text
+from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.answers.plan_text import (
+    TABLE,
+    PlanPage,
+    is_told,
+    plan_json,
+    write_markdown,
+    write_page,
+)
+from offsets_tool.cli.answers.same_command import same_command
+from offsets_tool.cli.filter_options import offset_options, parse_wanted
+from offsets_tool.cli.moment_options import ends_options, moment_options
+from offsets_tool.cli.opening import STRICT_EXIT, OpenReplay, ends_of, open_replay
+from offsets_tool.cli.options import FORMATS, UNREAD, output_options
+from offsets_tool.cli.policy_options import parse_policy, policy_options
+from offsets_tool.cli.render import default_format, note, output, write_cells, write_rows
+from offsets_tool.cli.reset_gaps import incomplete, left_out, refuse_partial
+from offsets_tool.cli.source_options import source_options
+from offsets_tool.cli.table import PrintedTable
+from offsets_tool.errors import UsageError
+from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.moments.moment_notes import orphans
+from offsets_tool.evidence.plans.planning import Plan, plan_back
+from offsets_tool.evidence.replaying import END
+from offsets_tool.plans.commands import ANY_BROKER, Cluster, Words
+from offsets_tool.plans.reset_file import is_of_one_group
+from offsets_tool.plans.rows import PlanAction
+from offsets_tool.plans.steps import ToReset, steps
+from offsets_tool.plans.summary import headline, movements, risk_matters, since_then, unknown_ends
+from offsets_tool.story.sentence import when
+from offsets_tool.time_texts import shown_time
+from offsets_tool.wire.json import Release
+
+_EPILOG = """
+\b
+Examples:
+  offsets-tool plan /var/lib/kafka/data --as-of 'yesterday 22:00' --group orders
+  offsets-tool plan backup.tar.gz --as-of 12:48211 --group orders --ends ends.txt --format markdown --output review.md
+  offsets-tool plan /var/lib/kafka/data --as-of -2h --group 'orders-*' --format csv --output reset.csv
+"""
+_FORMATS: Final = (*FORMATS, "markdown")
+_STRICT: Final = f"{UNREAD}, or the plan has a critical risk."
+
+
+@click.command("plan", epilog=_EPILOG)
+@source_options
+@moment_options
+@ends_options
+@policy_options
+@offset_options
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="With --format csv: write the file even if whole partitions of the log are left out.",
+)
+@partial(output_options, formats=_FORMATS, strict_help=_STRICT)
+def plan_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+    """Show the way back of groups in LOG... to the moment --as-of, for a person to review and to run. Nothing is changed.
+
+    Each committed offset as it is at the end of LOG..., as it was, and the risks of setting it back, the worst first; then the
+    commands of Kafka's tools to copy. --format csv is the file that kafka-consumer-groups --reset-offsets --from-file reads. End
+    offsets, as for lag, show what is no longer there.
+    """
+    _refuse(format_, options)
+    chosen = format_ or default_format(output_path)
+    table = TABLE.chosen(chosen, options)
+    wanted, given, ends = parse_wanted(options), parse_policy(options), ends_of(options)
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        plan = plan_back(replay, _at_end(replay, options), ends, given, wanted)
+        if chosen == "csv":
+            _refuse_file(plan, wanted, replay, options, given.release)
+        with output(output_path, replay.evidence.files) as out:
+            if chosen == "csv":
+                write_cells(out, _lines(plan, given.release))
+            elif chosen == "jsonl":
+                write_rows(out, map(plan_json, plan.rows), chosen, table)
+            else:
+                captions = [replay.caption] if replay.caption else []
+                page = _page(plan, wanted, replay, options, given.release)
+                _WRITE[chosen](out, page, table, captions)
+    if chosen == "csv":
+        _note_left_out(plan)
+    for text in (
+        *orphans(plan.moment),
+        *left_out([], plan.moment, wanted, replay.evidence),
+        *absent_then(replay, wanted, "committed offset", is_shown=bool(plan.rows)),
+    ):
+        note(text)
+    replay.finish()
+    if strict and any(row.is_blocked for row in plan.rows):
+        raise SystemExit(STRICT_EXIT)
+
+
+def _refuse(format_: str | None, options: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that a plan cannot do with, or without."""
+    if not options["as_of"]:
+        raise UsageError(
+            "plan is the way back to a moment: say which with --as-of, such as --as-of 'yesterday 22:00'"
+        )
+    if format_ == "csv" and options["show"]:
+        raise UsageError(
+            "CSV of a plan is a reset file, whose columns Kafka sets: drop --show, or use --format table"
+        )
+
+
+def _at_end(replay: OpenReplay, options: Mapping[str, Any]) -> OpenReplay:
+    """Return a replay of the same sources to their end, which tells nobody what the other says."""
+    again = Evidence(replay.evidence.sources, paths=replay.evidence.paths, has_hashes=False)
+    return OpenReplay(again, END, options, strict=False)
+
+
+def _refuse_file(
+    plan: Plan, wanted: Wanted, replay: OpenReplay, options: Mapping[str, Any], release: Release | None
+) -> None:
+    """Raise UsageError where there is no one file for this plan, or where it would lack whole partitions of the log."""
+    if not options["partial"]:
+        refuse_partial(plan.moment, wanted, replay.evidence)
+    groups = _groups(plan)
+    if is_of_one_group(release) and len(groups) > 1:
+        raise UsageError(
+            f"kafka-consumer-groups before 2.4 reads a file of one group, and this plan has {len(groups)}: choose one with "
+            "--group, or drop --kafka-version to take a newer tool"
+        )
+
+
+def _groups(plan: Plan) -> list[str]:
+    """Return the groups that are to be reset, by name."""
+    return sorted({row.group for row in plan.with_action(PlanAction.RESET)})
+
+
+def _lines(plan: Plan, release: Release | None) -> list[tuple[str | int, ...]]:
+    return [line.cells(release) for row in plan.rows if (line := row.reset_line) is not None]
+
+
+def _note_left_out(plan: Plan) -> None:
+    """Note what the file does not have, by risks, and that it has nothing at all."""
+    for matter in risk_matters(plan.with_action(PlanAction.LEAVE)):
+        note(f"not in the file, {matter.kind.name}: {matter.what()} --format table says what to do")
+    if not plan.with_action(PlanAction.RESET):
+        note("the file is empty: no committed offset that can be set stands elsewhere than then")
+
+
+def _page(
+    plan: Plan, wanted: Wanted, replay: OpenReplay, options: Mapping[str, Any], release: Release | None
+) -> PlanPage:
+    told = [row for row in plan.rows if is_told(row)]
+    lacking = None if options["partial"] else incomplete(plan.moment, wanted, replay.evidence)
+    cluster = Cluster(options["bootstrap_server"] or ANY_BROKER, options["command_config"])
+    present = [group for partition in plan.end for group in partition.state.groups]
+    now = when(plan.end.newest_timestamp)
+    return PlanPage(
+        headline(plan.rows, _to(plan)),
+        [
+            *movements(plan.rows),
+            *since_then(plan.rows),
+            f"Now is {now}, the newest record of this evidence: what happened since is not in the plan.",
+            *unknown_ends(plan.rows),
+        ],
+        [] if lacking is None else [lacking],
+        risk_matters(plan.rows),
+        [plan_json(row) for row in told],
+        list(
+            steps(
+                ToReset(_groups(plan), present, plan.transactions),
+                cluster,
+                release,
+                partial(_write_file, plan),
+            )
+        ),
+    )
+
+
+def _to(plan: Plan) -> str:
+    """Return the moment as text that --as-of takes."""
+    as_of = plan.moment.as_of
+    if as_of.time is not None:
+        return shown_time(as_of.time) or str(as_of.time)
+    return ", ".join(f"{number}:{end}" for number, end in sorted((as_of.ends or {}).items()))
+
+
+def _write_file(plan: Plan, file: str, group: str | None) -> Words:
+    """Return the command that writes the reset file of this plan, or only what is of one group."""
+    given: dict[str, tuple[str, ...]] = {}
+    if plan.moment.as_of.time is not None:
+        # What the clock said when the plan was made: a time such as -2h means another one each minute.
+        given["as_of"] = (_to(plan),)
+    if group is not None:
+        given["groups"] = (exact_text(group),)
+    return [*same_command(given), "--format csv", f"--output {file}"]
+
+
+_WRITE: Final[Mapping[str, Callable[[BinaryIO, PlanPage, PrintedTable, list[str]], None]]] = {
+    "table": write_page,
+    "markdown": write_markdown,
+}

@@ -1,0 +1,39 @@
+"""The command line that gave an answer, to be run once more for another form of it: as it was typed, but for what is given anew."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import click
+from click.core import ParameterSource
+
+from offsets_tool.plans.commands import Words, shell_word
+
+_FORM: Final = frozenset({"format_", "output_path", "wide", "show", "strict"})
+"""Options that say how an answer is written."""
+
+
+def same_command(given: Mapping[str, tuple[str, ...]]) -> Words:
+    """Return the words of the running command without its form; `given` has other values for some options, by their names."""
+    context = click.get_current_context()
+    words = ["offsets-tool", str(context.command.name)]
+    for parameter in context.command.params:
+        if parameter.name is not None and parameter.name not in _FORM:
+            words += _words(context, parameter, given.get(parameter.name))
+    return words
+
+
+def _words(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...] | None
+) -> Iterator[str]:
+    assert parameter.name is not None
+    is_typed = context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    if given is None and not is_typed:
+        return
+    value = context.params[parameter.name] if given is None else given
+    values = value if isinstance(value, tuple) else (value,)
+    if isinstance(parameter, click.Argument):
+        yield from map(shell_word, map(str, values))
+    elif isinstance(value, bool):
+        yield from [parameter.opts[0]] if value else []
+    else:
+        yield from (f"{parameter.opts[0]} {shell_word(str(each))}" for each in values)

@@ -1,0 +1,157 @@
+"""The way back to a moment: one evidence replayed to that moment and to its end, and each committed offset compared.
+
+What is to be done with an offset, and what speaks against it, is decided by offsets_tool.plans. Runs nothing, writes to no cluster.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.as_of.transactions import open_rows
+from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
+from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.findings.finding import partition_rows
+from offsets_tool.evidence.lagging import find_ends
+from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.expiry.rules import Policy
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.lag.rows import LagRow, lag_row
+from offsets_tool.lag.samples import CommitAt
+from offsets_tool.plans.cases import GroupCase, OffsetCase
+from offsets_tool.plans.plan import plan_row
+from offsets_tool.plans.rows import PlanAction, PlanRow
+from offsets_tool.replay.changes import OffsetOf, TopicPartition
+from offsets_tool.rows import Row
+from offsets_tool.wire.json import release_of
+
+_Home = tuple[int | None, str]
+"""A log partition and a group in it."""
+
+
+class Plan(NamedTuple):
+    """The way back to a moment."""
+
+    rows: list[PlanRow]
+    """One of each committed offset that is there at the moment or at the end, by group, topic and partition."""
+    transactions: list[Row]
+    """The open transactions, as `as_of.transactions` makes them, of the groups that have rows."""
+    moment: Snapshot
+    end: Snapshot
+
+    def with_action(self, action: PlanAction) -> list[PlanRow]:
+        """Return the rows with which this is to be done."""
+        return [row for row in self.rows if row.action is action]
+
+
+class _Standing(NamedTuple):
+    """A committed offset at the moment and at the end."""
+
+    moment: Row
+    current: Row
+
+
+def plan_back(
+    replay: EvidenceReplay, at_end: EvidenceReplay, ends: KnownEnds, given: PolicyGiven, wanted: Wanted
+) -> Plan:
+    """Run both replays, to the moment and to the end of the same evidence, and return the way back for the wanted groups.
+
+    What `at_end` notes, the evidence of `replay` is told, unless it said the same.
+    """
+    moment = replay.run()
+    partitions = partition_rows(at_end, given)
+    for text in at_end.evidence.notes:
+        replay.evidence.note_once(text)
+    end = at_end.moment
+    standing = _standing(moment, end, wanted)
+    lags = _lags(end, ends, standing)
+    groups = (rows for partition in partitions for rows in partition.groups(wanted))
+    cases = _cases(groups, standing, lags, moment, end)
+    found = [plan_row(case) for case in cases]
+    found.sort(key=lambda row: row[:3])
+    groups = {row.group for row in found}
+    open_ = [row for row in open_rows(end, wanted) if groups.intersection(row["groups"])]
+    return Plan(found, open_, moment, end)
+
+
+def _standing(moment: Snapshot, end: Snapshot, wanted: Wanted) -> dict[_Home, dict[OffsetOf, _Standing]]:
+    """Return both rows of each offset that has a committed offset at the moment or at the end, or may have had one."""
+    then, now = (_by_home(offset_rows(each, wanted)) for each in (moment, end))
+    before, after = ({p.log_partition: p for p in each} for each in (moment, end))
+    asked = moment.as_of.ends
+    found: dict[_Home, dict[OffsetOf, _Standing]] = defaultdict(dict)
+    for home, offset in dict.fromkeys((*then, *now)):
+        log_partition = home[0]
+        if asked is not None and log_partition not in asked:
+            continue
+        was = then.get((home, offset)) or empty_offset_row(before[log_partition], offset)
+        is_ = now.get((home, offset)) or empty_offset_row(after[log_partition], offset)
+        if not was["is_proven"] or any(row["committed_offset"] is not None for row in (was, is_)):
+            found[home][offset] = _Standing(was, is_)
+    return found
+
+
+def _by_home(rows: Iterable[Row]) -> dict[tuple[_Home, OffsetOf], Row]:
+    return {
+        ((row["log_partition"], row["group"]), OffsetOf(row["group"], row["topic"], row["partition"])): row
+        for row in rows
+    }
+
+
+def _lags(
+    end: Snapshot, ends: KnownEnds, standing: Mapping[_Home, Mapping[OffsetOf, _Standing]]
+) -> dict[OffsetOf, LagRow]:
+    """Return how the offsets of the moment stand to the logs of their partitions at the end, where they are to be moved."""
+    rows = [
+        each.moment
+        for of_group in standing.values()
+        for each in of_group.values()
+        if each.moment["committed_offset"] not in (None, each.current["committed_offset"])
+    ]
+    find_ends(end, ends, rows)
+    return {OffsetOf(lag.group, lag.topic, lag.partition): lag for lag in (_lag(row, ends) for row in rows)}
+
+
+def _lag(row: Row, ends: KnownEnds) -> LagRow:
+    place = TopicPartition(row["topic"], row["partition"])
+    commit = CommitAt(row["commit_timestamp"], row["committed_offset"], row["topic_id"])
+    return lag_row(OffsetOf(row["group"], *place), commit, ends.of(place), ends.at)
+
+
+def _cases(
+    groups: Iterable[GroupRows],
+    standing: Mapping[_Home, Mapping[OffsetOf, _Standing]],
+    lags: Mapping[OffsetOf, LagRow],
+    moment: Snapshot,
+    end: Snapshot,
+) -> Iterator[OffsetCase]:
+    before, after = ({p.log_partition: p for p in each} for each in (moment, end))
+    there = {number: _groups_there(partition) for number, partition in before.items()}
+    for rows in groups:
+        number = rows.log_partition
+        offsets = standing.get((number, rows.group))
+        if not offsets:
+            continue
+        of = GroupCase(
+            rows,
+            after[number],
+            before[number].end,
+            rows.group in there[number],
+            _policy(rows),
+            end.newest_timestamp,
+        )
+        for offset, (then, now) in offsets.items():
+            yield OffsetCase(of, offset, then, now, lags.get(offset))
+
+
+def _groups_there(partition: PartitionSnapshot) -> set[str]:
+    """Return the groups that were there at the moment, or may have been."""
+    return {*partition.state.groups, *(subject.group for subject in partition.coverage.unknown)}
+
+
+def _policy(rows: GroupRows) -> Policy | None:
+    """Return the policy by which the group's offsets were judged; None if it never had any."""
+    row = next(iter(rows.expiry), None)
+    return None if row is None else Policy(release_of(row.release), row.retention_ms, row.check_interval_ms)

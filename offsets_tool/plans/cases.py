@@ -1,0 +1,138 @@
+"""What is known of one committed offset at the moment to go back to and at the end of the log: all that a risk is judged by.
+
+Rows and states only; where they come from is known by evidence.plans.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.expiry.causes import Cause, Confidence
+from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.expiry.rules import Policy
+from offsets_tool.findings.committers import Committer, origin_of
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.history.rows import OffsetBeginCause, OffsetHistoryRow
+from offsets_tool.lag.rows import LagRow
+from offsets_tool.replay.changes import Group, OffsetOf, TopicPartition
+from offsets_tool.rows import Row
+
+_COMMITTED: Final = (OffsetBeginCause.COMMIT, OffsetBeginCause.TRANSACTION)
+_NEVER_THERE: Final = (Cause.ABORTED, Cause.SUPERSEDED)
+"""Commits that were never effective."""
+
+
+class GroupCase(NamedTuple):
+    """What holds for all offsets of a group in one log partition."""
+
+    rows: GroupRows
+    """Its rows up to the end of the log."""
+    partition: PartitionSnapshot
+    """The log partition at its end."""
+    since: int
+    """Offset in the log of the first record that is later than the moment."""
+    was_there: bool
+    """Whether the group was there at the moment, or may have been."""
+    policy: Policy | None
+    """By which its offsets expire; None where it never had any that the log still tells of."""
+    newest_at: int | None
+    """Time of the newest record of the evidence, epoch milliseconds."""
+
+    @property
+    def group(self) -> Group | None:
+        """The group at the end of the log; None where it is gone."""
+        return self.partition.state.groups.get(self.rows.group)
+
+
+@dataclass(frozen=True)
+class OffsetCase:
+    """One committed offset of a group, at the moment and at the end of the log."""
+
+    of: GroupCase
+    offset: OffsetOf
+    moment: Row
+    """Its row at the moment, as as_of.views_offsets makes them."""
+    current: Row
+    """Its row at the end of the log."""
+    lag: LagRow | None = None
+    """How the offset of the moment stands to the partition's log at the end; None where the offset is not known."""
+
+    @property
+    def new_offset(self) -> int | None:
+        """What was committed at the moment; None where nothing was, or where the log does not prove it."""
+        return _number(self.moment)
+
+    @property
+    def current_offset(self) -> int | None:
+        """What is committed at the end of the log; None where nothing is."""
+        return _number(self.current)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the log proves what was committed at the moment, be it nothing."""
+        return bool(self.moment["is_proven"])
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether what is committed is not what was, or nobody knows what was."""
+        return not self.is_proven or self.new_offset != self.current_offset
+
+    @cached_property
+    def commits(self) -> list[OffsetHistoryRow]:
+        """The commits that took effect since the moment, as far as compaction left them."""
+        of_place = self.of.rows.effective.get(TopicPartition(self.offset.topic, self.offset.partition), ())
+        return [
+            row for row in of_place if row.from_log_offset >= self.of.since and row.begin_cause in _COMMITTED
+        ]
+
+    def commits_by(self, committer: Committer) -> list[OffsetHistoryRow]:
+        """Return the commits since the moment that somebody made."""
+        return [row for row in self.commits if origin_of(self.of.rows, row).committer(row) is committer]
+
+    @cached_property
+    def removal(self) -> ExpiryRow | None:
+        """The last time that the committed offset was removed since the moment; None if it was not."""
+        found = [
+            row
+            for row in self.of.rows.removed
+            if (row.topic, row.partition) == self.offset[1:]
+            and row.log_offset >= self.of.since
+            and row.cause not in _NEVER_THERE
+        ]
+        return found[-1] if found else None
+
+    @property
+    def has_only_read_on(self) -> bool:
+        """Whether nothing happened to the offset since the moment but commits of whoever reads, each ahead of the one before."""
+        is_regular = not self.commits_by(Committer.OUTSIDE) and not self.commits_by(Committer.UNKNOWN)
+        is_ahead = all(row.delta is not None and row.delta >= 0 for row in self.commits)
+        return bool(self.commits) and is_regular and is_ahead and self.removal is None
+
+    @property
+    def is_topic_in_doubt(self) -> bool:
+        """Whether the offset was removed since the moment, and the deletion of its topic is only one of the causes that fit."""
+        return self._may_be_topic_deleted and not self.is_topic_deleted
+
+    @property
+    def is_topic_deleted(self) -> bool:
+        """Whether the offset was removed since the moment because its topic was deleted."""
+        removal = self.removal
+        is_sure = removal is not None and removal.confidence != Confidence.AMBIGUOUS
+        return is_sure and self._may_be_topic_deleted
+
+    @property
+    def _may_be_topic_deleted(self) -> bool:
+        return self.removal is not None and self.removal.cause == Cause.TOPIC_DELETED
+
+    @property
+    def is_topic_recreated(self) -> bool:
+        """Whether the topic is another one of the same name than at the moment."""
+        ids = {row["topic_id"] for row in (self.moment, self.current) if row["topic_id"] is not None}
+        is_another = len(ids) > 1 or (self.lag is not None and self.lag.is_topic_recreated)
+        return is_another or (self.is_topic_deleted and self.current_offset is not None)
+
+
+def _number(row: Row) -> int | None:
+    offset: int | None = row["committed_offset"]
+    return offset

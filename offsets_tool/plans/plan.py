@@ -1,0 +1,50 @@
+"""The rows of a plan, made of cases: what is to be done with each committed offset. Prints nothing and runs nothing."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from offsets_tool.findings.committers import origin_of
+from offsets_tool.plans.cases import OffsetCase
+from offsets_tool.plans.restored import restored_expiry
+from offsets_tool.plans.risks import RISKS, risks_of
+from offsets_tool.plans.rows import PlanAction, PlanRow, Risk
+from offsets_tool.wire.longs import difference
+
+
+def plan_row(case: OffsetCase) -> PlanRow:
+    """Return what is to be done with a committed offset, and what speaks against it; nothing does where it stands as it did."""
+    risks = risks_of(case) if case.is_changed else ()
+    action = _action(case, risks)
+    new, current = case.new_offset, case.current_offset
+    committers = Counter(origin_of(case.of.rows, row).committer(row).value for row in case.commits)
+    removal, lag = case.removal, case.lag
+    expiry = restored_expiry(case) if action is PlanAction.RESET else None
+    return PlanRow(
+        *case.offset,
+        action=action,
+        current_offset=current,
+        new_offset=new,
+        difference=None if new is None or current is None else difference(new, current),
+        risks=risks,
+        is_proven=case.is_proven,
+        metadata=case.moment["metadata"],
+        commits_since=committers.total(),
+        committed_by=tuple(word for word, _ in committers.most_common()),
+        last_commit_at=case.commits[-1].from_timestamp if case.commits else None,
+        removed_at=removal.removed_at if removal else None,
+        removal_cause=removal.cause if removal else None,
+        log_start_offset=lag.log_start_offset if lag else None,
+        end_offset=lag.end_offset if lag else None,
+        end_method=lag.method if lag else None,
+        expires_at=expiry.at if expiry else None,
+        log_partition=case.of.rows.log_partition,
+        new_log_offset=case.moment["log_offset"],
+        current_log_offset=case.current["log_offset"],
+    )
+
+
+def _action(case: OffsetCase, risks: Iterable[Risk]) -> PlanAction:
+    if not case.is_changed:
+        return PlanAction.KEEP
+    is_left_out = any(RISKS[risk.risk].is_left_out for risk in risks)
+    return PlanAction.LEAVE if is_left_out else PlanAction.RESET

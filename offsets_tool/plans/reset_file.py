@@ -1,0 +1,50 @@
+"""The file that kafka-consumer-groups --reset-offsets --from-file reads: its columns, and what no line of it can say.
+
+Since 2.4 (KIP-379) a line is group,topic,partition,offset; before, the file is of one group and lacks the first column. Writes no
+file, and knows nothing of why an offset is to be set.
+"""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from offsets_tool.wire.json import Release
+from offsets_tool.wire.text import is_clean
+
+MANY_GROUPS_FROM: Final[Release] = (2, 4)
+"""The first release whose file names groups (KIP-379); any newer tool reads it, whatever the release of the brokers."""
+
+
+class Unsayable(StrEnum):
+    """Why a line cannot be in the file."""
+
+    REFUSED = "refused"
+    """The tool would refuse the whole file: OffsetsUtils.parseResetPlan cuts it at every line feed, quoted or not, and
+    OffsetAndMetadata has no negative offset."""
+    NOT_TEXT = "not text"
+    """Group or topic are not UTF-8: of other bytes Java makes U+FFFD, which may be the name of another group."""
+
+
+class ResetLine(NamedTuple):
+    """One line of the file: the offset that a group is to have in a partition."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+
+    @property
+    def unsayable(self) -> Unsayable | None:
+        """Why the file cannot have this line; None where it can."""
+        if "\n" in self.group or "\n" in self.topic or self.offset < 0 or self.partition < 0:
+            return Unsayable.REFUSED
+        is_text = is_clean(self.group) and is_clean(self.topic)
+        return None if is_text else Unsayable.NOT_TEXT
+
+    def cells(self, release: Release | None = None) -> tuple[str | int, ...]:
+        """Return the cells of the line for the tool of a release; None is any from 2.4 on."""
+        return self[1:] if is_of_one_group(release) else self
+
+
+def is_of_one_group(release: Release | None) -> bool:
+    """Return whether the tool of a release reads files of one group only, which do not name it."""
+    return release is not None and release < MANY_GROUPS_FROM
