@@ -14,7 +14,13 @@ from tests.corpora import FIXTURES
 from tests.depth import sample
 
 LOG = FIXTURES / "corpora" / "3.9.2-txn" / "segments"
-ARGUMENTS = {"describe": ["--all-groups"], "diff": ["--from", "3:1"], "partition": ["g"], "schema": []}
+ARGUMENTS = {
+    "describe": ["--all-groups"],
+    "diff": ["--from", "3:1"],
+    "plan": ["--as-of", "3:1"],
+    "partition": ["g"],
+    "schema": [],
+}
 """What a command of offsets-tool wants instead of, or beside, a log."""
 CHILD = """
 import json, sys

@@ -1,6 +1,6 @@
 """What is known of one committed offset at the moment to go back to and at the end of the log: all that a risk is judged by.
 
-Rows and states only; where they come from is known by evidence.plans.
+Rows and states only; where they come from is known by evidence.answers.planning.
 """
 
 from dataclasses import dataclass

@@ -15,18 +15,18 @@ ANY_BROKER: Final = "BROKER:9092"
 _OFFSETS: Final = "--topic __consumer_offsets"
 _PLAIN: Final = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\")
 
-Words = list[str]
+CommandWords = list[str]
 """The words of a command line, each as a shell takes it."""
 
 
-class Cluster(NamedTuple):
+class ClusterAddress(NamedTuple):
     """How Kafka's tools reach the cluster."""
 
     bootstrap_server: str = ANY_BROKER
     command_config: str | None = None
 
     @property
-    def words(self) -> Words:
+    def words(self) -> CommandWords:
         """The options that name the cluster."""
         config = self.command_config
         more = [] if config is None else [f"--command-config {shell_word(config)}"]
@@ -49,7 +49,9 @@ def names_group(group: str) -> bool:
     return group != "" and "\0" not in group
 
 
-def reset_words(cluster: Cluster, groups: Iterable[str], file: str, *, is_executed: bool) -> Words:
+def reset_words(
+    cluster: ClusterAddress, groups: Iterable[str], file: str, *, is_executed: bool
+) -> CommandWords:
     """Return the command that resets groups from a file, or only shows what it would set."""
     mode = "--execute" if is_executed else "--dry-run"
     return [
@@ -62,17 +64,17 @@ def reset_words(cluster: Cluster, groups: Iterable[str], file: str, *, is_execut
     ]
 
 
-def describe_words(cluster: Cluster, groups: Iterable[str], what: str) -> Words:
+def describe_words(cluster: ClusterAddress, groups: Iterable[str], what: str) -> CommandWords:
     """Return the command that shows the `state` of groups, or their `offsets`."""
     return ["kafka-consumer-groups", *cluster.words, "--describe", f"--{what}", *_groups(groups)]
 
 
-def find_hanging_words(cluster: Cluster, log_partition: int) -> Words:
+def find_hanging_words(cluster: ClusterAddress, log_partition: int) -> CommandWords:
     """Return the command that lists the transactions of a partition of __consumer_offsets whose coordinator has forgotten them."""
     return ["kafka-transactions", *cluster.words, "find-hanging", _OFFSETS, f"--partition {log_partition}"]
 
 
-def abort_words(cluster: Cluster, log_partition: int, first_offset: int) -> Words:
+def abort_words(cluster: ClusterAddress, log_partition: int, first_offset: int) -> CommandWords:
     """Return the command that aborts the transaction that begins at an offset of a partition of __consumer_offsets.
 
     Brokers before 3.0 want --producer-id, --producer-epoch and --coordinator-epoch instead, which find-hanging prints.
@@ -81,5 +83,5 @@ def abort_words(cluster: Cluster, log_partition: int, first_offset: int) -> Word
     return ["kafka-transactions", *cluster.words, "abort", _OFFSETS, *at]
 
 
-def _groups(groups: Iterable[str]) -> Words:
+def _groups(groups: Iterable[str]) -> CommandWords:
     return [f"--group {shell_word(group)}" for group in groups]

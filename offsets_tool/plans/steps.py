@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 from offsets_tool.findings.sentences import count, listed
 from offsets_tool.plans.commands import (
-    Cluster,
-    Words,
+    ClusterAddress,
+    CommandWords,
     abort_words,
     describe_words,
     find_hanging_words,
@@ -17,17 +17,17 @@ from offsets_tool.rows import Row
 from offsets_tool.story.sentence import when
 from offsets_tool.wire.json import Release
 
-WriteFile = Callable[[str, str | None], Words]
+WriteFile = Callable[[str, str | None], CommandWords]
 """From the name of a file, and of a group that it is for alone, to the command that writes the reset file."""
 _DRY: Final = "See what it would do; it changes nothing. NEW-OFFSET must be as above; where it is not, the log has no such offset"
 _TRACE: Final = " (recent tools first print a Java stack trace, because they try the form of older files; it means nothing)"
 
 
-class Step(NamedTuple):
+class PlanStep(NamedTuple):
     """Something to do, in one sentence, and the commands for it."""
 
     text: str
-    commands: tuple[Words, ...]
+    commands: tuple[CommandWords, ...]
 
 
 class ToReset(NamedTuple):
@@ -41,7 +41,9 @@ class ToReset(NamedTuple):
     """Those that are open, as `as_of.transactions` makes them."""
 
 
-def steps(plan: ToReset, cluster: Cluster, release: Release | None, write_file: WriteFile) -> Iterator[Step]:
+def steps(
+    plan: ToReset, cluster: ClusterAddress, release: Release | None, write_file: WriteFile
+) -> Iterator[PlanStep]:
     """Yield what is to be done, in its order; `release` is that of Kafka's tools, None any from 2.4 on."""
     if plan.transactions:
         yield _transactions(plan.transactions, cluster)
@@ -50,25 +52,25 @@ def steps(plan: ToReset, cluster: Cluster, release: Release | None, write_file: 
     yield _stop(plan, cluster)
     for file, groups in _files(plan.groups, release):
         only = groups[0] if is_of_one_group(release) else None
-        yield Step("Write the file:", (write_file(file, only),))
+        yield PlanStep("Write the file:", (write_file(file, only),))
         dry = reset_words(cluster, groups, file, is_executed=False)
-        yield Step(_DRY + ("" if only else _TRACE) + ":", (dry,))
-        yield Step("Do it:", (reset_words(cluster, groups, file, is_executed=True),))
-    yield Step(
+        yield PlanStep(_DRY + ("" if only else _TRACE) + ":", (dry,))
+        yield PlanStep("Do it:", (reset_words(cluster, groups, file, is_executed=True),))
+    yield PlanStep(
         "Check before the clients start again: CURRENT-OFFSET must be the new offset:",
         (describe_words(cluster, plan.groups, "offsets"),),
     )
 
 
-def _stop(plan: ToReset, cluster: Cluster) -> Step:
+def _stop(plan: ToReset, cluster: ClusterAddress) -> PlanStep:
     """Return the step that stops the clients; the tool describes no group at all if one of them is not there."""
     asked = [group for group in plan.groups if group in plan.present]
     of = _of(plan.groups)
     if not asked:
-        return Step(
+        return PlanStep(
             f"Make sure that no client of {of} starts before the end: no such group is there now.", ()
         )
-    return Step(
+    return PlanStep(
         f"Stop all clients of {of}; the state must be Empty:", (describe_words(cluster, asked, "state"),)
     )
 
@@ -86,7 +88,7 @@ def _of(groups: Sequence[str]) -> str:
     return f"group{'' if len(groups) == 1 else 's'} {listed(groups)}"
 
 
-def _transactions(transactions: Sequence[Row], cluster: Cluster) -> Step:
+def _transactions(transactions: Sequence[Row], cluster: ClusterAddress) -> PlanStep:
     """Return the step that ends open transactions; those of a log partition without a number cannot be named."""
     placed = [row for row in transactions if row["log_partition"] is not None]
     numbers = sorted({row["log_partition"] for row in placed})
@@ -95,7 +97,7 @@ def _transactions(transactions: Sequence[Row], cluster: Cluster) -> Step:
         f"{count(len(transactions), 'transaction')} of these groups {'is' if len(transactions) == 1 else 'are'} open, the oldest "
         f"since {since}: stop the producers, and abort those that the first command lists:"
     )
-    return Step(
+    return PlanStep(
         text,
         (
             *(find_hanging_words(cluster, number) for number in numbers),

@@ -6,10 +6,10 @@ from random import Random
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.views_offsets import offset_rows
+from offsets_tool.evidence.answers.planning import Plan, plan_back
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.expiring import PolicyGiven
-from offsets_tool.evidence.plans.planning import Plan, plan_back
 from offsets_tool.evidence.replaying import END, EvidenceReplay, snapshot_of
 from offsets_tool.plans.reset_file import ResetLine
 from offsets_tool.records import offsets

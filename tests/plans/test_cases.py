@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from offsets_tool.plans.risks import RISKS
+from tests.corpora import FIXTURES
 from tests.plans.cases import CASES, PlanCase
 
 
@@ -34,6 +35,13 @@ def test_rows_have_their_actions_offsets_and_risks(case: PlanCase, tmp_path: Pat
         assert [RISKS[each["risk"]].severity for each in row["risks"]] == [
             each["severity"] for each in row["risks"]
         ]
+
+
+def test_every_risk_is_in_the_reference() -> None:
+    lines = (FIXTURES.parent / "docs" / "reference.md").read_text().splitlines()
+    for kind in RISKS.values():
+        is_in_file = "no" if kind.is_left_out else "yes"
+        assert f"| `{kind.name}` | {kind.severity} | {is_in_file} | {kind.means} |" in lines
 
 
 def test_every_risk_has_a_case() -> None:

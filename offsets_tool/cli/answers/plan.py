@@ -27,11 +27,11 @@ from offsets_tool.cli.reset_gaps import incomplete, left_out, refuse_partial
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.answers.planning import Plan, plan_back
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.moments.moment_notes import orphans
-from offsets_tool.evidence.plans.planning import Plan, plan_back
 from offsets_tool.evidence.replaying import END
-from offsets_tool.plans.commands import ANY_BROKER, Cluster, Words
+from offsets_tool.plans.commands import ANY_BROKER, ClusterAddress, CommandWords
 from offsets_tool.plans.reset_file import is_of_one_group
 from offsets_tool.plans.rows import PlanAction
 from offsets_tool.plans.steps import ToReset, steps
@@ -154,7 +154,7 @@ def _page(
 ) -> PlanPage:
     told = [row for row in plan.rows if is_told(row)]
     lacking = None if options["partial"] else incomplete(plan.moment, wanted, replay.evidence)
-    cluster = Cluster(options["bootstrap_server"] or ANY_BROKER, options["command_config"])
+    cluster = ClusterAddress(options["bootstrap_server"] or ANY_BROKER, options["command_config"])
     present = [group for partition in plan.end for group in partition.state.groups]
     now = when(plan.end.newest_timestamp)
     return PlanPage(
@@ -187,7 +187,7 @@ def _to(plan: Plan) -> str:
     return ", ".join(f"{number}:{end}" for number, end in sorted((as_of.ends or {}).items()))
 
 
-def _write_file(plan: Plan, file: str, group: str | None) -> Words:
+def _write_file(plan: Plan, file: str, group: str | None) -> CommandWords:
     """Return the command that writes the reset file of this plan, or only what is of one group."""
     given: dict[str, tuple[str, ...]] = {}
     if plan.moment.as_of.time is not None:

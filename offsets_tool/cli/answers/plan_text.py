@@ -7,7 +7,7 @@ from offsets_tool.cli.answers.paragraphs import Paragraphs, markdown
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import cell_text
 from offsets_tool.plans.rows import PlanAction, PlanRow
-from offsets_tool.plans.steps import Step
+from offsets_tool.plans.steps import PlanStep
 from offsets_tool.plans.summary import RiskMatter, has_known_end
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import time_text
@@ -48,7 +48,7 @@ class PlanPage(NamedTuple):
     matters: list[RiskMatter]
     rows: list[Row]
     """Those that are to be set or left out."""
-    steps: list[Step]
+    steps: list[PlanStep]
 
 
 def plan_json(row: PlanRow) -> Row:

@@ -6,13 +6,13 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
-from offsets_tool.plans.commands import Words, shell_word
+from offsets_tool.plans.commands import CommandWords, shell_word
 
 _FORM: Final = frozenset({"format_", "output_path", "wide", "show", "strict"})
 """Options that say how an answer is written."""
 
 
-def same_command(given: Mapping[str, tuple[str, ...]]) -> Words:
+def same_command(given: Mapping[str, tuple[str, ...]]) -> CommandWords:
     """Return the words of the running command without its form; `given` has other values for some options, by their names."""
     context = click.get_current_context()
     words = ["offsets-tool", str(context.command.name)]

@@ -71,8 +71,8 @@ def plan_back(
     cases = _cases(groups, standing, lags, moment, end)
     found = [plan_row(case) for case in cases]
     found.sort(key=lambda row: row[:3])
-    groups = {row.group for row in found}
-    open_ = [row for row in open_rows(end, wanted) if groups.intersection(row["groups"])]
+    told = {row.group for row in found}
+    open_ = [row for row in open_rows(end, wanted) if told.intersection(row["groups"])]
     return Plan(found, open_, moment, end)
 
 
