@@ -73,12 +73,16 @@ def read_histories(*paths: str | os.PathLike[str], **options: Any) -> dict[str, 
     """Return what held from one record to the next, by name: `offset_history`, `group_history`, `member_history`, `anomalies`.
 
     Each is an Arrow table with the columns of the lake's table of that name; what still holds has no `to_log_offset`. Options are
-    those of `open_evidence`. UsageError where a partition is there twice, SourceError for a path that cannot be read.
+    those of `open_evidence`: of several copies of a partition, view="evidence" gives what is known to have happened. UsageError for
+    copies of two clusters, SourceError for a path that cannot be read.
 
     >>> histories = read_histories("fixtures/corpora/2.4.1-mix/segments")
     >>> offsets = histories["offset_history"]
     >>> [row["delta"] for row in offsets.to_pylist() if row["group"] == "iris_pricing" and (row["delta"] or 0) < 0]
     [-3681, -556552787]
+    >>> nights = [f"fixtures/corpora-replicated/4.1.2-nightly/copies/{name}" for name in ("night-1", "night-3")]
+    >>> [read_histories(*nights, view=view)["offset_history"].num_rows for view in ("coordinator", "evidence")]
+    [35, 253]
     """
     rows: dict[type, list[tuple[Any, ...]]] = {row: [] for row in _HISTORIES.values()}
     with EvidenceReplay(open_evidence(*paths, **options)) as replay:

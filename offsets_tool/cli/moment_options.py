@@ -8,7 +8,7 @@ import click
 from offsets_tool.cli.filter_options import WHEN, tz_option
 from offsets_tool.cli.options import F
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.joined_log import CopiesAsked
+from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.log.copies.views import CopiesView
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.json import parse_uuid
@@ -41,7 +41,7 @@ def copies_options(command: F) -> F:
         "--view",
         "copies_view",
         type=click.Choice([each.value for each in CopiesView]),
-        default=CopiesView.COORDINATOR.value,
+        default=COPIES_ASKED.view.value,
         show_default=True,
         help="Of several copies: what the coordinator would have answered, or what all the evidence knows to have happened.",
     )
@@ -107,19 +107,16 @@ def parse_rules(options: Mapping[str, Any]) -> Rules | None:
     return _RULES.get(options["coordinator"])
 
 
-def parse_copies(options: Mapping[str, Any]) -> CopiesAsked:
-    """Return what --view and --leader ask of several copies; UsageError for a --leader that is not LOG_PARTITION=COPY."""
+def parse_leaders(texts: tuple[str, ...]) -> dict[int, str]:
+    """Return copies by log partition from the values of --leader; UsageError for a value that is not LOG_PARTITION=COPY."""
     leaders: dict[int, str] = {}
-    for text in options.get("leaders", ()):
+    for text in texts:
         number, equals, copy = text.partition("=")
         if not (number.isdecimal() and equals and copy):
             raise UsageError(f"--leader: {text!r} is not LOG_PARTITION=COPY; write 12=brokers/1")
         if leaders.setdefault(int(number), copy) != copy:
             raise UsageError(f"--leader names two copies for partition {number}; give it one")
-    view = CopiesView(options.get("copies_view") or CopiesView.COORDINATOR)
-    if leaders and view is CopiesView.EVIDENCE:
-        raise UsageError("--view evidence asks all copies alike: drop --leader, or take --view coordinator")
-    return CopiesAsked(view, leaders)
+    return leaders
 
 
 def parse_topic_ids(texts: tuple[str, ...]) -> dict[str, str]:

@@ -8,13 +8,14 @@ from typing import Any, BinaryIO, Final
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.cli.filter_options import clock_of
-from offsets_tool.cli.moment_options import parse_copies, parse_rules, parse_topic_ids
+from offsets_tool.cli.moment_options import parse_leaders, parse_rules, parse_topic_ids
 from offsets_tool.cli.render import ProgressBar, default_format, note, write_caption
 from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.evidence.clock_places import tell_moment
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.filters import EVERYTHING, Filters
+from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_texts import parse_bound, parse_optional_time
 from offsets_tool.evidence.replaying import EvidenceReplay, as_of_bound
 
@@ -66,6 +67,8 @@ def evidence_of(
         limits=parse_limits(options["max_batch_bytes"]),
         listener=Terminal(has_bar=has_bar),
         has_hashes=has_hashes,
+        view=options.get("copies_view", COPIES_ASKED.view),
+        leader=parse_leaders(options.get("leaders", ())),
     )
 
 
@@ -98,13 +101,7 @@ class OpenReplay(EvidenceReplay):
     def __init__(self, evidence: Evidence, as_of: AsOf, options: Mapping[str, Any], *, strict: bool) -> None:
         """Replay evidence by the `options` of `coordinator_option`; UsageError for a --topic-id that is none."""
         topic_ids = parse_topic_ids(options["topic_ids"])
-        super().__init__(
-            evidence,
-            as_of,
-            rules=parse_rules(options),
-            topic_ids=topic_ids,
-            copies=parse_copies(options),
-        )
+        super().__init__(evidence, as_of, rules=parse_rules(options), topic_ids=topic_ids)
         self.caption: str | None = None
         """How --as-of was understood, where it could be read in more than one way; otherwise None."""
         self._is_strict = strict

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.events import Event
 from offsets_tool.evidence.evidence import Evidence
-from offsets_tool.evidence.joined_log import CopiesAsked, JoinedLog
+from offsets_tool.evidence.joined_log import JoinedLog
 from offsets_tool.evidence.partition_logs import PartitionLog, partition_logs
 from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.copies.union import Distinct, union
@@ -148,7 +148,7 @@ def _copies(log_partition: int | None, logs: list[PartitionLog], aside: list[Par
     known = {log.name for log in logs}
     # Of a copy of which only set-aside files are here these are the log.
     alone = [log for log in aside if log.name not in known]
-    joined = JoinedLog([*logs, *alone], AsOf(), CopiesAsked())
+    joined = JoinedLog([*logs, *alone], AsOf())
     numbers = {log.name: number for number, log in enumerate(joined.copies)}
     # Segments in use follow each other, one open at a time; set-aside files reach into them.
     streams: list[tuple[int, Iterable[Event]]] = [

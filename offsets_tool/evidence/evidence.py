@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.listener import Listener, Silent
+from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
 from offsets_tool.evidence.sources import Item, Source, open_sources, records_of
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger, LedgerEntry
@@ -38,13 +39,17 @@ def open_evidence(
     limits: Limits = LIMITS,
     listener: Listener | None = None,
     has_hashes: bool = True,
+    view: str = COPIES_ASKED.view,
+    leader: Mapping[int, str] | None = None,
 ) -> "Evidence":
     """Open log segments, folders of them, tars and archives, or a live topic, as one evidence.
 
     `filters` choose what `events` gives; all is read and counted. `bootstrap_server` reads the live topic instead of paths, with
     the client properties of the file `command_config`. `log_partition` is the only partition of `__consumer_offsets` to read, and
     the number of files that do not say theirs. `columns` names an archive's columns: {"offset": "kafka_offset"}. `limits` are
-    what one batch may hold. `has_hashes` False leaves out the SHA-256 of files.
+    what one batch may hold. `has_hashes` False leaves out the SHA-256 of files. Of several copies of a partition, whoever replays
+    asks what the coordinator would have answered (`view` "coordinator"), where `leader` names by log partition the copy that led,
+    by its directory: {12: "brokers/1"}; or what all of them know to have happened ("evidence").
     UsageError where nothing, or two things at once, are named; SourceError where a path cannot be read.
 
     >>> with open_evidence("fixtures/corpora/3.9.2-txn/segments") as evidence:
@@ -52,7 +57,7 @@ def open_evidence(
     >>> kinds.count("OffsetCommit"), kinds.count("GroupMetadata"), sum(ledger.records for ledger in evidence.ledgers)
     (70, 4, 97)
     """
-    names = [os.fspath(path) for path in paths]
+    names, copies_asked = [os.fspath(path) for path in paths], CopiesAsked.of(view, leader)
     sources = open_sources(
         names,
         bootstrap_server=bootstrap_server,
@@ -62,7 +67,14 @@ def open_evidence(
         limits=limits,
         only=filters.log_partitions(),
     )
-    return Evidence(sources, filters, listener, paths=names, has_hashes=has_hashes)
+    return Evidence(
+        sources,
+        filters,
+        listener,
+        paths=names,
+        has_hashes=has_hashes,
+        copies_asked=copies_asked,
+    )
 
 
 class Evidence:
@@ -76,9 +88,14 @@ class Evidence:
         *,
         paths: Sequence[str] = (),
         has_hashes: bool = True,
+        copies_asked: CopiesAsked = COPIES_ASKED,
     ) -> None:
-        """Hold what is read; `paths` are those that the sources were found below; without `has_hashes` no SHA-256 is computed."""
+        """Hold what is read; `paths` are those that the sources were found below; without `has_hashes` no SHA-256 is computed.
+
+        `copies_asked` is what a replay asks of several copies of a partition.
+        """
         self.paths = tuple(paths)
+        self.copies_asked = copies_asked
         self.sources = list(sources)
         self.filters = filters
         self.ledgers: list[LedgerEntry] = []

@@ -3,17 +3,16 @@
 The rules are those of log.copies; this module knows which sources are copies, and how people name the one that leads.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from pathlib import PurePosixPath
-from typing import Final
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode_absence
+from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
 from offsets_tool.evidence.moments.moment_notes import listed, number_text
 from offsets_tool.evidence.partition_logs import PartitionLog
 from offsets_tool.evidence.sources import Source
@@ -23,17 +22,6 @@ from offsets_tool.log.copies.union import epoch_in, union
 from offsets_tool.log.copies.views import BranchEnd, CopiesView, LeftOut, Union, deciding_copy
 from offsets_tool.records.kinds import Role
 from offsets_tool.rows import Absence, BatchRead, LogRecord
-
-
-@dataclass(frozen=True, slots=True)
-class CopiesAsked:
-    """What is asked of several copies: the view, and by log partition the name of the copy that led at the moment."""
-
-    view: CopiesView = CopiesView.COORDINATOR
-    leaders: Mapping[int, str] = field(default_factory=dict)
-
-
-COPIES_ASKED: Final = CopiesAsked()
 
 
 class JoinedLog:

@@ -13,9 +13,10 @@ from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.clock_places import tell_moment
 from offsets_tool.evidence.evidence import Evidence, open_evidence
-from offsets_tool.evidence.joined_log import COPIES_ASKED, CopiesAsked, JoinedLog
+from offsets_tool.evidence.joined_log import JoinedLog
 from offsets_tool.evidence.lanes import RowLane, rows_pay
 from offsets_tool.evidence.listener import Listener
+from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_notes import moment_notes, number_text, topic_id_notes
 from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_bound
 from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
@@ -45,20 +46,27 @@ def snapshot_of(
     topic_ids: Mapping[str, str] | None = None,
     bootstrap_server: str | None = None,
     listener: Listener | None = None,
+    view: str = COPIES_ASKED.view,
+    leader: Mapping[int, str] | None = None,
 ) -> Snapshot:
     """Replay the log below the paths, or of a live topic, and return what the coordinators held at its end or at a moment.
 
     `as_of` is a text such as "yesterday 14:05", "-2h" or "2026-11-21T14:05Z", in the time zone `zone` (else UTC), or an AsOf.
     `rules` are those of the coordinator that wrote the log, by default what the log proves. `topic_ids` names topics by id where
-    no record does. Several copies of a partition are asked what the coordinator would have answered. UsageError for texts with
-    no or two meanings and for copies of two clusters; SourceError for paths that cannot be read.
+    no record does. `view` and `leader` are those of `open_evidence`. UsageError for texts with no or two meanings and for copies of
+    two clusters; SourceError for paths that cannot be read.
 
     >>> from offsets_tool import offset_rows
     >>> snapshot = snapshot_of("fixtures/corpora/3.9.2-txn/segments", as_of="2026-11-21T12:22:55.400Z")
     >>> [(row["committed_offset"], len(row["pending"])) for row in offset_rows(snapshot) if row["group"] == "pricing-hang-43"]
     [(5, 1), (None, 1)]
+    >>> nights = [f"fixtures/corpora-replicated/4.1.2-nightly/copies/{name}" for name in ("night-1", "night-3")]
+    >>> [len(offset_rows(snapshot_of(*nights, view=view))) for view in ("coordinator", "evidence")]
+    [24, 28]
     """
-    evidence = open_evidence(*paths, bootstrap_server=bootstrap_server, listener=listener)
+    evidence = open_evidence(
+        *paths, bootstrap_server=bootstrap_server, listener=listener, view=view, leader=leader
+    )
     if isinstance(as_of, str):
         clock = Clock.in_zone(zone)
         bound = parse_bound((as_of,), "as_of", clock, takes_epochs=True)
@@ -93,16 +101,13 @@ class EvidenceReplay:
         *,
         rules: Rules | None = None,
         topic_ids: Mapping[str, str] | None = None,
-        copies: CopiesAsked = COPIES_ASKED,
     ) -> None:
         """`rules` None: those that the log proves. `topic_ids` are names by id that no record says.
-
-        `copies` is what several copies of a partition are asked.
 
         UsageError where Kafka has set aside everything that is here.
         """
         self.evidence = evidence
-        self._copies = copies
+        self._copies = evidence.copies_asked
         self._facts: dict[int | None, list[CopyFacts]] = {}
         """Of the copies of partitions that were joined."""
         self.joined: dict[int | None, JoinedLog] = {}

@@ -13,7 +13,8 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.cli import main
 from offsets_tool.evidence import lanes
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.joined_log import CopiesAsked, JoinedLog
+from offsets_tool.evidence.joined_log import JoinedLog
+from offsets_tool.evidence.moments.copies_asked import CopiesAsked
 from offsets_tool.evidence.partition_logs import partition_logs, uncounted
 from offsets_tool.log.copies.views import CopiesView
 from offsets_tool.records.consumer import (

@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.joined_log import CopiesAsked
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.history.history import History
 from offsets_tool.history.transactions import ended_transactions, open_transactions
-from offsets_tool.log.copies.views import CopiesView
 from spark.replay.replay import Replayed, replay
 from tests.corpora import REPLICATED
 from tests.evidence.copies import copy
@@ -46,8 +44,7 @@ def by_evidence(paths: list[Path], cluster: str = "c") -> Rows:
 
 
 def _rows(paths: list[Path]) -> Iterator[Any]:
-    evidence = open_evidence(*paths)
-    with EvidenceReplay(evidence, copies=CopiesAsked(CopiesView.EVIDENCE)) as replayed:
+    with EvidenceReplay(open_evidence(*paths, view="evidence")) as replayed:
         names = replayed.run().names
         for partition, happened in replayed.once_more():
             history, removals = History(names.name), RemovalLog(partition.log_partition)
