@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.expiring import PolicyGiven
@@ -12,6 +13,7 @@ from offsets_tool.log.archive.delta import delta_rows
 from spark.derived.expiry import expiry
 from spark.derived.forget import forget
 from spark.derived.lag import LagRequest, lag
+from spark.lake.compact import compact
 from spark.lake.tables import ALL_TABLES
 from spark.run import run_findings
 from tests.evidence.copies import copy
@@ -112,6 +114,44 @@ def test_killed_it_is_completed_by_the_same_command_alone(
     forget(*asked)
     jobs(lake)
     assert content(lake) == content(made(tmp_path / "other", c=nights[:2], d=nights[:1]))
+
+
+@pytest.mark.spark
+def test_what_spark_wrote_is_forgotten_too(session: SparkSession, tmp_path: Path, nights: list[Path]) -> None:
+    """After OPTIMIZE, by `compact` too, rows of several clusters and runs are in one file; a DELETE writes files anew."""
+    lake = made(tmp_path / "lake", c=nights, d=nights[:2], e=nights[1:])
+    compact(str(lake), lambda: session)
+    for table in ("log", "events"):
+        session.sql(f"DELETE FROM delta.`{lake / table}` WHERE cluster = 'e' AND log_offset = 9").collect()
+    session.sql(f"OPTIMIZE delta.`{lake / 'sources'}`").collect()
+    assert {each.table: each.rows for each in forget(str(lake), "d")}["log"] == 8
+    assert {each.table: each.rows for each in forget(str(lake), "c", str(nights[2]))}["log"] == 8
+    jobs(lake)
+    other = made(tmp_path / "other", c=nights[:2], e=nights[1:])
+    for table in ("log", "events"):
+        session.sql(f"DELETE FROM delta.`{other / table}` WHERE cluster = 'e' AND log_offset = 9").collect()
+    assert content(lake) == content(other)
+
+
+def test_what_was_forgotten_and_comes_again_is_as_if_it_had_never_gone(
+    tmp_path: Path, nights: list[Path]
+) -> None:
+    lake, never = (made(tmp_path / name, c=nights, d=nights[:1]) for name in ("lake", "never"))
+    before = content(never)
+    forget(str(lake), "c", str(nights[2]))
+    jobs(lake)
+    ingest_here(lake, nights[2], cluster="c")
+    jobs(lake)
+    found = content(lake)
+    for accounts in ("replays", "derivations"):
+        # Of each place the newest row counts; those of the jobs in between stay.
+        assert set(before[accounts]) <= set(found.pop(accounts))
+    assert found == {name: before[name] for name in found}
+    forget(str(lake), "c")
+    for night in nights:
+        ingest_here(lake, night, cluster="c")
+    jobs(lake)
+    assert content(lake) == before
 
 
 def test_a_partition_is_mended_by_forgetting_what_does_not_belong(tmp_path: Path) -> None:
