@@ -92,6 +92,16 @@ def consumer_subscription(data: bytes) -> embedded.ConsumerProtocolSubscription 
     return _consumer_message(data, embedded.ConsumerProtocolSubscription)
 
 
+def subscription_user_data(protocol: str, data: bytes) -> Message | None:
+    """Decode what an assignor added to a consumer's subscription; None if there is nothing, or nothing that reads.
+
+    `protocol` is the assignor's name, `data` the whole subscription.
+    """
+    nested = list(_consumer("", protocol, data, embedded.ConsumerProtocolSubscription))[1:]
+    found = nested[0].data if nested else None
+    return found if hasattr(type(found), "__schema__") else None
+
+
 def _consumer_message(data: bytes, cls: type[M]) -> M | None:
     blob = next(_consumer("", "", data, cls), None)
     return blob.data if blob is not None and isinstance(blob.data, cls) else None

@@ -75,6 +75,30 @@ class Blob(NamedTuple):
     text: str | None
 
 
+class Joined(NamedTuple):
+    """A member as the leader of a classic group learns of it; `subscription` are its bytes in the consumer protocol."""
+
+    member_id: str
+    instance_id: str | None
+    subscription: bytes
+
+
+class Targeted(NamedTuple):
+    """A member as a broker's assignor is told of it; `target` is what the last assignment gave it."""
+
+    member_id: str
+    instance_id: str | None
+    topics: frozenset[str]
+    target: frozenset[tuple[str, int]]
+
+
+class Assigned(NamedTuple):
+    """What an assignor gave, as topics and partitions by member id."""
+
+    error: Thrown | None
+    given: dict[str, frozenset[tuple[str, int]]]
+
+
 class LogFile(NamedTuple):
     """The batches of a .log file with their records, in the words of fixtures/vectors/record_batches.jsonl.
 

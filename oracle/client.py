@@ -4,12 +4,25 @@
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from oracle.answers import Blob, Consumed, Dumped, LogFile, Paced, Printed, Read, Thrown, Written
+from oracle.answers import (
+    Assigned,
+    Blob,
+    Consumed,
+    Dumped,
+    Joined,
+    LogFile,
+    Paced,
+    Printed,
+    Read,
+    Targeted,
+    Thrown,
+    Written,
+)
 from oracle.batches import Batch, described
 from oracle.jars import NEWEST
 from oracle.jvm import Jvm
@@ -115,6 +128,26 @@ class Oracle:
         states = {end: read(json.loads(state or b"")) for end, state in zip(upto, told, strict=True)}
         return [states[end] for end in ends or upto]
 
+    def assign(
+        self, version: str, assignor: str, cases: Iterable[tuple[Mapping[str, int], Iterable[Joined]]]
+    ) -> list[Assigned]:
+        """Return what a consumer's assignor (such as StickyAssignor) gives each member; a case is topics' counts and members."""
+        given = (
+            [_topics(topics), *(field for each in members for field in _joined(each))]
+            for topics, members in cases
+        )
+        return [_assigned(told) for told in self._jvm.ask(("assign", version, assignor), given)]
+
+    def assign_target(
+        self, version: str, assignor: str, cases: Iterable[tuple[Mapping[str, int], Iterable[Targeted]]]
+    ) -> list[Assigned]:
+        """Return what a broker's assignor of KIP-848 gives each member (UniformAssignor, RangeAssignor; 3.7.2 and later)."""
+        given = (
+            [_topics(topics), *(field for each in members for field in _targeted(each))]
+            for topics, members in cases
+        )
+        return [_assigned(told) for told in self._jvm.ask(("assign-target", version, assignor), given)]
+
     def pace(self, log: Path, *, memory: bool, count_groups: bool) -> Paced:
         """Read a segment once as a coordinator loads it: checksums, and every record through the newest release's serde.
 
@@ -136,6 +169,30 @@ class Oracle:
                 raise ValueError(f"{thrown.type}: {thrown.message}")
             built.append(told[2] or b"")
         return b"".join(built)
+
+
+def _topics(counts: Mapping[str, int]) -> bytes:
+    return "".join(f"{topic}\t{count}\n" for topic, count in counts.items()).encode()
+
+
+def _joined(member: Joined) -> tuple[bytes | None, ...]:
+    instance = None if member.instance_id is None else member.instance_id.encode()
+    return member.member_id.encode(), instance, member.subscription
+
+
+def _targeted(member: Targeted) -> tuple[bytes | None, ...]:
+    instance = None if member.instance_id is None else member.instance_id.encode()
+    held = "".join(f"{topic}\t{partition}\n" for topic, partition in sorted(member.target))
+    return member.member_id.encode(), instance, "\n".join(sorted(member.topics)).encode(), held.encode()
+
+
+def _assigned(told: Sequence[bytes | None]) -> Assigned:
+    lines = {_text(told[i]) or "": (_text(told[i + 1]) or "").splitlines() for i in range(2, len(told), 2)}
+    pairs = {member: (line.rsplit("\t", 1) for line in some) for member, some in lines.items()}
+    given = {
+        member: frozenset((topic, int(number)) for topic, number in some) for member, some in pairs.items()
+    }
+    return Assigned(_thrown(told), given)
 
 
 def _thrown(told: Sequence[bytes | None]) -> Thrown | None:

@@ -106,6 +106,8 @@ public final class Oracle {
             case "dumplog" -> new DumpLog(release);
             case "load" -> new Load(release);
             case "load-classic" -> new LoadClassic(release);
+            case "assign" -> new Assign(release, words.get(2));
+            case "assign-target" -> new AssignTarget(release, words.get(2));
             case "batches" -> newest(release, "Batches");
             case "pace" -> newest(release, "Pace");
             case "build" -> newest(release, "Build");

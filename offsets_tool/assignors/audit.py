@@ -1,0 +1,202 @@
+"""What was assigned held against what the assignor would give: computed again where that is fixed, else by what it guarantees.
+
+Says which of the two it used. Knows Kafka's own assignors; clients in other languages have others under the same names.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from offsets_tool.assignors.claims import claims_by_generation, claims_by_partition
+from offsets_tool.assignors.fixed import assign_ranges, assign_round_robin
+from offsets_tool.assignors.guarantees import (
+    by_owner,
+    left_out,
+    misplaced,
+    named,
+    needless,
+    uneven,
+    uneven_by_topic,
+)
+from offsets_tool.assignors.sticky import complete, complete_cooperative
+from offsets_tool.assignors.subscriptions import Assignment, Subscriptions
+
+
+class Agreement(StrEnum):
+    """How an assignment agrees with its assignor."""
+
+    EQUAL = "equal"
+    """The assignor gives exactly this."""
+    CONSISTENT = "consistent"
+    """The assignor may give this: everything that it guarantees is so."""
+    DIFFERS = "differs"
+    """Kafka's assignor of this name does not give this."""
+    UNDECIDED = "undecided"
+    """The log does not say enough, or nothing is known of the assignor."""
+
+
+class AuditBasis(StrEnum):
+    """What an agreement rests on."""
+
+    RECOMPUTED = "recomputed"
+    GUARANTEES = "guarantees"
+
+
+class Audit(NamedTuple):
+    """An agreement, what it rests on (None where there is none), and why in words that stand alone."""
+
+    agreement: Agreement
+    basis: AuditBasis | None
+    detail: str
+
+
+Auditor = Callable[[Subscriptions, Assignment], Audit]
+
+
+def audit(assignor: str, given: Subscriptions, assigned: Assignment, *, is_target: bool = False) -> Audit:
+    """Return what became of holding an assignment against the assignor of this name; `is_target`: a broker's assignor made it."""
+    auditor = (_OF_BROKERS if is_target else _OF_CLIENTS).get(assignor)
+    if auditor is None:
+        return Audit(
+            Agreement.UNDECIDED,
+            None,
+            f"{assignor} is none of the assignors that are known: {', '.join(_OF_BROKERS if is_target else _OF_CLIENTS)}",
+        )
+    if wrong := misplaced(given, assigned):
+        return Audit(Agreement.DIFFERS, AuditBasis.GUARANTEES, wrong)
+    return auditor(given, assigned)
+
+
+def _differs(detail: str) -> Audit:
+    return Audit(Agreement.DIFFERS, AuditBasis.GUARANTEES, detail)
+
+
+def _fixed(assignor: Callable[[Subscriptions], Assignment]) -> Auditor:
+    """Return an auditor of an assignor whose answer is fixed."""
+
+    def audited(given: Subscriptions, assigned: Assignment) -> Audit:
+        expected, found = by_owner(assignor(given)), by_owner(assigned)
+        if expected == found:
+            return Audit(
+                Agreement.EQUAL, AuditBasis.RECOMPUTED, "each partition went where the assignor puts it"
+            )
+        others = sorted(place for place, owner in expected.items() if found.get(place) != owner)
+        place = others[0]
+        has = f"member {found[place]} has it" if place in found else "nobody has it"
+        detail = f"{named(place)} belongs to member {expected[place]}, and {has}; so with {len(others)} of {len(expected)}"
+        return Audit(Agreement.DIFFERS, AuditBasis.RECOMPUTED, f"{detail} partitions")
+
+    return audited
+
+
+def _range_of_clients(given: Subscriptions, assigned: Assignment) -> Audit:
+    """Audit `range`; where members say racks, releases from 3.5 on may match them with replicas, whose racks are not in the log."""
+    found = _fixed(assign_ranges)(given, assigned)
+    if found.agreement is Agreement.EQUAL or not given.have_racks:
+        return found
+    return _even_by_topic(
+        given, assigned, "as rack-aware range may; the racks of replicas are not in the log"
+    )
+
+
+def _range_of_brokers(given: Subscriptions, assigned: Assignment) -> Audit:
+    """Audit `range` of brokers, which up to 3.8 kept what members had."""
+    found = _fixed(assign_ranges)(given, assigned)
+    if found.agreement is Agreement.EQUAL:
+        return found
+    return _even_by_topic(given, assigned, "as brokers up to 3.8 may; later ones would give something else")
+
+
+def _even_by_topic(given: Subscriptions, assigned: Assignment, because: str) -> Audit:
+    if missing := left_out(given, assigned):
+        return _differs(f"nobody got {named(missing[0])}")
+    if wrong := uneven_by_topic(given, assigned):
+        return _differs(wrong)
+    return Audit(Agreement.CONSISTENT, AuditBasis.GUARANTEES, f"each topic is shared out evenly, {because}")
+
+
+def _sticky(given: Subscriptions, assigned: Assignment) -> Audit:
+    if missing := left_out(given, assigned):
+        return _differs(f"nobody got {named(missing[0])}")
+    return _recomputed(given, assigned, complete) or _even(given, assigned)
+
+
+def _cooperative(given: Subscriptions, assigned: Assignment) -> Audit:
+    """Audit `cooperative-sticky`: partitions that somebody has yet to give up are assigned to nobody."""
+    claimed = {place for member in given.members for place in member.claims}
+    held_back = left_out(given, assigned)
+    if missing := [place for place in held_back if place not in claimed]:
+        return _differs(f"nobody got {named(missing[0])}, which nobody has to give up")
+    found = _recomputed(given, assigned, complete_cooperative)
+    if found is not None or not held_back:
+        return found or _even(given, assigned)
+    return Audit(
+        Agreement.CONSISTENT,
+        AuditBasis.GUARANTEES,
+        f"{len(held_back)} partition(s) wait for the members that give them up, and whose they will be is not in the log",
+    )
+
+
+def _recomputed(
+    given: Subscriptions, assigned: Assignment, completed: "Callable[..., Assignment | None]"
+) -> Audit | None:
+    """Return EQUAL where the assignment follows from what members keep of what they owned; None where that does not tell."""
+    if not given.are_equal or not given.members:
+        return None
+    for claims_of in (claims_by_partition, claims_by_generation):
+        expected = completed(given, claims_of(given), assigned)
+        if expected is not None and by_owner(expected) == by_owner(assigned):
+            return Audit(
+                Agreement.EQUAL,
+                AuditBasis.RECOMPUTED,
+                "given what members keep of what they owned, all else went where the assignor puts it",
+            )
+    return None
+
+
+def _even(given: Subscriptions, assigned: Assignment) -> Audit:
+    """Audit an assignment by evenness, which is guaranteed always, and by moves, which are few and not fewest in every release."""
+    if given.have_racks:
+        return Audit(
+            Agreement.UNDECIDED, None, "members say racks, and the racks of replicas are not in the log"
+        )
+    if wrong := uneven(given, assigned):
+        return _differs(wrong)
+    moved = [
+        needless(claims_of(given).kept.items(), assigned)
+        for claims_of in (claims_by_partition, claims_by_generation)
+    ]
+    if given.are_equal and all(moved):
+        return Audit(
+            Agreement.CONSISTENT,
+            AuditBasis.GUARANTEES,
+            f"even, as before 2.6 with more moves than needed: {moved[0]}",
+        )
+    also = ", and no member gave up what it could keep" if not all(moved) else ""
+    return Audit(Agreement.CONSISTENT, AuditBasis.GUARANTEES, f"as even as subscriptions allow{also}")
+
+
+def _uniform(given: Subscriptions, assigned: Assignment) -> Audit:
+    """Audit `uniform` of brokers: even; and where all ask for the same topics, no member loses one partition and gets another."""
+    if missing := left_out(given, assigned):
+        return _differs(f"nobody got {named(missing[0])}")
+    if wrong := uneven(given, assigned):
+        return _differs(wrong)
+    kept = [
+        (member.member_id, frozenset(place for place in member.claims if place[0] in member.topics))
+        for member in given.members
+    ]
+    moved = needless(kept, assigned)
+    if moved and given.are_equal and not given.have_racks:
+        return _differs(moved)
+    also = "" if moved else ", and no member gave up what it could keep"
+    return Audit(Agreement.CONSISTENT, AuditBasis.GUARANTEES, f"as even as subscriptions allow{also}")
+
+
+_OF_CLIENTS: Final[Mapping[str, Auditor]] = {
+    "range": _range_of_clients,
+    "roundrobin": _fixed(assign_round_robin),
+    "sticky": _sticky,
+    "cooperative-sticky": _cooperative,
+}
+_OF_BROKERS: Final[Mapping[str, Auditor]] = {"range": _range_of_brokers, "uniform": _uniform}

@@ -1,0 +1,86 @@
+"""What an assignor guarantees of every assignment, whatever it chose where several would do: complete, even, no needless moves.
+
+Each function returns the first thing that breaks the guarantee, as words that follow "but", or None.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from offsets_tool.assignors.subscriptions import Assignment, Place, Subscriptions, sizes
+
+
+def misplaced(given: Subscriptions, assigned: Assignment) -> str | None:
+    """Return what is assigned to nobody of the group, to a member that does not ask for it, or twice."""
+    asked = {member.member_id: member.topics for member in given.members}
+    owners: dict[Place, str] = {}
+    for member_id, places in assigned.items():
+        if places and member_id not in asked:
+            return f"member {member_id} is not in the group"
+        for place in sorted(places):
+            if place[0] not in asked[member_id]:
+                return f"{named(place)} went to member {member_id}, which does not ask for its topic"
+            if owners.setdefault(place, member_id) != member_id:
+                return f"{named(place)} went to two members, {owners[place]} and {member_id}"
+    return None
+
+
+def left_out(given: Subscriptions, assigned: Assignment) -> list[Place]:
+    """Return the partitions of topics that members ask for which nobody got."""
+    taken = {place for places in assigned.values() for place in places}
+    return [place for place in given.places if place not in taken]
+
+
+def uneven(given: Subscriptions, assigned: Assignment) -> str | None:
+    """Return a member that could have had a partition of one that has two or more partitions more."""
+    size = sizes(assigned)
+    for poor in given.members:
+        for rich, places in assigned.items():
+            if size[rich] - size[poor.member_id] < 2:
+                continue
+            for place in sorted(places):
+                if place[0] in poor.topics:
+                    return (
+                        f"member {rich} has {size[rich]} partitions and member {poor.member_id} has {size[poor.member_id]}, "
+                        f"which asks for {named(place)} too"
+                    )
+    return None
+
+
+def uneven_by_topic(given: Subscriptions, assigned: Assignment) -> str | None:
+    """Return a topic of which one of its subscribers has two or more partitions more than another."""
+    for topic in given.topics:
+        has = {
+            member.member_id: sum(place[0] == topic for place in assigned.get(member.member_id, ()))
+            for member in given.members
+            if topic in member.topics
+        }
+        if max(has.values()) - min(has.values()) > 1:
+            rich, poor = max(has, key=lambda each: has[each]), min(has, key=lambda each: has[each])
+            return (
+                f"of topic {topic} member {rich} has {has[rich]} partitions and member {poor} has {has[poor]}"
+            )
+    return None
+
+
+def needless(kept: Iterable[tuple[str, frozenset[Place]]], assigned: Assignment) -> str | None:
+    """Return a member that gave up partitions that it could keep, and got others instead; `kept` is what each member could keep."""
+    for member_id, own in kept:
+        now = assigned.get(member_id, frozenset())
+        if own - now and now - own:
+            lost, got = min(own - now), min(now - own)
+            return f"member {member_id} gave up {named(lost)} and got {named(got)} instead"
+    return None
+
+
+def by_owner(assigned: Assignment) -> dict[Place, str]:
+    """Return the member that each partition is assigned to."""
+    owners = defaultdict[Place, str](str)
+    for member_id, places in assigned.items():
+        for place in places:
+            owners[place] = member_id
+    return owners
+
+
+def named(place: Place) -> str:
+    """Return a partition as `topic-partition`."""
+    return f"{place[0]}-{place[1]}"

@@ -1,0 +1,84 @@
+"""The assignors sticky and cooperative-sticky where all members ask for the same topics, as releases from 3.0 on compute it.
+
+Which of several members with a claim to one partition more keeps it depends on the order of Java's hash tables: that choice is
+taken from the assignment that is looked at, and all else follows. Source: AbstractStickyAssignor (constrained assignment).
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from offsets_tool.assignors.claims import Claims
+from offsets_tool.assignors.subscriptions import Assignment, Place, Subscriptions, java_order
+
+
+class _Quota(NamedTuple):
+    """How many partitions each member gets, and how many members get one more."""
+
+    least: int
+    with_more: int
+
+    def has_more(self, size: int) -> bool:
+        return size > self.least
+
+
+def complete(given: Subscriptions, claims: Claims, assigned: Assignment) -> Assignment | None:
+    """Return the assignment of `sticky` in which members keep what they keep in `assigned`; None where it would keep other numbers.
+
+    ValueError without members.
+    """
+    if not given.members:
+        raise ValueError("an assignment needs members")
+    quota = _Quota(*divmod(sum(given.counts[topic] for topic in given.topics), len(given.members)))
+    kept = {member_id: own & assigned.get(member_id, frozenset()) for member_id, own in claims.kept.items()}
+    return _filled(given, kept, claims, quota) if _keeps_enough(kept, claims, quota) else None
+
+
+def complete_cooperative(given: Subscriptions, claims: Claims, assigned: Assignment) -> Assignment | None:
+    """Return the assignment of `cooperative-sticky`, as `complete` does that of `sticky`, less what others hold."""
+    filled = complete(given, claims, assigned)
+    if filled is None:
+        return None
+    owners = {place: member_id for member_id, own in claims.kept.items() for place in own}
+    return {
+        member_id: frozenset(
+            place
+            for place in places
+            if place not in claims.contested and owners.get(place, member_id) == member_id
+        )
+        for member_id, places in filled.items()
+    }
+
+
+def _keeps_enough(kept: Mapping[str, frozenset[Place]], claims: Claims, quota: _Quota) -> bool:
+    """Return whether each member keeps as much as it may, and as many as can keep one partition more."""
+    with_more = able = 0
+    for member_id, own in claims.kept.items():
+        size = len(kept[member_id])
+        with_more += quota.has_more(size)
+        able += quota.has_more(len(own))
+        if size < min(len(own), quota.least) or size > quota.least + 1:
+            return False
+    return with_more == min(able, quota.with_more)
+
+
+def _filled(
+    given: Subscriptions, kept: Mapping[str, frozenset[Place]], claims: Claims, quota: _Quota
+) -> Assignment:
+    """Return the assignment with what nobody keeps: it goes in turn to members that have too few, then one each to the others."""
+    filled = {member_id: set(own) for member_id, own in kept.items()}
+    taken = {place for own in kept.values() for place in own}
+    in_order = sorted(kept, key=java_order)
+    short = deque(member_id for member_id in in_order if len(kept[member_id]) < quota.least)
+    is_open = sum(quota.has_more(len(own)) for own in kept.values()) < quota.with_more
+    full = deque(m for m in in_order if is_open and len(kept[m]) == quota.least)
+    for place in given.places:
+        if place in taken:
+            continue
+        member_id = short.popleft() if short else full.popleft()
+        filled[member_id].add(place)
+        if len(filled[member_id]) < quota.least:
+            short.append(member_id)
+        elif len(filled[member_id]) == quota.least:
+            full.append(member_id)
+    return {member_id: frozenset(places) for member_id, places in filled.items()}

@@ -1,0 +1,115 @@
+"""Groups as assignors are asked about them, made at random, and as the records of a classic group hold them."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from hypothesis import strategies as st
+
+from offsets_tool.assignors.subscriptions import Assignment, Place, Subscriber, Subscriptions
+from offsets_tool.records import embedded
+from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
+from offsets_tool.wire.walk import encode
+
+GENERATION = 7
+NAMES = ("orders", "a", "Z", "\ue000", "\U0001f98a")
+"""Java sorts the last but one behind the last, by UTF-16 units; Python would not."""
+
+
+@st.composite
+def groups(draw: st.DrawFn, *, are_equal: bool | None = None, are_alone: bool = False) -> Subscriptions:
+    """Members of a group that may have owned partitions before; `are_alone`: no partition is claimed twice.
+
+    `are_equal` True: all ask for the same topics.
+    """
+    topics = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
+    counts = {topic: draw(st.integers(1, 9)) for topic in topics}
+    ids = draw(
+        st.lists(st.text("abY\ue000\U0001f98a", min_size=1, max_size=5), min_size=1, max_size=6, unique=True)
+    )
+    is_equal = draw(st.booleans()) if are_equal is None else are_equal
+    one = st.sets(st.sampled_from(topics), min_size=1)
+    of = dict.fromkeys(ids, frozenset(topics)) if is_equal else {each: frozenset(draw(one)) for each in ids}
+    claims = draw(_claims(counts, ids, are_alone=are_alone))
+    members = tuple(
+        Subscriber(
+            member_id,
+            of[member_id],
+            instance_id=draw(st.none() | st.just(f"i-{number * 7 % 5}{member_id}")),
+            claims=frozenset(claims[member_id]),
+            generation=draw(st.sampled_from((GENERATION, GENERATION, GENERATION, GENERATION - 1))),
+        )
+        for number, member_id in enumerate(ids)
+    )
+    given = Subscriptions(members, counts)
+    return given._replace(counts={topic: counts[topic] for topic in given.topics})
+
+
+@st.composite
+def _claims(
+    draw: st.DrawFn, counts: dict[str, int], ids: list[str], *, are_alone: bool
+) -> dict[str, set[Place]]:
+    claims = defaultdict[str, set[Place]](set)
+    if draw(st.booleans()):
+        owners = draw(st.sampled_from((ids, ids[: len(ids) // 2 + 1])))
+        for place in ((topic, number) for topic, count in counts.items() for number in range(count)):
+            for owner in draw(st.lists(st.sampled_from(owners), max_size=1 if are_alone else 2)):
+                claims[owner].add(place)
+    return claims
+
+
+def group_value(
+    protocol: str, given: Subscriptions, assigned: Assignment, version: int = 3
+) -> GroupMetadataValue:
+    """The record of a classic group of these members; `version` is that of their subscriptions."""
+    return GroupMetadataValue(
+        protocol_type="consumer",
+        generation=GENERATION + 1,
+        protocol=protocol,
+        leader=given.members[0].member_id,
+        members=tuple(
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id="client",
+                client_host="/host",
+                session_timeout=10_000,
+                subscription=subscription_blob(protocol, member, version),
+                assignment=_assignment(assigned.get(member.member_id, frozenset())),
+            )
+            for member in given.members
+        ),
+    )
+
+
+def subscription_blob(protocol: str, member: Subscriber, version: int) -> bytes:
+    """A member's subscription as a client of this assignor writes it."""
+    user_data = None
+    if protocol == "sticky":
+        said = embedded.StickyUserData(
+            previous_assignment=_topics(member.claims), generation=member.generation
+        )
+        user_data = encode(said, 1)
+    elif protocol == "cooperative-sticky":
+        user_data = encode(embedded.CooperativeStickyUserData(generation=member.generation), 0)
+    message = embedded.ConsumerProtocolSubscription(
+        topics=tuple(sorted(member.topics)),
+        user_data=user_data,
+        owned_partitions=_topics(member.claims) if protocol == "cooperative-sticky" else (),
+        generation_id=member.generation if version >= 2 else -1,
+    )
+    return version.to_bytes(2) + encode(message, version)
+
+
+def _assignment(places: Iterable[Place]) -> bytes:
+    message = embedded.ConsumerProtocolAssignment(assigned_partitions=_topics(places), user_data=None)
+    return b"\0\0" + encode(message, 0)
+
+
+def _topics(places: Iterable[Place]) -> tuple[embedded.TopicPartitionNames, ...]:
+    by_topic = defaultdict[str, list[int]](list)
+    for topic, number in sorted(places):
+        by_topic[topic].append(number)
+    return tuple(
+        embedded.TopicPartitionNames(topic=topic, partitions=tuple(numbers))
+        for topic, numbers in by_topic.items()
+    )
