@@ -58,6 +58,11 @@ _COMMANDS = {
         _MOMENT,
         "One group or all, as kafka-consumer-groups --describe.",
     ),
+    "assignments": CommandPlace(
+        "offsets_tool.cli.answers.assignments",
+        _MOMENT,
+        "The owner of each partition, over time too, and an audit.",
+    ),
     "offsets": CommandPlace(
         "offsets_tool.cli.offsets", _MOMENT, "Committed offsets, and those pending; files to reset from."
     ),

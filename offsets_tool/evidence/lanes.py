@@ -172,3 +172,12 @@ class RowLane:
         from offsets_tool.columns.replay.snapshot import ended_by_markers  # noqa: PLC0415 - with Arrow, where it pays
 
         return ended_by_markers(partition, coordinator, reads)
+
+    @staticmethod
+    def replayed_alone(
+        partition: PartitionSnapshot, coordinator: Coordinator, reads: "Iterator[RowsRead]"
+    ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
+        """Yield the records of one partition that are replayed one at a time, with their changes: all that are of groups."""
+        from offsets_tool.columns.replay.snapshot import replayed_alone  # noqa: PLC0415 - with Arrow, where it pays
+
+        return replayed_alone(partition, coordinator, reads)

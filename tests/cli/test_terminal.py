@@ -36,6 +36,7 @@ OF_EVIDENCE = (
     "offsets",
     "history",
     "rebalances",
+    "assignments",
     "expiry",
     "findings",
     "transactions",
@@ -81,6 +82,7 @@ def commands(log: Path) -> list[list[str]]:
         ["diff", kip848, "--from", "3:60"],
         ["diff", str(log), "--from", "3:0"],
     ]
+    found += [["assignments", mix, option] for option in ("--over-time", "--audit")]
     found += [
         ["inspect", transactions],
         ["transactions", transactions],

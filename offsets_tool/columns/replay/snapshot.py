@@ -20,8 +20,9 @@ from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flag
 from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.columns.replay.row_events import RowEvents, rows_below, rows_of
 from offsets_tool.columns.replay.row_table import are_plain, row_kinds
-from offsets_tool.columns.replay.rows_replay import ReplayedEvent
+from offsets_tool.columns.replay.rows_replay import ReplayedEvent, RowsReplay
 from offsets_tool.columns.replay.state import MarkersReplay, StateReplay
+from offsets_tool.columns.replay.store import HeldStore
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Key, decode_key, decode_value
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA, TOPIC_LISTS
@@ -58,6 +59,18 @@ def ended_by_markers(
         for event, changes in replay.replay(rows):
             if event.control is not None:
                 yield event, changes
+
+
+def replayed_alone(
+    partition: PartitionSnapshot, coordinator: Coordinator, reads: Iterable[RowsRead]
+) -> Iterator[ReplayedEvent]:
+    """Yield the records up to a moment that are replayed one at a time, with their changes: all records of groups are among them.
+
+    `reads` are those from which the partition was replayed; `coordinator` starts anew, by the rules that were found to hold.
+    """
+    replay = RowsReplay(coordinator, HeldStore(coordinator.state))
+    for rows in rows_below(reads, partition.end):
+        yield from replay.replay(rows)
 
 
 def replay_read(
