@@ -4,7 +4,7 @@ Knows no past: how rows follow each other is known by History.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from offsets_tool.history.owners import NameOf, Owner
 from offsets_tool.history.rows import (
@@ -14,6 +14,7 @@ from offsets_tool.history.rows import (
     OffsetBeginCause,
     OffsetHistoryRow,
 )
+from offsets_tool.records.classic import MemberMetadata
 from offsets_tool.replay.changes import (
     Change,
     CommittedOffset,
@@ -26,7 +27,9 @@ from offsets_tool.replay.changes import (
     PendingOf,
 )
 from offsets_tool.replay.member_records import (
+    Client,
     OwnedOfTopic,
+    Timeouts,
     assigned_by_topic,
     client_of,
     subscribed_regex,
@@ -110,29 +113,72 @@ def member_row(
     protocol_type = group.protocol_type if group else None
     is_task = group is not None and group.kind is GroupKind.STREAMS
     has_epoch = member.is_member and (group is None or group.kind is not GroupKind.CLASSIC)
-    client = client_of(member)
+    said = _said_of(member, protocol_type, name_of, is_task)
     return MemberHistoryRow(
         group=subject.group,
         member_id=subject.member_id,
-        instance_id=client.instance_id,
-        client_id=client.client_id,
-        client_host=client.client_host,
+        instance_id=said.client.instance_id,
+        client_id=said.client.client_id,
+        client_host=said.client.client_host,
         group_kind=group.kind if group else None,
         generation=group.generation if group else None,
         member_epoch=member_epoch(member) if has_epoch else None,
         member_state=member_state(member) if has_epoch else None,
-        **timeouts_of(member)._asdict(),
-        subscription=subscription(member, protocol_type),
-        subscribed_regex=subscribed_regex(member),
-        assignment=_parts(assigned_by_topic(member, protocol_type), name_of, is_task),
-        pending_revocation=_parts(to_give_up_by_topic(member), name_of, is_task),
-        target_assignment=_parts(target_by_topic(member), name_of, is_task),
+        session_timeout_ms=said.timeouts.session_timeout_ms,
+        rebalance_timeout_ms=said.timeouts.rebalance_timeout_ms,
+        subscription=said.subscription,
+        subscribed_regex=said.subscribed_regex,
+        assignment=said.assignment,
+        pending_revocation=said.pending_revocation,
+        target_assignment=said.target_assignment,
         log_partition=change.log_partition,
         from_log_offset=change.log_offset,
         from_timestamp=change.timestamp,
         to_log_offset=None,
         to_timestamp=None,
         end_cause=None,
+    )
+
+
+class _Said(NamedTuple):
+    """What a member's records say, as a row shows it."""
+
+    client: Client
+    timeouts: Timeouts
+    subscription: tuple[str, ...]
+    subscribed_regex: str | None
+    assignment: tuple[str, ...]
+    pending_revocation: tuple[str, ...]
+    target_assignment: tuple[str, ...]
+
+
+_CLASSIC: Final[Kept[tuple[MemberMetadata, _Said]]] = Kept(8 << 20)
+"""What classic members say, by the identity of their part of a group's record, which generations share (wire.walk); it is kept too,
+so that nothing else gets its identity."""
+
+
+def _said_of(member: Member, protocol_type: str | None, name_of: NameOf, is_task: bool) -> _Said:
+    metadata = member.metadata
+    has_more = is_task or member.current is not None or member.target is not None
+    if has_more or not isinstance(metadata, MemberMetadata):
+        return _said(member, protocol_type, name_of, is_task)
+    key = id(metadata), protocol_type
+    found = _CLASSIC.get(key)
+    if found is None:
+        found = metadata, _said(member, protocol_type, name_of, is_task)
+        _CLASSIC.put(key, found, len(metadata.subscription) + len(metadata.assignment))
+    return found[1]
+
+
+def _said(member: Member, protocol_type: str | None, name_of: NameOf, is_task: bool) -> _Said:
+    return _Said(
+        client_of(member),
+        timeouts_of(member),
+        subscription(member, protocol_type),
+        subscribed_regex(member),
+        _parts(assigned_by_topic(member, protocol_type), name_of, is_task),
+        _parts(to_give_up_by_topic(member), name_of, is_task),
+        _parts(target_by_topic(member), name_of, is_task),
     )
 
 

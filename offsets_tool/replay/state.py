@@ -3,9 +3,10 @@
 Only present values are held: a deleted group leaves nothing behind. `State.subjects` yields the whole state.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from offsets_tool.replay.changes import (
     CommittedOffset,
@@ -23,6 +24,8 @@ from offsets_tool.replay.changes import (
     TransactionOf,
 )
 
+_NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
+
 
 @dataclass(slots=True)
 class State:
@@ -36,33 +39,31 @@ class State:
 
     def get(self, subject: Subject) -> Subjected | None:
         """Return the value of a subject; None if it has none."""
-        match subject:
-            case OffsetOf(group, topic, partition):
-                return self.offsets.get(group, {}).get(TopicPartition(topic, partition))
-            case PendingOf(producer_id, group, topic, partition):
-                return self.pending.get(producer_id, {}).get(OffsetOf(group, topic, partition))
-            case GroupOf(group):
-                return self.groups.get(group)
-            case MemberOf(group, member_id):
-                return self.members.get(group, {}).get(member_id)
-            case TransactionOf(producer_id):
-                return self.transactions.get(producer_id)
-            case _:
-                return None
+        # Patterns of classes would cost twice as much, and this is asked for with each change.
+        if isinstance(subject, OffsetOf):
+            return self.offsets.get(subject.group, _NOTHING).get(TopicPartition(*subject[1:]))
+        if isinstance(subject, MemberOf):
+            return self.members.get(subject.group, _NOTHING).get(subject.member_id)
+        if isinstance(subject, GroupOf):
+            return self.groups.get(subject.group)
+        if isinstance(subject, PendingOf):
+            return self.pending.get(subject.producer_id, _NOTHING).get(OffsetOf(*subject[1:]))
+        if isinstance(subject, TransactionOf):
+            return self.transactions.get(subject.producer_id)
+        return None
 
     def put(self, subject: Subject, value: Subjected | None) -> None:
         """Give a subject a value; None removes the one that it has."""
-        match subject:
-            case OffsetOf(group, topic, partition):
-                _put_in(self.offsets, group, TopicPartition(topic, partition), value)
-            case PendingOf(producer_id, group, topic, partition):
-                _put_in(self.pending, producer_id, OffsetOf(group, topic, partition), value)
-            case GroupOf(group):
-                _put(self.groups, group, value)
-            case MemberOf(group, member_id):
-                _put_in(self.members, group, member_id, value)
-            case TransactionOf(producer_id):
-                _put(self.transactions, producer_id, value)
+        if isinstance(subject, OffsetOf):
+            _put_in(self.offsets, subject.group, TopicPartition(*subject[1:]), value)
+        elif isinstance(subject, MemberOf):
+            _put_in(self.members, subject.group, subject.member_id, value)
+        elif isinstance(subject, GroupOf):
+            _put(self.groups, subject.group, value)
+        elif isinstance(subject, PendingOf):
+            _put_in(self.pending, subject.producer_id, OffsetOf(*subject[1:]), value)
+        elif isinstance(subject, TransactionOf):
+            _put(self.transactions, subject.producer_id, value)
 
     def answers(self, group: str) -> bool:
         """Return whether the coordinator answers for a group: only then are the group's offsets that it keeps effective.
@@ -99,9 +100,13 @@ def _put(table: dict[Any, Any], key: Any, value: Subjected | None) -> None:
 
 def _put_in(table: dict[Any, dict[Any, Any]], outer: Any, key: Any, value: Subjected | None) -> None:
     """Set or remove a value in a dictionary of dictionaries; keep no empty inner dictionary."""
-    if value is not None:
-        table.setdefault(outer, {})[key] = value
-    elif outer in table:
-        table[outer].pop(key, None)
-        if not table[outer]:
+    inner = table.get(outer)
+    if inner is None:
+        if value is not None:
+            table[outer] = {key: value}
+    elif value is not None:
+        inner[key] = value
+    else:
+        inner.pop(key, None)
+        if not inner:
             del table[outer]

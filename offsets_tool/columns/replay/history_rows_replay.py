@@ -4,6 +4,7 @@ What Kafka wrote at once is understood at once (history.history), so rows that w
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,11 @@ from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.replay.changes import Change, GroupOf, MemberOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.handling import Reach
+
+# Python 3.11 looks members of an enumeration up slowly, and these are asked for at each row.
+_KIND: Final = int(RowCell.KIND)
+_TIMESTAMP: Final = int(RowCell.TIMESTAMP)
+_ALONE: Final = int(Kind.ALONE)
 
 
 class HistoryRowsReplay(WritesReplay):
@@ -82,11 +88,11 @@ class HistoryRowsReplay(WritesReplay):
             return row
         end = table.shape[1]
         while row < end:
-            table[RowCell.KIND, row] = self._kind(table, row)
+            table[_KIND, row] = self._kind(table, row)
             if not self._is_idle_marker(table, row):
                 break
             row += 1
-        if row < end and table[RowCell.KIND, row] != Kind.ALONE:
+        if row < end and table[_KIND, row] != _ALONE:
             self._turn_page()
         return row
 
@@ -94,13 +100,13 @@ class HistoryRowsReplay(WritesReplay):
         """Return what a row is, right behind one that was replayed alone."""
         write = int(self.writes[row])
         is_joined = write == self.last_write or self.history.is_next_of_write(
-            write, int(table[RowCell.TIMESTAMP, row])
+            write, int(table[_TIMESTAMP, row])
         )
-        return Kind.ALONE if is_joined else int(table[RowCell.KIND, row])
+        return _ALONE if is_joined else int(table[_KIND, row])
 
     def _is_idle_marker(self, table: Array, row: int) -> bool:
         """Return whether a row is a marker that ends nothing, so that it makes no change."""
-        if table[RowCell.KIND, row] not in MARKERS:
+        if int(table[_KIND, row]) not in MARKERS:
             return False
         producer = self.store.tables.producers[table[RowCell.PRODUCER, row]]
         return bool(producer[ProducerCell.OPEN] == HeldBy.NOWHERE)
@@ -150,8 +156,9 @@ class HistoryRowsReplay(WritesReplay):
         self.transactions.fold(event, made)
         for change in made:
             self._rows += self.history.fold(change)
-            if isinstance(change.subject, GroupOf | MemberOf):
-                self._raise_stamp(change.subject.group)
+        subjects = (change.subject for change in made)
+        for group in {each.group for each in subjects if isinstance(each, GroupOf | MemberOf)}:
+            self._raise_stamp(group)
 
     def taken_rows(self) -> list[HistoryRow | RemovalRow | TransactionRow]:
         """Return, once, the rows that ended one by one, and anomalies."""

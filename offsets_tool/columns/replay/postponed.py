@@ -211,13 +211,13 @@ class Postponed:
     def _first_of_members(self, records: list[_Record]) -> set[int]:
         """Return the places of the first records of members that the state does not have: members stay in the order of coming."""
         first: dict[str, int] = {}
-        for place, record in enumerate(records):
-            key = self._key_reader(record.key).data
+        by_key = {record.key: place for place, record in reversed(tuple(enumerate(records)))}
+        for raw_key, place in by_key.items():
+            key = self._key_reader(raw_key).data
             member_id = getattr(key, "member_id", None)
-            if member_id is not None and member_id not in self._coordinator.state.members.get(
-                key.group_id, ()
-            ):
-                first.setdefault(member_id, place)
+            there = self._coordinator.state.members.get(key.group_id, ()) if member_id else ()
+            if member_id is not None and member_id not in there:
+                first[member_id] = min(place, first.get(member_id, place))
         return set(first.values())
 
 

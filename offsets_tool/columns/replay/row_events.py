@@ -93,14 +93,17 @@ class RowEvents:
         if not are_commits.any():
             yield from self._others(rows)
             return
+        if are_commits.all():
+            yield from self._commits(rows)
+            return
         commits = self._commits(rows.filter(pa.array(are_commits)))
-        others = self._others(rows.filter(pa.array(~are_commits)))
+        others = self._others(rows.select((*PLACE, *RAW)).filter(pa.array(~are_commits)))
         for is_commit in are_commits.tolist():
             yield next(commits if is_commit else others)
 
     def _others(self, rows: pa.RecordBatch) -> Iterator[Event]:
         """Yield events that are decoded from raw bytes."""
-        columns = (rows.column(name).to_pylist() for name in (*PLACE, *RAW))
+        columns = (plain(rows.column(name)).to_pylist() for name in (*PLACE, *RAW))
         for facts in zip(*columns, strict=True):
             yield decode(log_record(facts), self._decoded)
 

@@ -41,7 +41,7 @@ def row_kinds(rows: pa.RecordBatch, *, is_proof_alone: bool) -> Array:
     kinds[reads & is_commit & is_transactional & has_producer] = Kind.PENDING
     others = np.flatnonzero((kinds == Kind.ALONE) & reads & ~is_commit & ~is_transactional & ~has_producer)
     if len(others):
-        kinds[others[_are_tombstones(rows.take(pa.array(others)))]] = Kind.TOMBSTONE
+        kinds[others[_are_tombstones(rows)[others]]] = Kind.TOMBSTONE
     markers = np.flatnonzero(is_control & has_producer)
     if len(markers):
         kinds[markers] = _marker_kinds(rows, markers)
@@ -57,7 +57,7 @@ def are_plain(rows: pa.RecordBatch) -> Array:
 
 
 def _are_tombstones(rows: pa.RecordBatch) -> Array:
-    """Return which rows, none of them a commit, are tombstones of offsets: only those name a topic."""
+    """Return which rows, if they are no commit, are tombstones of offsets: only those name a topic."""
     has_value = are_there(rows.column("value")) | are_there(rows.column("value_version"))
     return are_there(rows.column("topic")) & ~has_value
 

@@ -24,7 +24,7 @@ from offsets_tool.columns.replay.compiled.tables import (
     Stop,
 )
 from offsets_tool.columns.replay.lifetime_store import LifetimeStore
-from offsets_tool.columns.replay.row_events import RowEvents
+from offsets_tool.columns.replay.row_events import COLUMNS, RowEvents
 from offsets_tool.columns.replay.row_table import row_kinds
 from offsets_tool.columns.replay.store import HeldStore
 from offsets_tool.events import Event
@@ -36,6 +36,13 @@ from offsets_tool.rows import NO_PRODUCER_ID
 
 ReplayedEvent = tuple[Event, tuple[Change, ...]]
 """An event that was replayed alone, and its changes."""
+
+
+# Python 3.11 looks members of an enumeration up slowly, and these are asked for at each row.
+_KIND: Final = int(RowCell.KIND)
+_ALONE: Final = int(Kind.ALONE)
+_LOAD: Final = int(Stop.LOAD)
+_FULL: Final = int(Stop.FULL)
 
 
 class RowsReplay:
@@ -103,7 +110,7 @@ class RowsReplay:
 
     def run_rows(self, table: Array, row: int) -> int:
         """Replay rows until one has to be replayed alone; return its place, or how many rows there are."""
-        if row < table.shape[1] and table[RowCell.KIND, row] == Kind.ALONE:
+        if row < table.shape[1] and table[_KIND, row] == _ALONE:
             return row
         tables = self.store.tables
         tables.run[RunCell.IS_NEW] = self.coordinator.rules is Rules.NEW
@@ -113,9 +120,9 @@ class RowsReplay:
             row, stop = replay_run(run, row)
             self.after_run(first, row)
             first = row
-            if stop == Stop.LOAD:
+            if stop == _LOAD:
                 self._load(table, row)
-            elif stop == Stop.FULL:
+            elif stop == _FULL:
                 self.make_room()
             else:
                 return row
@@ -216,7 +223,7 @@ class WritesReplay(RowsReplay):
 
     def after_alone(self, table: Array, row: int) -> None:
         """Remember with which write the row came."""
-        self.kinds[row] = table[RowCell.KIND, row] = Kind.ALONE
+        self.kinds[row] = table[_KIND, row] = _ALONE
         self.last_write = int(self.writes[row])
 
     def give(self, reach: Reach, group: int, event: Event) -> None:
@@ -230,8 +237,8 @@ class _Expected:
 
     def __init__(self, events: RowEvents, rows: pa.RecordBatch, places: Array) -> None:
         self._events = events
-        self._rows = rows
-        made = events.events(rows.take(pa.array(places)))
+        self._rows = rows.select(COLUMNS)
+        made = events.events(self._rows.take(pa.array(places)))
         self._made = zip(places.tolist(), made, strict=True)
         self._next = next(self._made, None)
 

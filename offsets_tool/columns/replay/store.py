@@ -141,11 +141,11 @@ class HeldStore:
 
     def settle_some(self, numbers: Sequence[int]) -> None:
         """Give State committed offsets of one group, and leave them to it."""
-        held = self.tables.offsets
-        if all(held[number, OffsetCell.HELD] == HeldBy.OUTSIDE for number in numbers):
-            return
         found = np.array(numbers, np.int64)
-        self._settle(found[self.tables.offsets[found, OffsetCell.HELD] == HeldBy.HERE])
+        held = self.tables.offsets[found, OffsetCell.HELD]
+        if (held == HeldBy.OUTSIDE).all():
+            return
+        self._settle(found[held == HeldBy.HERE])
         for number in numbers:
             self._leave_outside(number)
 
