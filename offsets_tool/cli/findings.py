@@ -8,6 +8,7 @@ import click
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.nothing_shown import nothing_of
@@ -127,6 +128,7 @@ def _findings_options(command: F) -> F:
 @copies_options
 @coordinator_option
 @policy_options
+@server_log_options
 @_findings_options
 @output_options
 def findings_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
@@ -137,13 +139,13 @@ def findings_command(*, format_: str | None, output_path: str | None, strict: bo
     """
     clock = clock_of(options)
     asked = _parse_asked(options, clock)
-    given = parse_policy(options)
+    given, server_logs = parse_policy(options), parse_server_logs(options)
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         evidence = replay.evidence
         captions = tell_range(evidence, asked.range, clock)
-        rows = [finding_row(each) for each in findings_of(replay, given) if asked.shows(each)]
+        rows = [finding_row(each) for each in findings_of(replay, given, server_logs) if asked.shows(each)]
         evidence.has_shown = bool(rows)
         with output(output_path, evidence.files) as out:
             write_caption(out, chosen, captions)

@@ -13,6 +13,7 @@ from offsets_tool.history.rows import MemberEndCause
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.placement import MOST_PARTITIONS, infer_partitions, partition_for
 from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog
 from offsets_tool.wire.longs import difference
 
 
@@ -38,6 +39,8 @@ class LogContext(NamedTuple):
     """Commits of all groups."""
     partitions: int | None = None
     """Number of partitions of __consumer_offsets, if most groups lie where that number puts them; else None."""
+    server_log: ServerLog = NO_SERVER_LOG
+    """What the brokers' own logs say; nothing where none was given."""
 
 
 _TELLING: Final = 8

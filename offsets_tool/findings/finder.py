@@ -3,7 +3,7 @@
 A question is asked of each group (`finder`), or of each log partition as a whole (`log_finder`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from offsets_tool.expiry.causes import Confidence
@@ -11,6 +11,7 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.partition_facts import PartitionFacts
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.server_log.server_line import ServerLine
 
 GroupQuestion = Callable[[GroupRows, LogContext], Iterator[Finding]]
 """From all rows of one group in one log partition to what is found in them."""
@@ -83,9 +84,13 @@ def found(
     title: str,
     *,
     confidence: Confidence = Confidence.CERTAIN,
+    lines: Iterable[ServerLine] = (),
     **more: Any,
 ) -> Finding:
-    """Return a finding about a group, or about the log; `more` are fields of Finding that the others do not give."""
+    """Return a finding about a group, or about the log; `more` are fields of Finding that the others do not give.
+
+    `lines` of the brokers' logs state its cause: they are evidence too, behind the records.
+    """
     log_offsets = tuple(dict.fromkeys(places.log_offsets))
     fields: dict[str, Any] = {
         "kind": kind.name,
@@ -99,7 +104,10 @@ def found(
         "alternatives": (),
         "title": title,
         "remedy": kind.remedy,
-        "evidence": tuple(place_text(about.log_partition, each) for each in log_offsets[:_MOST_PLACES]),
+        "evidence": (
+            *(place_text(about.log_partition, each) for each in log_offsets[:_MOST_PLACES]),
+            *dict.fromkeys(line.source for line in lines),
+        ),
         "log_partition": about.log_partition,
         "log_offset": log_offsets[0],
     }
@@ -121,3 +129,10 @@ def time_or_none(timestamp: int | None) -> int | None:
 def place_text(log_partition: int | None, log_offset: int) -> str:
     """Return a place of the log as text; without a number where no source says the partition."""
     return f"{'' if log_partition is None else log_partition}:{log_offset}"
+
+
+def places_and_lines(finding: Finding) -> tuple[list[str], list[str]]:
+    """Return the evidence of a finding apart: places of the log, and lines of brokers' logs."""
+    own = place_text(finding.log_partition, 0).removesuffix("0")
+    places = [each for each in finding.evidence if each.startswith(own)]
+    return places, [each for each in finding.evidence if not each.startswith(own)]

@@ -41,7 +41,7 @@ class Finding(NamedTuple):
     remedy: Annotated[String, "What to do, in one sentence."]
     evidence: Annotated[
         tuple[String, ...],
-        "Places of the log that show it, partition:offset; the one that it is found at first.",
+        "Places of the log that show it, partition:offset, the one it is found at first; then lines of brokers' logs, file:line.",
     ]
     log_partition: LogPartition
     log_offset: Annotated[Int64, "Offset in the log of the record that it is found at."]

@@ -11,6 +11,9 @@ from offsets_tool.wire.text import in_cell
 _NAMED = 3
 """How many names a title has before the rest is only counted."""
 
+SAID = ", as the broker's log says"
+"""Behind what a line of a broker's log states: it is inferred no more."""
+
 
 def named(name: str) -> str:
     """Return a name for a sentence; in quotes where it is blank or begins or ends in a way that one would not see."""

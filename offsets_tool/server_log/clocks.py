@@ -128,7 +128,10 @@ class FileClock(NamedTuple):
 
 def in_zone(entries: Iterable[ServerLine], zone: tzinfo) -> list[ServerLine]:
     """Return entries with times in UTC, where lines that do not say their zone were written in this one."""
-    return [entry._replace(at=_in_utc(entry.at, zone), is_zoned=True) for entry in entries]
+    return [
+        entry if entry.is_zoned else entry._replace(at=_in_utc(entry.at, zone), is_zoned=True)
+        for entry in entries
+    ]
 
 
 def _in_utc(at: int | None, zone: tzinfo) -> int | None:

@@ -6,12 +6,13 @@ is joined: a member's own id, or a generation that occurs once.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.server_log.clocks import SLACK_MS, FileClock, RecordTimes, clock_of
 from offsets_tool.server_log.parse import ServerLogFile
-from offsets_tool.server_log.reasons import Reason, reason_of
+from offsets_tool.server_log.reasons import Reason, RebalanceCause, reason_of
 from offsets_tool.server_log.server_line import LineKind, ServerLine
 
 DEPARTURES: Final = (LineKind.LEFT, LineKind.EXPIRED, LineKind.TOO_SLOW)
@@ -104,7 +105,15 @@ class ServerLog:
             if (known[at] in numbers if at in known else each.at is not None) and within.has(each.at)
         ]
         reasons = [reason for each in some if (reason := reason_of(each)) is not None]
-        return [each for each in reasons if each.entry.kind is not LineKind.TOPICS_CHANGED] or reasons
+        others = [each for each in reasons if each.entry.kind is not LineKind.TOPICS_CHANGED]
+        return others or reasons or list(self._of_topics(group, numbers, within))
+
+    def _of_topics(self, group: str, numbers: range, within: TimeSpan) -> Iterator[Reason]:
+        """Yield the lines of epochs that no other line explains, but those of an unchanged metadata hash: topics changed."""
+        for before, entry in pairwise(self.of_group(group, LineKind.EPOCH)):
+            is_same = entry.reason is not None and entry.reason == before.reason
+            if entry.number in numbers and within.has(entry.at) and not is_same:
+                yield Reason(RebalanceCause.TOPICS_CHANGED, entry)
 
     def _causes_of_epochs(self, group: str) -> Iterator[tuple[int, int]]:
         """Yield the places of a group's lines, each with the epoch that the broker began right after it."""
@@ -159,6 +168,14 @@ class ServerLog:
             LineKind.OFFSETS_EXPIRED, at, lambda entry: bool(entry.number) and _is_here(entry, log_partition)
         )
 
+    def tells_deleted_topics(self, line: ServerLine) -> bool:
+        """Return whether the broker that wrote a line has another one for offsets of deleted topics: from 2.0 on.
+
+        Before, it calls them expired. That it is no older shows where it gives reasons for rebalances, or names its log partition.
+        """
+        is_new = any(each.file == line.file and each.reason for each in self.of_kind(LineKind.PREPARING))
+        return line.log_partition is not None or is_new
+
     def fenced(self, instance_id: str, member_ids: Iterable[str], within: TimeSpan) -> list[ServerLine]:
         """Return the lines that say that one of these members asked for something while another had its group.instance.id."""
         ids = set(member_ids)
@@ -203,7 +220,10 @@ def _in_records_time(joined: JoinedFile) -> Iterator[ServerLine]:
 
 def _is_of(entry: ServerLine, member_id: str) -> bool:
     """Return whether a line is about a member, alone or among others that it lists."""
-    return entry.member_id == member_id or (entry.text is not None and member_id in entry.text)
+    is_listed = (
+        entry.kind is LineKind.TOO_SLOW and entry.member_id is None and member_id in (entry.text or "")
+    )
+    return entry.member_id == member_id or is_listed
 
 
 def _is_at(entry: ServerLine, at: int) -> bool:
@@ -234,8 +254,9 @@ def _names_topic(entry: ServerLine, of: TopicPartition) -> bool:
 
 
 def joined_log(files: Iterable[ServerLogFile], records: RecordTimes) -> ServerLog:
-    """Return files joined with what the records say of the groups that they name."""
-    return ServerLog(JoinedFile(each, clock_of(each, records)) for each in files)
+    """Return files joined with what the records say of the groups that they name; NO_SERVER_LOG without any."""
+    joined = [JoinedFile(each, clock_of(each, records)) for each in files]
+    return ServerLog(joined) if joined else NO_SERVER_LOG
 
 
 NO_SERVER_LOG: Final = ServerLog()

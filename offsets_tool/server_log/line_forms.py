@@ -22,7 +22,7 @@ _DETAILS: Final = (
     "member}|Member's "
     "new assignment state|Member updated its member|Member initialized the topology|Configuring the topology|Valid topic "
     "configuration|"
-    "Scanned <> to refresh|Creating a simple consumer group|Dynamic member with unknown|Assignment configurations|Could not fence|"
+    "Scanned <> to refresh|Creating a simple consumer group|Dynamic member with unknown|Could not fence|"
     "Skipping delayed|Ignoring <> timeout|Group not found"
 )
 _CLASSIC: Final = (
@@ -200,6 +200,12 @@ _EPOCHS: Final = (
         "|Received updated regular expressions }<text>",
     ),
     (K.CONVERTED, "3.8", None, f"{_OF} Converted the <reason>."),
+    (
+        K.CONFIGURED,
+        "4.2",
+        None,
+        f"{_OF}{{[MemberId <>]|}} Assignment configurations changed to <text>. Triggering rebalance.",
+    ),
     (K.OTHER, "3.7", None, f"{_OF}{{[MemberId <>]|}} {{{_DETAILS}}}<>"),
 )
 """Lines about groups of the consumer, share and streams protocols (KIP-848, KIP-932, KIP-1071)."""

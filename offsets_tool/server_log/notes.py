@@ -41,8 +41,8 @@ def _understood(file: ServerLogFile) -> Iterator[str]:
 def _clock(clock: FileClock) -> str:
     if clock.is_contradicted:
         return (
-            f"its times do not fit the records in the zone that is given, but in {_zone(clock.zone_ms)}: they are not used; "
-            f"{_NAME_IT}"
+            f"its times do not fit the records in the zone that is given, where they are {duration_text(abs(clock.zone_ms))} "
+            f"{'ahead of' if clock.zone_ms > 0 else 'behind'} them: they are not used; {_NAME_IT}"
         )
     if clock.ahead_ms is None:
         return (

@@ -90,7 +90,7 @@ def _entry(kind: LineKind, line: RawLine, file: str, fields: dict[str, Any]) -> 
     heard_of = fields.pop("heard_of", None)
     if heard_of is not None:
         fields.setdefault("member_id", heard_of)
-    return ServerLine(kind, file, line.number, line.at, line.is_zoned, **fields)
+    return ServerLine(kind, file, line.number, line.at, line.is_zoned, own_at=line.at, **fields)
 
 
 def groups_in(files: Iterable[ServerLogFile]) -> set[str]:

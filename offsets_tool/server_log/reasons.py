@@ -31,6 +31,7 @@ class RebalanceCause(StrEnum):
     REJOINED = "member_rejoined"
     """A member joined again for no reason that the line says: so begins what the leader of a group asks for."""
     CONVERTED = "group_converted"
+    CONFIGURED = "group_configured"
     FAILED = "failed"
     """The coordinator could not keep what a member sent, or the group is larger than it may be."""
     UNKNOWN = "unknown"
@@ -94,6 +95,7 @@ _OF_LINE: Final = {
     LineKind.REPLACED: _C.REPLACED,
     LineKind.SUBSCRIBED: _C.RESUBSCRIBED,
     LineKind.CONVERTED: _C.CONVERTED,
+    LineKind.CONFIGURED: _C.CONFIGURED,
     LineKind.TOPICS_CHANGED: _C.TOPICS_CHANGED,
 }
 """Lines that precede a new epoch, and tell why it is there (KIP-848); the first of them is the reason of the others."""

@@ -40,6 +40,8 @@ class LineKind(StrEnum):
     EPOCH = "epoch"
     """The group has epoch `number` (KIP-848)."""
     CONVERTED = "converted"
+    CONFIGURED = "configured"
+    """The group's settings changed."""
     GROUPS_DELETED = "groups_deleted"
     """Clients asked to delete groups: their names are in `text`."""
     OFFSETS_DELETED = "offsets_deleted"
@@ -68,7 +70,7 @@ class ServerLine(NamedTuple):
     line: int
     """Number of the line in its file, from 1."""
     at: int | None
-    """When it was written, epoch milliseconds: by the file's own clock until it is joined; None if the line does not say."""
+    """When it was written, epoch milliseconds: by the file's own clock, once joined by that of the records; None if not known."""
     is_zoned: bool = False
     """Whether the line itself says its time zone."""
     group: str | None = None
@@ -82,6 +84,8 @@ class ServerLine(NamedTuple):
     log_partition: int | None = None
     producer_id: int | None = None
     took_ms: int | None = None
+    own_at: int | None = None
+    """When it was written by the file's own clock, whatever that is worth: for times between lines of one file."""
 
     @property
     def source(self) -> str:

@@ -9,10 +9,19 @@ from offsets_tool.findings.sentences import count
 
 _NAMED: Final = 3
 """How many places are named before the rest is only counted."""
-UNSAID: Final = (
+_UNSAID: Final = (
     "No log says which commits were refused, which heartbeats came or failed, why a member left, or who sent a request: "
     "such things are inferred from what was written."
 )
+_UNSAID_BESIDE: Final = (
+    "This topic does not say which commits were refused, which heartbeats came or failed, why a member left, or who sent a "
+    "request: what the brokers' own logs say of it is told with their lines, all else is inferred from what was written."
+)
+
+
+def unsaid(has_server_log: bool) -> str:
+    """Return what no record says, and where what is said of it comes from."""
+    return _UNSAID_BESIDE if has_server_log else _UNSAID
 
 
 def coverage_sentences(partitions: Iterable[PartitionSnapshot]) -> Iterator[str]:

@@ -34,6 +34,8 @@ class Sentence(NamedTuple):
     topic: str | None = None
     partition: int | None = None
     finding: Finding | None = None
+    lines: tuple[str, ...] = ()
+    """Lines of brokers' logs that say why, FILE:LINE."""
 
     @property
     def place(self) -> str:
@@ -42,13 +44,11 @@ class Sentence(NamedTuple):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The places that show it: those of the finding, or those of its first and last record."""
+        """The places that show it: those of the finding, or those of its first and last record; and lines of brokers' logs."""
         if self.finding is not None:
             return self.finding.evidence
-        return tuple(
-            place_text(self.log_partition, each)
-            for each in dict.fromkeys((self.log_offset, self.last_log_offset))
-        )
+        records = dict.fromkeys((self.log_offset, self.last_log_offset))
+        return (*(place_text(self.log_partition, each) for each in records), *self.lines)
 
 
 class Moment(NamedTuple):

@@ -13,6 +13,8 @@ from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.history.rows import LastingRow, OffsetHistoryRow
 from offsets_tool.rebalances.members import GroupMembers
 from offsets_tool.rebalances.steps import GroupStep, steps_of
+from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog
+from offsets_tool.story.broker_reasons import why
 from offsets_tool.story.commits import commit_rows, commit_sentence, commit_sentences
 from offsets_tool.story.endings import (
     aborted_sentences,
@@ -63,12 +65,17 @@ class GroupStory:
         *,
         within: Within = _always,
         is_whole: bool = False,
+        server_log: ServerLog = NO_SERVER_LOG,
     ) -> None:
-        """Tell of these rows and of the group's findings. `wanted` chooses topics, `within` a range of the log."""
+        """Tell of these rows and of the group's findings. `wanted` chooses topics, `within` a range of the log.
+
+        `server_log`: lines of brokers' logs, which say why the group rebalanced.
+        """
         self._rows = rows
         self._wanted = wanted
         self._within = within
         self._is_whole = is_whole
+        self._server_log = server_log
         self._members = GroupMembers(rows)
         self._findings = [each for each in findings if concerns(wanted, each.topic, each.partition)]
 
@@ -106,15 +113,18 @@ class GroupStory:
     def _of_group(self) -> Iterator[Sentence]:
         for change in steps_of(self._rows, self._members):
             if not self._is_told(change):
+                said = why(change, self._rows, self._members, self._server_log)
+                text = rebalance_text(change, self._members)
                 yield Sentence(
                     SentenceKind.GROUP,
-                    rebalance_text(change, self._members),
+                    text if said is None else f"{text} {said.text}",
                     self._rows.group,
                     self._rows.log_partition,
                     change.first,
                     change.last,
                     change.at,
                     change.until if change.until > change.at else None,
+                    lines=() if said is None else said.sources,
                 )
 
     def _is_told(self, change: GroupStep) -> bool:

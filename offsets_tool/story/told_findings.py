@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.finder import places_and_lines
 from offsets_tool.findings.rows import Finding
 from offsets_tool.story.sentence import Sentence, SentenceKind
 
@@ -55,5 +56,5 @@ def places_of(findings: Iterable[Finding], kinds: Iterable[str]) -> set[int]:
         int(place.rpartition(":")[2])
         for finding in findings
         if finding.kind in wanted
-        for place in finding.evidence
+        for place in places_and_lines(finding)[0]
     }

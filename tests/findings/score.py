@@ -52,13 +52,13 @@ class Scores:
 
     def add(self, corpus: Path) -> None:
         """Count a corpus."""
-        deeds, findings = [*deeds_of(story_of(corpus)), *_expired(corpus)], findings_in(corpus)
+        deeds, findings = [*deeds_of(story_of(corpus)), *expired_in(corpus)], findings_in(corpus)
         for deed in (deed for deed in deeds if deed.must):
             is_found = any(each.group == deed.group and each.kind in deed.kinds for each in findings)
             self._counts[min(deed.kinds)].update(deeds=1, found=is_found)
             if not is_found:
                 self.missed.append((corpus.name, deed))
-        for finding, is_right in _judged(corpus, deeds, findings):
+        for finding, is_right in judged(corpus, deeds, findings):
             self._counts[finding.kind].update(sure=1, right=is_right)
             if not is_right:
                 self.wrong.append((corpus.name, finding))
@@ -81,7 +81,7 @@ class Scores:
         return "\n".join(lines)
 
 
-def _expired(corpus: Path) -> Iterator[Deed]:
+def expired_in(corpus: Path) -> Iterator[Deed]:
     """Yield what took offsets without a request for it: that they expired, or that their topic was deleted; once a group."""
     if corpus not in corpora_of_expiry():
         return
@@ -105,7 +105,7 @@ def _kind_of_tombstone(truth: Truth, event: Event) -> str | None:
     return KINDS[Cause(truth.cause(key.group, key.topic, key.partition, at))].name
 
 
-def _judged(
+def judged(
     corpus: Path, deeds: Iterable[Deed], findings: Iterable[Finding]
 ) -> Iterator[tuple[Finding, bool]]:
     """Yield the sure findings that the story can judge, and whether it bears them out."""

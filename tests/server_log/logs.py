@@ -11,6 +11,7 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.server_log.clocks import RecordTimes, record_times
 from offsets_tool.server_log.parse import ServerLogFile, read_server_log
 from tests.corpora import INCIDENTS, every_corpus
+from tests.depth import DEEP
 
 NAME = "group-coordinator.log"
 
@@ -19,6 +20,18 @@ def folders() -> list[Path]:
     """Return the folders of all incidents, and of the corpora that this run has, which have the broker's log."""
     incidents = [folder for folder in sorted(INCIDENTS.iterdir()) if (folder / NAME).is_file()]
     return incidents + [folder for folder in every_corpus() if (folder / "oracle" / NAME).is_file()]
+
+
+def joined_folders() -> list[Path]:
+    """Return the folders whose records this run reads: all in `make deep`, else those of corpora and some incidents."""
+    some = (
+        "member-killed",
+        "rolling-deployment",
+        "partitions-not-given-up",
+        "duplicate-instance-id",
+        "converted-and-back",
+    )
+    return [folder for folder in folders() if DEEP or folder.parent != INCIDENTS or folder.name in some]
 
 
 def path_of(folder: Path) -> Path:

@@ -9,6 +9,7 @@ import click
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.answers.verdict_text import Verdict, write_jsonl, write_text
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.findings import FindingsAsked
@@ -77,6 +78,7 @@ def _diagnose_options(command: F) -> F:
 @coordinator_option
 @policy_options
 @ends_options
+@server_log_options
 @_diagnose_options
 def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **options: Any) -> None:
     """Say what is wrong in LOG..., the worst first: what happened, when and where, how sure that is, and what to do.
@@ -90,9 +92,10 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     asked = FindingsAsked(wanted, Filters(since=since, until=until), frozenset(), frozenset())
     given, ends = parse_policy(options), ends_of(options)
+    server_logs = parse_server_logs(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = tell_range(replay.evidence, asked.range, clock)
-        found = LogFindings(replay, given)
+        found = LogFindings(replay, given, server_logs)
         lags, moment = _lags(replay, ends), _moment(replay)
         ranked = ranking(
             ranked_group(rows, filter(asked.shows, findings), moment, lags.get(rows.group))
@@ -106,6 +109,7 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
                 coverage_sentences(each for each in replay.moment if not here or each.log_partition in here)
             ),
             [visible(shlex.quote(log)) for log in options["logs"]],
+            [f"--server-log {visible(shlex.quote(log))}" for log in options["server_logs"]],
         )
         with output(output_path, replay.evidence.files) as out:
             if format_ == "jsonl":

@@ -9,6 +9,7 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.answers.paragraphs import Paragraphs, columns, markdown
 from offsets_tool.cli.answers.sentence_rows import sentence_row
+from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import WHEN, offset_options, parse_wanted, tz_option
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.opening import OpenReplay, open_replay
@@ -20,7 +21,8 @@ from offsets_tool.cli.texts import json_line
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.findings.sentences import named
-from offsets_tool.story.limits import UNSAID, coverage_sentences
+from offsets_tool.server_log.join import ServerLog
+from offsets_tool.story.limits import coverage_sentences, unsaid
 from offsets_tool.story.sentence import Sentence, when
 from offsets_tool.story.state import state_sentences
 from offsets_tool.story.story import GroupStory
@@ -43,6 +45,7 @@ class Told(NamedTuple):
     story: list[Sentence]
     state: list[str]
     coverage: list[str]
+    unsaid: str
 
     @property
     def title(self) -> str:
@@ -94,6 +97,7 @@ def _explain_options(command: F) -> F:
 @copies_options
 @coordinator_option
 @policy_options
+@server_log_options
 @_explain_options
 def explain_command(*, format_: str, output_path: str | None, strict: bool, **options: Any) -> None:
     """Tell what happened to a group, in words, the oldest first: for an incident review.
@@ -108,9 +112,10 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
             "explain tells the story of a group: name it with --group; `offsets-tool groups` lists them, and "
             "`offsets-tool timeline` shows all of them together"
         )
-    given = parse_policy(options)
+    given, server_logs = parse_policy(options), parse_server_logs(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        told = [_told(replay, found, wanted) for found in LogFindings(replay, given).groups(wanted)]
+        found = LogFindings(replay, given, server_logs)
+        told = [_told(replay, each, wanted, found.server_log) for each in found.groups(wanted)]
         with output(output_path, replay.evidence.files) as out:
             if replay.caption and format_ == "text":
                 Paragraphs(out).say(replay.caption)
@@ -120,15 +125,16 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
     replay.finish()
 
 
-def _told(replay: OpenReplay, found: GroupFindings, wanted: Wanted) -> Told:
+def _told(replay: OpenReplay, found: GroupFindings, wanted: Wanted, server_log: ServerLog) -> Told:
     rows = found.rows
     here = [each for each in replay.moment if each.log_partition == rows.log_partition]
     return Told(
         rows.group,
         rows.log_partition,
-        GroupStory(rows, found.findings, wanted).sentences(),
+        GroupStory(rows, found.findings, wanted, server_log=server_log).sentences(),
         list(state_sentences(rows, _moment(replay, here), wanted)),
         list(coverage_sentences(here)),
+        unsaid(bool(server_log)),
     )
 
 
@@ -154,7 +160,7 @@ def _write_text(out: BinaryIO, told: list[Told]) -> None:
         text.blank()
         text.say(" ".join(each.coverage))
     if told:
-        text.say(UNSAID)
+        text.say(told[0].unsaid)
 
 
 def _lead(sentence: Sentence) -> tuple[str, str]:
@@ -170,7 +176,7 @@ def _write_markdown(out: BinaryIO, told: list[Told]) -> None:
         lines += ["", markdown(" ".join(each.state)), "", markdown(" ".join(each.coverage)), ""]
         out.write("\n".join(lines).encode() + b"\n")
     if told:
-        out.write(f"{UNSAID}\n".encode())
+        out.write(f"{told[0].unsaid}\n".encode())
 
 
 def _write_jsonl(out: BinaryIO, told: list[Told]) -> None:

@@ -8,6 +8,7 @@ import click
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.answers.sentence_rows import sentence_row
+from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.opening import open_replay
@@ -103,6 +104,7 @@ def _timeline_options(command: F) -> F:
 @copies_options
 @coordinator_option
 @policy_options
+@server_log_options
 @_timeline_options
 @output_options
 def timeline_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
@@ -113,12 +115,14 @@ def timeline_command(*, format_: str | None, output_path: str | None, strict: bo
     """
     clock = clock_of(options)
     asked = _parse_asked(options, clock)
-    given = parse_policy(options)
+    given, server_logs = parse_policy(options), parse_server_logs(options)
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = tell_range(replay.evidence, asked.range, clock)
-        rows = [sentence_row(each) for each in in_time(_stories(LogFindings(replay, given), asked))]
+        rows = [
+            sentence_row(each) for each in in_time(_stories(LogFindings(replay, given, server_logs), asked))
+        ]
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, rows, chosen, table)
@@ -143,5 +147,12 @@ def _stories(found: LogFindings, asked: TimelineAsked) -> Iterator[list[Sentence
         yield [each for each in of_log(found.of_log) if asked.has(each)]
     for rows, findings in found.groups(asked.wanted):
         within = asked.within(rows.log_partition)
-        story = GroupStory(rows, findings, asked.wanted, within=within, is_whole=asked.is_whole)
+        story = GroupStory(
+            rows,
+            findings,
+            asked.wanted,
+            within=within,
+            is_whole=asked.is_whole,
+            server_log=found.server_log,
+        )
         yield story.sentences()

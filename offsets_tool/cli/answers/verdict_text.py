@@ -8,10 +8,11 @@ from offsets_tool.cli.answers.paragraphs import Paragraphs
 from offsets_tool.cli.findings import finding_row
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import json_line
+from offsets_tool.findings.finder import places_and_lines
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import count
 from offsets_tool.rows import Row
-from offsets_tool.story.limits import UNSAID
+from offsets_tool.story.limits import unsaid
 from offsets_tool.story.verdict import (
     MOVES_OFFSETS,
     Matter,
@@ -51,6 +52,8 @@ class Verdict(NamedTuple):
     coverage: list[str]
     logs: list[str]
     """LOG... as it was given, quoted for a shell."""
+    server_logs: list[str]
+    """--server-log as it was given, quoted for a shell."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -77,7 +80,7 @@ def write_text(out: BinaryIO, verdict: Verdict, captions: Sequence[str], *, of_g
         _log_text(text, verdict)
         _ranked_text(text, verdict)
     if verdict.ranked or not of_groups:
-        text.say(" ".join((*verdict.coverage, UNSAID)))
+        text.say(" ".join((*verdict.coverage, unsaid(bool(verdict.server_logs)))))
 
 
 def _group_text(text: Paragraphs, verdict: Verdict, ranked: Ranked) -> None:
@@ -96,9 +99,10 @@ def _matter_text(text: Paragraphs, matter: Matter, *, meaning: bool) -> None:
     if meaning:
         text.say(f"What it means: {matter.meaning()}", _LEAD)
     text.say(f"What to do: {matter.remedy()}", _LEAD)
-    places = matter.first.evidence
+    places, lines = places_and_lines(matter.first)
     more = f" and {len(places) - _PLACES} more" if len(places) > _PLACES else ""
-    text.say(f"Seen at {', '.join(places[:_PLACES])}{more}.", _LEAD)
+    said = f"; the broker's log says it at {', '.join(lines[:_PLACES])}" if lines else ""
+    text.say(f"Seen at {', '.join(places[:_PLACES])}{more}{said}.", _LEAD)
     text.blank()
 
 
@@ -134,7 +138,7 @@ def _more(text: Paragraphs, verdict: Verdict, group: str, *commands: str) -> Non
     text.say("For more:")
     for command in commands:
         of = shlex.quote(visible(shown(group)))
-        text.command(["offsets-tool", command, *verdict.logs, f"--group {of}"])
+        text.command(["offsets-tool", command, *verdict.logs, *verdict.server_logs, f"--group {of}"])
     text.blank()
 
 

@@ -4,7 +4,7 @@ What is a finding, and of which rows, is declared in offsets_tool.findings.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
@@ -23,6 +23,10 @@ from offsets_tool.history.transactions import TransactionLog, open_transactions
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.rules import Rules
+from offsets_tool.server_log.clocks import record_times
+from offsets_tool.server_log.join import ServerLog, joined_log
+from offsets_tool.server_log.notes import notes_on
+from offsets_tool.server_log.parse import ServerLogFile
 
 if TYPE_CHECKING:
     from offsets_tool.columns.findings import PartitionColumns
@@ -42,15 +46,24 @@ class GroupFindings(NamedTuple):
 class LogFindings:
     """What is found in an evidence: of each group, and of its log partitions as a whole."""
 
-    def __init__(self, replay: EvidenceReplay, given: PolicyGiven) -> None:
-        """Run the replay; `given` is what is known of the brokers' settings.
+    def __init__(
+        self, replay: EvidenceReplay, given: PolicyGiven, server_logs: Sequence[ServerLogFile] = ()
+    ) -> None:
+        """Run the replay; `given` is what is known of the brokers' settings, `server_logs` are brokers' own logs.
 
-        Notes what of the settings is supposed, and what the log cannot tell.
+        Notes what of the settings is supposed, what the log cannot tell, and how far the brokers' logs were understood.
         """
         self._partitions = partition_rows(replay, given)
-        self._context = log_context(replay, self._partitions)
+        self._context = log_context(replay, self._partitions, server_logs)
+        for text in notes_on(self.server_log):
+            replay.evidence.note(text)
         self.of_log = worst_first(_of_log(replay, self._context))
         """Findings about no group, the worst first."""
+
+    @property
+    def server_log(self) -> ServerLog:
+        """What the brokers' own logs say, joined with the records."""
+        return self._context.server_log
 
     def groups(self, wanted: Wanted = ALL) -> Iterator[GroupFindings]:
         """Yield the wanted groups with their findings, by log partition and name, with one group's rows at a time."""
@@ -59,9 +72,11 @@ class LogFindings:
                 yield GroupFindings(rows, worst_first(find_all(rows, self._context)))
 
 
-def findings_of(replay: EvidenceReplay, given: PolicyGiven) -> list[Finding]:
+def findings_of(
+    replay: EvidenceReplay, given: PolicyGiven, server_logs: Sequence[ServerLogFile] = ()
+) -> list[Finding]:
     """Run the replay as LogFindings does; return the findings of all groups and of the log, the worst first."""
-    found = LogFindings(replay, given)
+    found = LogFindings(replay, given, server_logs)
     return worst_first([*(each for group in found.groups() for each in group.findings), *found.of_log])
 
 
@@ -118,15 +133,21 @@ def _with_histories(
     return list(_by_columns(replay, more) if by_columns else _one_by_one(replay, more))
 
 
-def log_context(replay: EvidenceReplay, partitions: "Iterable[AnyPartition]") -> LogContext:
-    """Return what holds for all groups of a replay that has run."""
-    parts, moment = ContextParts(), replay.moment
+def log_context(
+    replay: EvidenceReplay,
+    partitions: "Iterable[AnyPartition]",
+    server_logs: Sequence[ServerLogFile] = (),
+) -> LogContext:
+    """Return what holds for all groups of a replay that has run, with brokers' own logs joined to it."""
+    parts, moment, records = ContextParts(), replay.moment, record_times(server_logs)
     for partition in partitions:
         for rows, highest, commits in partition.highest():
             parts.observe(rows, highest, commits)
+            records.observe(rows.group, rows.groups, rows.members)
     newest_at = moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
     is_new = any(partition.coordinator.rules is Rules.NEW for partition in moment)
-    return parts.context(newest_at=newest_at, is_new=is_new)
+    context = parts.context(newest_at=newest_at, is_new=is_new)
+    return context._replace(server_log=joined_log(server_logs, records))
 
 
 def _one_by_one(replay: EvidenceReplay, more: _ByPartition) -> Iterator[PartitionRows]:

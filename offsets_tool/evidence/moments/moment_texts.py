@@ -224,7 +224,7 @@ def _other_readings(text: str, number: int) -> list[tuple[str, int]]:
         return []
 
 
-def parse_zone(text: str) -> tzinfo:
+def parse_zone(text: str, option: str = "--tz") -> tzinfo:
     """Return the zone of an IANA name such as Europe/Berlin, or of an offset from UTC such as +02:00; UsageError for others."""
     asked = text.strip()
     if asked.upper() in ("UTC", "GMT", "Z"):
@@ -239,5 +239,5 @@ def parse_zone(text: str) -> tzinfo:
         near = get_close_matches(asked[:60], sorted(available_timezones()), n=3)
         meant = f"; near it: {', '.join(near)}" if near else ""
         raise UsageError(
-            f"--tz: there is no zone {text[:60]!r}{meant}; write a name such as Europe/Berlin, or an offset such as +02:00"
+            f"{option}: there is no zone {text[:60]!r}{meant}; write a name such as Europe/Berlin, or an offset such as +02:00"
         ) from None

@@ -9,9 +9,10 @@ from offsets_tool.findings.finder import Places, finder, found, place_text
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.offsets.lost import GROUP_DELETED
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, named
+from offsets_tool.findings.sentences import SAID, at_time, named
 from offsets_tool.history.rows import GroupEndCause, GroupHistoryRow
 from offsets_tool.replay.changes import GroupKind
+from offsets_tool.server_log.join import ServerLog
 
 GROUP_EXPIRED: Final = FindingKind(
     "group_expired",
@@ -30,12 +31,15 @@ def find_deleted_groups(rows: GroupRows, context: LogContext) -> Iterator[Findin
             # Brokers of 0.9 delete the group's record with the last member, and keep its offsets.
             is_left = rows.state_at(row.to_log_offset) is not None or rows.has_offsets_at(row.to_log_offset)
             if not is_left and place_text(rows.log_partition, row.to_log_offset) not in places:
-                yield _deletion(rows, row)
+                yield _deletion(rows, row, context.server_log)
 
 
-def _deletion(rows: GroupRows, row: GroupHistoryRow) -> Finding:
+def _deletion(rows: GroupRows, row: GroupHistoryRow, server_log: ServerLog) -> Finding:
+    request = server_log.deletion_of_group(rows.group, row.to_timestamp)
+    line = request or server_log.expiry(rows.log_partition, row.to_timestamp)
     # ShareGroup.shouldExpire is false: nothing but a request deletes one.
-    is_request = row.kind == GroupKind.SHARE
+    is_request = request is not None or row.kind == GroupKind.SHARE
+    is_certain = is_request or line is not None
     kind = GROUP_DELETED if is_request else GROUP_EXPIRED
     assert row.to_log_offset is not None
     said = (
@@ -47,8 +51,9 @@ def _deletion(rows: GroupRows, row: GroupHistoryRow) -> Finding:
         kind,
         rows,
         Places((row.to_log_offset, row.log_offset), row.to_timestamp, row.to_timestamp),
-        said + at_time(row.to_timestamp),
+        said + at_time(row.to_timestamp) + (SAID if line is not None else ""),
         # A check of the broker and DeleteGroups leave the same record of a group without offsets.
-        confidence=Confidence.CERTAIN if is_request else Confidence.AMBIGUOUS,
-        alternatives=() if is_request else (Cause.GROUP_DELETED.value,),
+        confidence=Confidence.CERTAIN if is_certain else Confidence.AMBIGUOUS,
+        alternatives=() if is_certain else (Cause.GROUP_DELETED.value,),
+        lines=() if line is None else (line,),
     )

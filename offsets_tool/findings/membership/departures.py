@@ -19,6 +19,8 @@ from offsets_tool.rebalances.departures import (
     is_timed_out,
     timeout_confidence,
 )
+from offsets_tool.server_log.join import TimeSpan
+from offsets_tool.server_log.server_line import LineKind, ServerLine
 
 TIMED_OUT: Final = FindingKind(
     "member_timed_out",
@@ -35,6 +37,12 @@ REPLACED: Final = FindingKind(
 )
 CLEAN: Final = "left"
 """The alternative: the member left, and had just been idle before."""
+NOT_IN_TIME: Final = {
+    "joined": "it did not join a rebalance in time (max.poll.interval.ms)",
+    "sent their sync request": "it did not fetch its assignment in time",
+    "sent their sync requests": "it did not fetch its assignment in time",
+}
+"""What a broker says of members that it removes, in the words of its line, and what that means."""
 
 
 @finder(TIMED_OUT, REPLACED)
@@ -48,7 +56,10 @@ def find_departures(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
                 yield _replaced(rows, row)
             elif row.end_cause == MemberEndCause.LEFT:
                 departure = departure_of(rows, member_rows[: at + 1], context.session_timeout_ms)
-                if is_timed_out(rows, departure):
+                line = _line(context, row)
+                if line is not None:
+                    yield from _as_said(rows, departure, line)
+                elif is_timed_out(rows, departure):
                     yield _timed_out(rows, departure)
 
 
@@ -73,6 +84,37 @@ def _why(departure: Departure) -> str:
         "its session times" if departure.row.session_timeout_ms is not None else "sessions here seem to time"
     )
     return f"nothing was heard of it for {silence}, and {whose} out after {span(departure.timeout)}"
+
+
+def _line(context: LogContext, row: MemberHistoryRow) -> ServerLine | None:
+    """Return the broker's line that says how a member went."""
+    within = TimeSpan(row.from_timestamp, row.to_timestamp)
+    return context.server_log.departure(row.group, row.member_id, within)
+
+
+def _as_said(rows: GroupRows, departure: Departure, line: ServerLine) -> Iterator[Finding]:
+    """Yield what the broker's line says of a member that went: nothing if it asked to leave."""
+    if line.kind is LineKind.LEFT:
+        return
+    row = departure.row
+    who = named(row.instance_id or row.client_id or row.member_id)
+    yield found(
+        TIMED_OUT,
+        rows,
+        Places((row.to_log_offset or 0, departure.sign_offset), departure.sign_at, row.to_timestamp),
+        f"Member {who} of group {named(rows.group)} was removed{at_time(row.to_timestamp)}: the broker's log says that "
+        f"{_said(departure, line)}",
+        lines=(line,),
+    )
+
+
+def _said(departure: Departure, line: ServerLine) -> str:
+    if line.kind is LineKind.EXPIRED:
+        timeout = departure.row.session_timeout_ms
+        return f"its session timed out{'' if timeout is None else f' after {span(timeout)}'}"
+    if line.reason in NOT_IN_TIME:
+        return NOT_IN_TIME[line.reason]
+    return f"{line.reason or 'it was too slow'}"
 
 
 def _replaced(rows: GroupRows, row: MemberHistoryRow) -> Finding:

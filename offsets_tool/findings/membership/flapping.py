@@ -1,7 +1,7 @@
 """Did one client join and leave again and again, or did two clients fight for one group.instance.id?"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -11,8 +11,10 @@ from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.runs import runs
-from offsets_tool.findings.sentences import count, from_time, listed, named, span
+from offsets_tool.findings.sentences import SAID, count, from_time, listed, named, span
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
+from offsets_tool.server_log.join import ServerLog, TimeSpan
+from offsets_tool.server_log.server_line import ServerLine
 from offsets_tool.wire.longs import difference
 
 FLAPPING: Final = FindingKind(
@@ -57,7 +59,7 @@ def find_flapping(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     if flapping:
         yield _flapping(rows, sorted(flapping, key=len, reverse=True))
     for some in replaced.values():
-        yield from (_conflict(rows, run) for run in _runs(some))
+        yield from (_conflict(rows, run, context.server_log) for run in _runs(some))
 
 
 def _departure(rows: GroupRows, row: MemberHistoryRow) -> _Departure:
@@ -107,19 +109,30 @@ def _flapping(rows: GroupRows, flapping: list[list[_Departure]]) -> Finding:
     )
 
 
-def _conflict(rows: GroupRows, run: list[_Departure]) -> Finding:
+def _conflict(rows: GroupRows, run: list[_Departure], server_log: ServerLog) -> Finding:
     """Return a finding for one instance id: two that fight for it come back in turn, one that crashes comes from where it was."""
     hosts = [host for host, _ in groupby(each.host for each in run)]
     is_in_turn = len(hosts) > len(set(hosts))
+    lines = server_log.fenced(
+        run[0].row.instance_id or "",
+        (each.row.member_id for each in run),
+        TimeSpan(run[0].row.to_timestamp, run[-1].row.to_timestamp),
+    )
     return found(
         CONFLICT,
         rows,
         _places(run),
         f"Static member {named(run[0].row.instance_id or '')} of group {named(rows.group)} was replaced "
-        f"{count(len(run), 'time')} {_when(run)}",
-        confidence=Confidence.LIKELY if is_in_turn else Confidence.AMBIGUOUS,
-        alternatives=(RESTARTS,),
+        f"{count(len(run), 'time')} {_when(run)}{_still_ran(lines)}",
+        confidence=Confidence.CERTAIN if lines else Confidence.LIKELY if is_in_turn else Confidence.AMBIGUOUS,
+        alternatives=() if lines else (RESTARTS,),
+        lines=lines,
     )
+
+
+def _still_ran(lines: Sequence[ServerLine]) -> str:
+    """Return what the broker's lines say of members that asked for something after they were replaced: nobody was restarted."""
+    return f"; {count(len(lines), 'time')} one that still ran was refused{SAID}" if lines else ""
 
 
 def _places(run: list[_Departure]) -> Places:

@@ -12,11 +12,13 @@ from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found, place_text
 from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.offsets.said_removals import as_said
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.runs import runs
-from offsets_tool.findings.sentences import at_time, count, named, of_topics, only
+from offsets_tool.findings.sentences import SAID, at_time, count, named, of_topics, only
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.replay.changes import GroupKind, TopicPartition
+from offsets_tool.server_log.server_line import ServerLine
 from offsets_tool.time_texts import duration_text
 
 EXPIRED: Final = FindingKind(
@@ -103,9 +105,9 @@ class Restart(NamedTuple):
 @finder(EXPIRED, DELETED, TOPIC_DELETED, GROUP_DELETED, LOST)
 def find_lost_offsets(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each loss: what went of one topic for one cause, or with the group."""
-    lost = [row for row in rows.removed if row.cause not in _NOT_LOST]
+    lost, lines = as_said([row for row in rows.removed if row.cause not in _NOT_LOST], context.server_log)
     for together in _losses(lost):
-        yield _loss(rows, together)
+        yield _loss(rows, together, [lines[row.log_offset] for row in together if row.log_offset in lines])
 
 
 def _losses(lost: list[ExpiryRow]) -> Iterator[list[ExpiryRow]]:
@@ -135,7 +137,7 @@ def _is_next(before: ExpiryRow, row: ExpiryRow) -> bool:
     return row.removed_at - before.removed_at <= _CHECKS * row.check_interval_ms
 
 
-def _loss(rows: GroupRows, lost: list[ExpiryRow]) -> Finding:
+def _loss(rows: GroupRows, lost: list[ExpiryRow], lines: list[ServerLine]) -> Finding:
     first = lost[0]
     cause = Cause(first.cause or Cause.UNKNOWN)
     restart = _restart(rows, lost)
@@ -148,8 +150,9 @@ def _loss(rows: GroupRows, lost: list[ExpiryRow]) -> Finding:
         kind,
         rows,
         Places(_places(lost, restart), first.removed_at, lost[-1].removed_at),
-        _title(rows.group, lost, causes) + _began_again(restart, first),
+        _title(rows.group, lost, causes, is_said=len(lines) == len(lost)) + _began_again(restart, first),
         confidence=confidence,
+        lines=lines,
         severity=severity,
         topic=only(row.topic for row in lost),
         partition=lost[0].partition if len(lost) == 1 else None,
@@ -190,11 +193,14 @@ def _reason(causes: tuple[Cause, ...], retention_ms: int) -> str:
     return _WHY[cause].format(retention=duration_text(retention_ms))
 
 
-def _title(group: str, lost: list[ExpiryRow], causes: tuple[Cause, ...]) -> str:
+def _title(group: str, lost: list[ExpiryRow], causes: tuple[Cause, ...], *, is_said: bool) -> str:
     what = f"{count(len(lost), 'offset')} {of_topics([row.topic for row in lost])}"
     if causes == (Cause.GROUP_DELETED,):
-        return f"Group {named(group)} was deleted{at_time(lost[0].removed_at)}, with {what}"
+        return f"Group {named(group)} was deleted{at_time(lost[0].removed_at)}, with {what}{SAID if is_said else ''}"
     reason = _reason(causes, lost[0].retention_ms)
+    if is_said:
+        # The line says that they expired, and not after which retention.
+        reason = f"{'expired' if KINDS[causes[0]] is EXPIRED else reason}{SAID}"
     return f"Group {named(group)} lost {what}{at_time(lost[0].removed_at)}: {reason}"
 
 

@@ -14,8 +14,10 @@ from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, named, span, was
+from offsets_tool.findings.sentences import SAID, at_time, count, named, span, was
 from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.server_log.join import ServerLog
+from offsets_tool.server_log.server_line import LineKind, ServerLine
 from offsets_tool.wire.longs import difference
 
 TIMED_OUT: Final = FindingKind(
@@ -90,14 +92,30 @@ def find_aborted_transactions(rows: GroupRows, context: LogContext) -> Iterator[
     by_application: list[TransactionRow] = []
     for each in _aborted(rows.transactions):
         is_doubtful = context.has_raised_epochs and each.row.first_log_offset not in plain
-        if not each.row.is_epoch_raised or (
-            is_doubtful and not (each.is_taken_over or each.silence > SILENCE_MS)
-        ):
+        line = _line(context.server_log, each.row, is_doubtful)
+        if line is None and not _is_by_coordinator(each, is_doubtful):
             by_application.append(each.row)
         else:
-            yield _by_coordinator(rows, each, is_doubtful)
+            yield _by_coordinator(rows, each, is_doubtful, line)
     if by_application:
         yield _by_application(rows, by_application)
+
+
+def _is_by_coordinator(aborted: Aborted, is_doubtful: bool) -> bool:
+    """Return whether the records speak for the coordinator, and not for the application."""
+    is_abandoned = aborted.is_taken_over or aborted.silence > SILENCE_MS
+    return aborted.row.is_epoch_raised and (is_abandoned or not is_doubtful)
+
+
+def _line(server_log: ServerLog, row: TransactionRow, is_doubtful: bool) -> ServerLine | None:
+    """Return the broker's line that says why the coordinator aborted a transaction.
+
+    A producer that begins right after the marker took over only where the marker's epoch says that it was fenced.
+    """
+    timeout = server_log.end_of_transaction(row.producer_id, row.marker_timestamp)
+    if timeout is not None or is_doubtful or not row.is_epoch_raised:
+        return timeout
+    return server_log.takeover(row.producer_id, row.producer_epoch, row.marker_timestamp)
 
 
 def _plain(transactions: Sequence[TransactionRow]) -> set[int]:
@@ -125,10 +143,14 @@ def _aborted(transactions: Sequence[TransactionRow]) -> Iterator[Aborted]:
     yield from reversed(found_)
 
 
-def _by_coordinator(rows: GroupRows, aborted: Aborted, is_doubtful: bool) -> Finding:
+def _by_coordinator(rows: GroupRows, aborted: Aborted, is_doubtful: bool, line: ServerLine | None) -> Finding:
     kind, other, confidence = _judged(aborted)
     if is_doubtful:
         confidence = Confidence.AMBIGUOUS
+    alternatives = (other.name, *((ABORTED.name,) if is_doubtful else ()))
+    if line is not None:
+        kind = TIMED_OUT if line.kind is LineKind.TRANSACTION_TIMED_OUT else FENCED
+        confidence, alternatives, is_doubtful = Confidence.CERTAIN, (), False
     row, after = aborted.row, aborted.after
     why = "it timed out" if kind is TIMED_OUT else "another producer took over"
     places = (row.marker_log_offset or 0, row.first_log_offset, row.last_log_offset)
@@ -138,10 +160,12 @@ def _by_coordinator(rows: GroupRows, aborted: Aborted, is_doubtful: bool) -> Fin
         rows,
         Places((*places, *more), row.first_timestamp, row.marker_timestamp),
         f"The transaction of producer {row.producer_id} for group {named(rows.group)} was aborted"
-        f"{at_time(row.marker_timestamp)}, {span(aborted.age)} after it began, by the coordinator: {why}",
+        f"{at_time(row.marker_timestamp)}, {span(aborted.age)} after it began, by the coordinator: {why}"
+        f"{'' if line is None else SAID}",
         confidence=confidence,
         severity=Severity.NOTICE if is_doubtful else Severity.WARNING,
-        alternatives=(other.name, *((ABORTED.name,) if is_doubtful else ())),
+        alternatives=alternatives,
+        lines=() if line is None else (line,),
     )
 
 

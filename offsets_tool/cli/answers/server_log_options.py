@@ -1,0 +1,44 @@
+"""Options for brokers' own logs, which state the reasons of what the topic only shows: one declaration for all commands."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from offsets_tool.cli.options import F
+from offsets_tool.evidence.moments.moment_texts import parse_zone
+from offsets_tool.server_log.clocks import in_zone
+from offsets_tool.server_log.parse import ServerLogFile, read_server_logs
+
+
+def server_log_options(command: F) -> F:
+    """Add the options --server-log --server-log-zone to a command."""
+    file = click.option(
+        "--server-log",
+        "server_logs",
+        multiple=True,
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="The broker's own log (server.log, also .gz; repeatable): its coordinator's lines state reasons that this topic does "
+        "not have.",
+    )
+    zone = click.option(
+        "--server-log-zone",
+        metavar="ZONE",
+        help="The zone of its times: Europe/Berlin, +02:00. Default: what the lines say, else what fits the records.",
+    )
+    return file(zone(command))
+
+
+def parse_server_logs(options: Mapping[str, Any]) -> list[ServerLogFile]:
+    """Read the files that the values of `server_log_options` name.
+
+    UsageError where there is no such zone; SourceError for a file that cannot be read.
+    """
+    zone = options["server_log_zone"]
+    files = read_server_logs(options["server_logs"])
+    if zone is None:
+        return files
+    clock = parse_zone(zone, "--server-log-zone")
+    return [replace(each, entries=in_zone(each.entries, clock)) for each in files]

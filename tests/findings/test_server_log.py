@@ -1,0 +1,98 @@
+"""With the broker's own log a cause that it states is certain and names the line; what no line states stays as it was."""
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from offsets_tool.evidence.evidence import open_evidence
+from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.findings.finding import findings_of
+from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.finder import places_and_lines
+from offsets_tool.findings.rows import Finding
+from offsets_tool.story.told_findings import places_of
+from tests.corpora import INCIDENTS
+from tests.server_log.logs import log_of, path_of
+
+STATED: Final = {
+    "consumer-protocol-member-killed": (
+        "member_timed_out",
+        "its session timed out",
+        "fenced from the group because",
+    ),
+    "duplicate-instance-id": (
+        "instance_conflict",
+        "6 times one that still ran was refused",
+        "is fenced by existing",
+    ),
+    "group-deleted": ("group_deleted", "was deleted", "The following groups were deleted: mailer"),
+    "idle-simple-client": (
+        "offsets_expired",
+        ": expired, as the broker's log says;",
+        " expired offsets in ",
+    ),
+    "member-killed": ("member_timed_out", "its session timed out after 6s", "has failed, removing it"),
+    "offsets-deleted": (
+        "offsets_deleted",
+        "deleted by somebody, as",
+        "The following offsets of the group search",
+    ),
+    "topic-recreated": ("topic_deleted", "the topic was deleted, as", "while deleting offsets for"),
+    "unsubscribed-topic-expired": ("offsets_expired", ": expired, as", "Removed 2 expired offsets"),
+    "weekend-skipped": ("offsets_expired", ": expired, as", " expired offsets in "),
+}
+"""By incident: the kind of finding whose cause the broker's log states, what its title says, and what the line has."""
+
+
+@cache
+def findings_in(name: str, log: str | None) -> tuple[Finding, ...]:
+    """Return the findings of an incident, with the broker's log of another or of itself."""
+    with EvidenceReplay(open_evidence(INCIDENTS / name / "segments")) as replay:
+        return tuple(findings_of(replay, PolicyGiven(), [log_of(INCIDENTS / log)] if log else []))
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_a_cause_that_a_line_states_is_certain(name: str) -> None:
+    kind, says, line = STATED[name]
+    inferred = [each for each in findings_in(name, None) if each.confidence != Confidence.CERTAIN]
+    found = [each for each in findings_in(name, name) if each.kind == kind]
+    assert inferred and found
+    lines = path_of(INCIDENTS / name).read_text().split("\n")
+    for each in found:
+        assert each.confidence == Confidence.CERTAIN and not each.alternatives and says in each.title
+        places, sources = places_and_lines(each)
+        assert sources and all(source.startswith("server.log:") for source in sources)
+        assert line in lines[int(sources[0].partition(":")[2]) - 1]
+        assert places_of([each], [kind]) == {int(place.rpartition(":")[2]) for place in places}
+
+
+@pytest.mark.parametrize("name", ["member-killed", "weekend-skipped", "quiet-night"])
+def test_the_log_of_another_broker_proves_nothing(name: str) -> None:
+    assert findings_in(name, "topic-recreated") == findings_in(name, None)
+
+
+def test_a_member_that_a_line_says_left_did_not_time_out() -> None:
+    """It was silent for longer than its session, as far as records tell: its heartbeats are in none."""
+    of_enrich = [
+        each.title for each in findings_in("hanging-transaction", None) if each.kind == "member_timed_out"
+    ]
+    proven = [
+        each.title
+        for each in findings_in("hanging-transaction", "hanging-transaction")
+        if each.kind == "member_timed_out"
+    ]
+    assert [len(of_enrich), len(proven)] == [2, 1] and "its session timed out after 6s" in proven[0]
+
+
+def test_a_quiet_night_stays_quiet() -> None:
+    assert findings_in("quiet-night", "quiet-night") == findings_in("quiet-night", None)
+
+
+def test_evidence_of_one_name_with_a_number_is_no_place(tmp_path: Path) -> None:
+    [found] = [
+        each for each in findings_in("member-killed", "member-killed") if each.kind == "member_timed_out"
+    ]
+    assert places_and_lines(found._replace(evidence=("1:23", "./1:23"))) == (["1:23"], ["./1:23"])
