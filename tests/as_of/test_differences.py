@@ -64,6 +64,7 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> list[Logs]:
     return [*random_logs(tmp_path_factory.mktemp("logs")), *map(events_of, CORPORA)]
 
 
+@pytest.mark.slow
 def test_differences_turn_the_first_moment_into_the_second(evidence: list[Logs]) -> None:
     found: set[tuple[str, str]] = set()
     for number, logs in enumerate(evidence):

@@ -198,6 +198,7 @@ def test_csv_and_table_have_the_same_rows() -> None:
     assert any("never" in line and "subscribed" in line for line in table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", corpora(), ids=lambda path: path.name)
 def test_nothing_is_explained_wrongly_by_the_command(corpus: Path) -> None:
     truth = Truth(corpus)

@@ -80,6 +80,7 @@ FILTERS: list[tuple[list[object], Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "holds"), FILTERS, ids=[" ".join(map(str, each)) for each, _ in FILTERS])
 def test_filters_only_choose_what_is_shown(options: list[object], holds: Any) -> None:
     everything = rows(MIGRATED)

@@ -84,6 +84,7 @@ def options(corpus: Path, moment: Manifest) -> list[object]:
 MOMENTS = [(corpus, moment) for corpus in WHOLE for moment in moments(corpus)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("corpus", "moment"), MOMENTS, ids=[f"{corpus.name}-{at['label'][:20]}" for corpus, at in MOMENTS]
 )

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Final
 
 import nbformat
+import pytest
 
 from tests.notebooks.execute import NOTEBOOKS
+
+pytestmark = pytest.mark.slow
 
 TESTS: Final = Path(__file__).parents[1]
 OURS: Final = re.compile(

@@ -50,6 +50,7 @@ def judged(folder: Path, reasons: BrokerReasons) -> Iterator[tuple[RebalanceRow,
             yield row, allowed
 
 
+@pytest.mark.slow
 def test_causes_are_the_brokers_reasons() -> None:
     """A conversion has no reason of its own: a member joined or left."""
     score, wrong = Counter[tuple[str, bool]](), []

@@ -257,6 +257,7 @@ def test_history_goes_on_where_it_was_left(log: list[LogRecord], rules: Rules | 
     check_left([decode(record) for record in log], rules)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_history_of_real_logs_goes_on_where_it_was_left(corpus: str) -> None:
     for events in events_of(corpus).values():

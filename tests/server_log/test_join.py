@@ -27,6 +27,7 @@ def moved(log: ServerLogFile, by: int) -> ServerLogFile:
     return replace(log, entries=[each._replace(at=(each.at or 0) + by) for each in log.entries])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", joined_folders(), ids=lambda path: path.name)
 def test_all_that_brokers_wrote_fits_the_records(folder: Path) -> None:
     """But lines about epochs that a broker with a bug could not write."""

@@ -43,6 +43,7 @@ COMPLAINTS = [
 """By corpus and group, what one command must say."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("corpus", "group", "answer"), COMPLAINTS, ids=lambda value: value[:20])
 def test_a_complaint_is_answered_by_one_command(corpus: str, group: str, answer: str) -> None:
     said = run("diagnose", corpus, "--group", group)

@@ -36,6 +36,7 @@ def asked(option: str, texts: list[str]) -> list[str]:
     return [word for text in texts for word in (option, text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("log", "from_", "to"), MOMENTS, ids=lambda each: getattr(each, "parent", each))
 def test_it_says_what_offsets_and_groups_say_at_both_moments(
     log: Path, from_: list[str], to: list[str]

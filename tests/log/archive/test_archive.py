@@ -527,6 +527,7 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
     return bytes(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", *JSON_LAYOUTS])
 def test_any_damage(kind: str, tmp_path: Path) -> None:
     """Whatever happened to a file: it is refused as a whole, or every row has its place."""
