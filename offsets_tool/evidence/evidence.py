@@ -20,10 +20,11 @@ from offsets_tool.wire.text import shown
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowReader, RowsRead
+    from offsets_tool.columns.sizes import ChunkSized
     from offsets_tool.columns.survey import ChunkSurveyed
     from offsets_tool.columns.text.reading import ChunkText
 
-    Read = ChunkText | ChunkSurveyed | BatchRead | Unreadable
+    Read = ChunkText | ChunkSurveyed | ChunkSized | BatchRead | Unreadable
 
 UNREADABLE_NAMED = 10
 """How many unreadable ranges are named before the rest is only counted; `inspect` names them all."""
