@@ -43,6 +43,11 @@ _COMMANDS = {
         _EVIDENCE,
         "Every record, as JSON or byte for byte as Kafka's tools print it.",
     ),
+    "size": CommandPlace(
+        "offsets_tool.cli.answers.size",
+        _EVIDENCE,
+        "Why the log is so large, by group, and what compaction would leave.",
+    ),
     "copies": CommandPlace(
         "offsets_tool.cli.copies",
         _EVIDENCE,

@@ -20,7 +20,7 @@ from offsets_tool.wire.text import shown
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowReader, RowsRead
-    from offsets_tool.columns.sizes import ChunkSized
+    from offsets_tool.columns.sizes.sizer import ChunkSized
     from offsets_tool.columns.survey import ChunkSurveyed
     from offsets_tool.columns.text.reading import ChunkText
 

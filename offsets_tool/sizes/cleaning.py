@@ -36,7 +36,7 @@ class MarkerFacts(NamedTuple):
     size: int
 
 
-class Kept(NamedTuple):
+class SizedRecord(NamedTuple):
     """A record that the cleaner keeps if it stays the newest of its key; `own` are its own bytes."""
 
     log_offset: int
@@ -47,7 +47,7 @@ class Kept(NamedTuple):
     """What committed it; None outside of a transaction."""
 
 
-class Left(NamedTuple):
+class LeftOver(NamedTuple):
     """What is left of keys: of each its records and bytes, and besides them the bytes of markers and of empty batches."""
 
     keys: Mapping[int, tuple[int, int]]
@@ -64,15 +64,15 @@ class _Producer:
     has_batches: bool = False
     """Whether a batch of its transaction was there since its last marker, even an empty one."""
     open_from: int | None = None
-    pending: dict[tuple[int, bool], Kept] = field(default_factory=dict)
+    pending: dict[tuple[int, bool], SizedRecord] = field(default_factory=dict)
 
 
 class Cleaning:
     """One log as the cleaner sees it: `observe_*` take it in order, and the others are right after that."""
 
     def __init__(self) -> None:
-        self._newest: dict[int, Kept] = {}
-        self._cleanable: dict[int, Kept] = {}
+        self._newest: dict[int, SizedRecord] = {}
+        self._cleanable: dict[int, SizedRecord] = {}
         """As `_newest`, among the records that can be cleaned."""
         self._producers: dict[int, _Producer] = {}
         self._markers: list[tuple[int, int | None]] = []
@@ -82,13 +82,13 @@ class Cleaning:
         self._cleaned_to = -1
         """The last offset that can be cleaned."""
 
-    def observe_record(self, key: int, record: Kept, *, is_cleanable: bool) -> None:
+    def observe_record(self, key: int, record: SizedRecord, *, is_cleanable: bool) -> None:
         """Take a record that counts at once."""
         _renew(self._newest, key, record)
         if is_cleanable:
             _renew(self._cleanable, key, record)
 
-    def observe_pending(self, key: int, record: Kept, producer_id: int, *, is_cleanable: bool) -> None:
+    def observe_pending(self, key: int, record: SizedRecord, producer_id: int, *, is_cleanable: bool) -> None:
         """Take a record of a transaction, which counts once that is committed."""
         producer = self._producer(producer_id)
         _renew(producer.pending, (key, is_cleanable), record)
@@ -141,7 +141,7 @@ class Cleaning:
         """The producers of open transactions, with the offset where each begins."""
         return {number: p.open_from for number, p in self._producers.items() if p.open_from is not None}
 
-    def left_now(self, now: int) -> Left:
+    def left_now(self, now: int) -> LeftOver:
         """Return what one run of the cleaner at `now` (epoch ms) leaves of what it can clean."""
         kept = {
             key: record
@@ -150,9 +150,9 @@ class Cleaning:
         }
         markers = [size for size, horizon in self._markers if not _is_past(horizon, now)]
         emptied = list(self._emptied(kept.values(), now))
-        return Left(_by_key(kept.items()), (len(markers), sum(markers)), (0, sum(emptied)))
+        return LeftOver(_by_key(kept.items()), (len(markers), sum(markers)), (0, sum(emptied)))
 
-    def left(self) -> Left:
+    def left(self) -> LeftOver:
         """Return what is left when everything has been cleaned: transactions ended, retention of tombstones over, producers gone.
 
         What is pending counts beside what it would replace, as nobody knows how its transaction will end.
@@ -164,9 +164,9 @@ class Cleaning:
             for (key, _), record in producer.pending.items()
         ]
         markers = {record.marker for _, record in kept if record.marker is not None}
-        return Left(_by_key(kept), (len(markers), sum(marker.size for marker in markers)), (0, 0))
+        return LeftOver(_by_key(kept), (len(markers), sum(marker.size for marker in markers)), (0, 0))
 
-    def _emptied(self, kept: Iterable[Kept], now: int) -> Iterator[int]:
+    def _emptied(self, kept: Iterable[SizedRecord], now: int) -> Iterator[int]:
         """Yield the bytes of batches that stay without records: the last of each active producer, and that of the round."""
         there = {record.batch.base_offset for record in kept}
         last = [
@@ -179,7 +179,7 @@ class Cleaning:
                 yield batch.overhead
 
 
-def _renew(newest: dict[K, Kept], key: K, record: Kept) -> None:
+def _renew(newest: dict[K, SizedRecord], key: K, record: SizedRecord) -> None:
     known = newest.get(key)
     if known is None or known.log_offset < record.log_offset:
         newest[key] = record
@@ -189,7 +189,7 @@ def _is_past(horizon: int | None, now: int) -> bool:
     return horizon is not None and horizon <= now
 
 
-def _by_key(kept: Collection[tuple[int, Kept]]) -> dict[int, tuple[int, int]]:
+def _by_key(kept: Collection[tuple[int, SizedRecord]]) -> dict[int, tuple[int, int]]:
     """Return records and bytes of each key: a batch's bytes are shared among the records that it keeps."""
     batches: dict[BatchFacts, list[tuple[int, int]]] = {}
     for key, record in kept:

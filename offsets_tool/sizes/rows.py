@@ -8,13 +8,13 @@ from enum import StrEnum
 from typing import Final
 
 from offsets_tool.rows import Row
-from offsets_tool.sizes.cleaning import Left
+from offsets_tool.sizes.cleaning import LeftOver
 from offsets_tool.sizes.tally import Sums, Tally
 
 NOTHING: Final = (0, 0)
 
 
-class Part(StrEnum):
+class SizedPart(StrEnum):
     """What the bytes of a row are."""
 
     GROUP = "group"
@@ -48,22 +48,24 @@ def _rows(tally: Tally, now: int) -> Iterator[Row]:
     for group, keys in tally.by_group():
         yield _group_row(tally, group, keys, left_now, left)
     for part, sums, now_left, finally_left in (
-        (Part.MARKERS, tally.markers, left_now.markers, left.markers),
-        (Part.EMPTY_BATCHES, tally.empty_batches, left_now.empty_batches, left.empty_batches),
-        (Part.OTHER, tally.no_key, NOTHING, NOTHING),
-        (Part.UNREADABLE, tally.unreadable, NOTHING, (0, tally.unreadable.bytes)),
+        (SizedPart.MARKERS, tally.markers, left_now.markers, left.markers),
+        (SizedPart.EMPTY_BATCHES, tally.empty_batches, left_now.empty_batches, left.empty_batches),
+        (SizedPart.OTHER, tally.no_key, NOTHING, NOTHING),
+        (SizedPart.UNREADABLE, tally.unreadable, NOTHING, (0, tally.unreadable.bytes)),
     ):
         if sums.bytes or now_left[1]:
             yield _row(tally, part, None, sums, now_left) | _left(finally_left)
 
 
-def _group_row(tally: Tally, group: str | None, keys: Sequence[int], left_now: Left, left: Left) -> Row:
+def _group_row(
+    tally: Tally, group: str | None, keys: Sequence[int], left_now: LeftOver, left: LeftOver
+) -> Row:
     sums, commits = Sums(), Sums()
     for key in keys:
         sums.join(tally.by_key[key])
         if tally.keys[key].is_commit:
             commits.join(tally.by_key[key])
-    part = Part.GROUP if group is not None else Part.OTHER
+    part = SizedPart.GROUP if group is not None else SizedPart.OTHER
     return _row(tally, part, group, sums, _sum(left_now.keys, keys)) | {
         "keys": len(keys),
         "commit_keys": sum(tally.keys[key].is_commit for key in keys),
@@ -78,7 +80,7 @@ def _group_row(tally: Tally, group: str | None, keys: Sequence[int], left_now: L
     }
 
 
-def _row(tally: Tally, part: Part, group: str | None, sums: Sums, cleaned: tuple[int, int]) -> Row:
+def _row(tally: Tally, part: SizedPart, group: str | None, sums: Sums, cleaned: tuple[int, int]) -> Row:
     records, size = cleaned
     return {
         "group": group,
@@ -123,20 +125,20 @@ def _sum(left: Mapping[int, tuple[int, int]], keys: Iterable[int]) -> tuple[int,
 
 
 def _add_gone(rows: Sequence[Row], tallies: Sequence[Tally]) -> None:
-    """Say how many records of groups are gone from a copy: as many as another has more, and at most all offsets without one."""
-    ends = {(tally.log_partition, tally.copy): tally for tally in tallies}
+    """Say how many records of groups are gone from a copy: what another copy has more, and at most all offsets without one."""
+    gone = {(tally.log_partition, tally.copy): gone_offsets(tally) for tally in tallies}
+    ends = {(tally.log_partition, tally.copy): tally.next_offset or 0 for tally in tallies}
+    copies: dict[tuple[str, int | None], list[Row]] = {}
     for row in rows:
-        if row["part"] != Part.GROUP:
-            continue
-        tally = ends[row["log_partition"], row["copy"]]
-        others = [
-            other["records"]
-            for other in rows
-            if (other["group"], other["log_partition"]) == (row["group"], row["log_partition"])
-            and (ends[other["log_partition"], other["copy"]].next_offset or 0) <= (tally.next_offset or 0)
-        ]
-        row["gone_at_least"] = max(others) - row["records"] if len(others) > 1 else None
-        row["gone_at_most"] = gone_offsets(tally)
+        if row["part"] == SizedPart.GROUP:
+            copies.setdefault((row["group"], row["log_partition"]), []).append(row)
+    for same in copies.values():
+        for row in same:
+            end = ends[row["log_partition"], row["copy"]]
+            # What stands behind the end of a copy is not gone from it.
+            others = [each["records"] for each in same if ends[each["log_partition"], each["copy"]] <= end]
+            row["gone_at_least"] = max(others) - row["records"] if len(others) > 1 else None
+            row["gone_at_most"] = gone[row["log_partition"], row["copy"]]
 
 
 def gone_offsets(tally: Tally) -> int:
@@ -158,7 +160,7 @@ def partition_rows(tallies: Iterable[Tally], groups: Sequence[Row]) -> list[Row]
 def _partition_row(tally: Tally, rows: Sequence[Row]) -> Row:
     sums = {name: _total(rows, name) for name in _SUMMED}
     largest = max(
-        (row for row in rows if row["part"] == Part.GROUP), key=lambda row: row["bytes"], default=None
+        (row for row in rows if row["part"] == SizedPart.GROUP), key=lambda row: row["bytes"], default=None
     )
     first = tally.cleaning.first_unstable_offset
     return {
@@ -166,7 +168,7 @@ def _partition_row(tally: Tally, rows: Sequence[Row]) -> Row:
         "copy": tally.copy,
         "segments": tally.segments,
         **{name: sums[name] for name in _SUMMED},
-        "groups": sum(row["part"] == Part.GROUP for row in rows),
+        "groups": sum(row["part"] == SizedPart.GROUP for row in rows),
         "largest_group": largest["group"] if largest else None,
         "largest_group_bytes": largest["bytes"] if largest else None,
         "begins": tally.begins,

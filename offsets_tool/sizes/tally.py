@@ -14,7 +14,7 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
 from offsets_tool.records.kinds import COMMITS
 from offsets_tool.rows import NO_TIMESTAMP, Batch, BatchRead, LogRecord, Unreadable
-from offsets_tool.sizes.cleaning import BatchFacts, Cleaning, Kept
+from offsets_tool.sizes.cleaning import BatchFacts, Cleaning, SizedRecord
 from offsets_tool.sizes.own_bytes import overhead_of, own_bytes, shared
 
 NO_KEY: Final = -1
@@ -41,7 +41,7 @@ class Run(NamedTuple):
     tombstones: int
     first_timestamp: int
     last_timestamp: int
-    newest: Kept
+    newest: SizedRecord
     is_transactional: bool
 
 
@@ -135,7 +135,7 @@ class Tally:
         sums.reach(run.first_timestamp, run.last_timestamp)
         self._observe(run.key, run.newest, is_transactional=run.is_transactional)
 
-    def _observe(self, key: int, newest: Kept, *, is_transactional: bool) -> None:
+    def _observe(self, key: int, newest: SizedRecord, *, is_transactional: bool) -> None:
         cleaning, is_cleanable = self.cleaning, self._is_cleanable
         if is_transactional:
             cleaning.observe_pending(key, newest, newest.batch.producer_id, is_cleanable=is_cleanable)
@@ -199,7 +199,7 @@ class Tally:
             self.add_empty(batch.size)
             return
         for record, each, size in zip(records, own, shared(batch.size, own), strict=True):
-            self._add_record(record, Kept(record.log_offset, each, record.value is None, facts), size)
+            self._add_record(record, SizedRecord(record.log_offset, each, record.value is None, facts), size)
 
     def _add_row(self, record: LogRecord) -> None:
         own = own_bytes(record)
@@ -208,9 +208,9 @@ class Tally:
         if record.is_control:
             self.markers.add(1, own, is_head=True)
             return
-        self._add_record(record, Kept(record.log_offset, own, record.value is None, facts), own)
+        self._add_record(record, SizedRecord(record.log_offset, own, record.value is None, facts), own)
 
-    def _add_record(self, record: LogRecord, newest: Kept, size: int) -> None:
+    def _add_record(self, record: LogRecord, newest: SizedRecord, size: int) -> None:
         if record.key is None:
             self.add_no_key(1, size)
             return

@@ -80,6 +80,9 @@ def commands(log: Path) -> list[list[str]]:
         ["history", mix, "--group", "iris_pricing"],
         ["expiry", mix],
         ["diff", kip848, "--from", "3:60"],
+        ["size", str(CORPORA / "3.9.2-compaction/segments")],
+        ["size", str(log)],
+        ["size", str(log), "--by", "partition"],
         ["diff", str(log), "--from", "3:0"],
     ]
     found += [["assignments", mix, option] for option in ("--over-time", "--audit")]
@@ -140,9 +143,9 @@ def test_every_table_fits_its_terminal(log: Path) -> None:
         assert [line for line in lines if cell_width(line) > width] == [], command
         times = re.findall(r"\b20\d\d-\S*", "\n".join(lines))
         assert [time for time in times if not re.fullmatch(r".{10}T.{12}Z", time)] == [], command
-        assert re.search(r"\b(GROUP|OUTCOME|SEVERITY|STATUS|group|source|type|field|offset)\b", lines[0]), (
-            command
-        )
+        assert re.search(
+            r"\b(GROUP|LOG-PARTITION|OUTCOME|SEVERITY|STATUS|group|source|type|field|offset)\b", lines[0]
+        ), command
 
 
 def test_each_row_has_one_line_also_where_names_are_endless(log: Path) -> None:

@@ -10,7 +10,7 @@ def cleaned(placed: list[Placed], random: Random) -> list[Placed]:
 
     The cleaner stops before the first open transaction. Batches that lose all their records vanish.
     """
-    head = placed[: random.randint(0, _stable(placed))]
+    head = placed[: random.randint(0, stable(placed))]
     aborted = _aborted(placed)
     newest = {key: at for batch in head for at, key, _ in batch.records if at not in aborted}
     old_tombstones = random.random() < 0.3
@@ -27,7 +27,7 @@ def cleaned(placed: list[Placed], random: Random) -> list[Placed]:
     return [*kept, *placed[len(head) :]]
 
 
-def _stable(placed: list[Placed]) -> int:
+def stable(placed: list[Placed]) -> int:
     """How many batches stand before the first whose transaction is never ended."""
     ended = {batch.producer[0]: number for number, batch in enumerate(placed) if batch.attributes & CONTROL}
     open_ = (

@@ -16,7 +16,7 @@ from offsets_tool.rows import NO_TIMESTAMP, BatchRead, LogRecord, Unreadable
 from offsets_tool.sizes.tally import Tally
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.sizes import Sizer
+    from offsets_tool.columns.sizes.sizer import Sizer
 
 FAST_FROM: Final = 1 << 20
 """Bytes of one segment from which loading the lane pays."""
@@ -107,7 +107,7 @@ class EvidenceSizes:
 
     def _fast(self) -> "Sizer":
         if self._sizer is None:
-            from offsets_tool.columns.sizes import Sizer  # noqa: PLC0415 - NumPy, where it pays
+            from offsets_tool.columns.sizes.sizer import Sizer  # noqa: PLC0415 - NumPy, where it pays
 
             self._sizer = Sizer()
         return self._sizer

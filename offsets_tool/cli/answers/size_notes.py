@@ -1,0 +1,100 @@
+"""The notes of `offsets-tool size`: what the whole comes to, whom to talk to, what holds the cleaner, what it has taken.
+
+Each note is one sentence, made from the rows that are shown.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from offsets_tool.cli.texts import quoted
+from offsets_tool.evidence.moments.moment_notes import listed, number_text, place
+from offsets_tool.rows import Row
+from offsets_tool.sizes.rows import SizedPart
+
+_FEW: Final = 5
+"""How many groups are few."""
+_MOST: Final = 0.8
+"""The share of all bytes that the few groups make together, or they are not worth naming."""
+
+
+def size_notes(rows: Sequence[Row], partitions: Sequence[Row], *, is_whole: bool) -> Iterator[str]:
+    """Yield what is to be said of rows of groups; of the whole only where `is_whole` says that they are all."""
+    if is_whole and rows:
+        yield _total(rows)
+        yield from _few(rows)
+        yield from _held(partitions)
+    yield from _taken(rows, partitions)
+
+
+def _total(rows: Sequence[Row]) -> str:
+    size, left = (sum(row[name] for row in rows) for name in ("bytes", "left_bytes"))
+    now = [row["left_now_bytes"] for row in rows]
+    of_now = "" if None in now else f"one run of the cleaner would leave {_part(sum(now), size)}, "
+    return f"{size:,} bytes: {of_now}complete compaction {_part(left, size)}"
+
+
+def _part(part: int, whole: int) -> str:
+    return f"{part:,} ({part / whole:.0%})" if whole else f"{part:,}"
+
+
+def _few(rows: Sequence[Row]) -> Iterator[str]:
+    """Name the groups whose bytes are most of the log, where they are few among many."""
+    groups: dict[str, float] = {}
+    for row in rows:
+        if row["part"] == SizedPart.GROUP:
+            groups[row["group"]] = groups.get(row["group"], 0) + row["share"]
+    order = sorted(groups, key=lambda group: -groups[group])[:_FEW]
+    together, named = 0.0, []
+    for group in order:
+        named.append(f"{quoted(group)} ({groups[group]:.0%})")
+        together += groups[group]
+        if together >= _MOST:
+            break
+    if together >= _MOST and len(named) * 2 < len(groups):
+        yield f"{len(named)} of {len(groups):,} groups make {together:.0%} of the bytes; talk to: {', '.join(named)}"
+
+
+def _held(partitions: Sequence[Row]) -> Iterator[str]:
+    for row in partitions:
+        if row["held_bytes"]:
+            producers = ", ".join(map(str, row["open_producer_ids"]))
+            where = place(row["log_partition"], row["first_unstable_offset"])
+            yield (
+                f"an open transaction at {where} (producer {producers}) holds the cleaner of partition "
+                f"{number_text(row['log_partition'])}: it leaves {row['held_bytes']:,} bytes before the active segment alone, from "
+                f"{row['uncleanable_from']} on; `offsets-tool transactions` says whose it is"
+            )
+
+
+def _taken(rows: Sequence[Row], partitions: Sequence[Row]) -> Iterator[str]:
+    """Say what compaction has taken: of groups where copies or the partition's gaps tell, else of partitions."""
+    gone = [row for row in partitions if row["gone_offsets"]]
+    if not gone:
+        return
+    told = [text for row in rows if (text := _of_group(row, partitions)) is not None]
+    yield from told[:_FEW]
+    if len(told) > _FEW:
+        yield f"{len(told) - _FEW} more group(s) have fewer records than they wrote: `gone_at_least` and `gone_at_most` of the rows"
+    total = sum(row["gone_offsets"] for row in gone)
+    where = listed(
+        map(number_text, sorted({row["log_partition"] for row in gone}, key=lambda each: each or 0))
+    )
+    yield f"{total:,} offset(s) of partition(s) {where} have no record any more, so groups wrote more than they show"
+
+
+def _of_group(row: Row, partitions: Sequence[Row]) -> str | None:
+    """Return what is known of the records that one group wrote and no longer has; None where nothing tells."""
+    if row["part"] != SizedPart.GROUP:
+        return None
+    shows = f"{quoted(row['group'])} shows {row['records']:,} record(s)"
+    if row["gone_at_least"]:
+        return f"{shows} in {row['copy']}, and another copy {row['records'] + row['gone_at_least']:,}"
+    home = next(
+        p for p in partitions if (p["log_partition"], p["copy"]) == (row["log_partition"], row["copy"])
+    )
+    if home["groups"] != 1 or not row["gone_at_most"]:
+        return None
+    return (
+        f"{shows}, and {row['gone_at_most']:,} offset(s) of partition {number_text(row['log_partition'])}, where no other group "
+        "is, have none any more"
+    )

@@ -1,0 +1,1 @@
+"""Sizes of segments through the fast lane."""

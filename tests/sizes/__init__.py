@@ -1,0 +1,1 @@
+"""Tests of offsets_tool.sizes."""
