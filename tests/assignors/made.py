@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from random import Random
 
 from hypothesis import strategies as st
 
@@ -11,32 +12,35 @@ from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
 from offsets_tool.wire.walk import encode
 
 GENERATION = 7
+LETTERS = "abY\ue000\U0001f98a"
 NAMES = ("orders", "a", "Z", "\ue000", "\U0001f98a")
 """Java sorts the last but one behind the last, by UTF-16 units; Python would not."""
 
 
-@st.composite
-def groups(draw: st.DrawFn, *, are_equal: bool | None = None, are_alone: bool = False) -> Subscriptions:
+def groups(*, are_equal: bool | None = None, are_alone: bool = False) -> st.SearchStrategy[Subscriptions]:
     """Members of a group that may have owned partitions before; `are_alone`: no partition is claimed twice.
 
-    `are_equal` True: all ask for the same topics.
+    `are_equal` True: all ask for the same topics. Made from a number each: drawing one by one takes longer than asking.
     """
-    topics = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
-    counts = {topic: draw(st.integers(1, 9)) for topic in topics}
-    ids = draw(
-        st.lists(st.text("abY\ue000\U0001f98a", min_size=1, max_size=5), min_size=1, max_size=6, unique=True)
+    numbers = st.integers(0, 2**32)
+    return numbers.map(lambda seed: _group(Random(seed), are_equal=are_equal, are_alone=are_alone))
+
+
+def _group(random: Random, *, are_equal: bool | None, are_alone: bool) -> Subscriptions:
+    counts = {topic: random.randint(1, 9) for topic in random.sample(NAMES, random.randint(1, 4))}
+    ids = list(
+        {"".join(random.choices(LETTERS, k=random.randint(1, 5))) for _ in range(random.randint(1, 6))}
     )
-    is_equal = draw(st.booleans()) if are_equal is None else are_equal
-    one = st.sets(st.sampled_from(topics), min_size=1)
-    of = dict.fromkeys(ids, frozenset(topics)) if is_equal else {each: frozenset(draw(one)) for each in ids}
-    claims = draw(_claims(counts, ids, are_alone=are_alone))
+    ids.sort()
+    is_equal = random.random() < 0.5 if are_equal is None else are_equal
+    claims = _claims(random, counts, ids, are_alone=are_alone)
     members = tuple(
         Subscriber(
             member_id,
-            of[member_id],
-            instance_id=draw(st.none() | st.just(f"i-{number * 7 % 5}{member_id}")),
+            frozenset(counts if is_equal else random.sample(list(counts), random.randint(1, len(counts)))),
+            instance_id=random.choice((None, f"i-{number * 7 % 5}{member_id}")),
             claims=frozenset(claims[member_id]),
-            generation=draw(st.sampled_from((GENERATION, GENERATION, GENERATION, GENERATION - 1))),
+            generation=GENERATION - (random.random() < 0.2),
         )
         for number, member_id in enumerate(ids)
     )
@@ -44,16 +48,15 @@ def groups(draw: st.DrawFn, *, are_equal: bool | None = None, are_alone: bool = 
     return given._replace(counts={topic: counts[topic] for topic in given.topics})
 
 
-@st.composite
 def _claims(
-    draw: st.DrawFn, counts: dict[str, int], ids: list[str], *, are_alone: bool
+    random: Random, counts: dict[str, int], ids: list[str], *, are_alone: bool
 ) -> dict[str, set[Place]]:
+    """What members owned: often nothing, or all of it by half of them."""
     claims = defaultdict[str, set[Place]](set)
-    if draw(st.booleans()):
-        owners = draw(st.sampled_from((ids, ids[: len(ids) // 2 + 1])))
-        for place in ((topic, number) for topic, count in counts.items() for number in range(count)):
-            for owner in draw(st.lists(st.sampled_from(owners), max_size=1 if are_alone else 2)):
-                claims[owner].add(place)
+    owners = random.choice(([], ids, ids[: len(ids) // 2 + 1]))
+    for place in ((topic, number) for topic, count in counts.items() for number in range(count)):
+        for owner in random.choices(owners, k=random.randint(0, 1 if are_alone else 2)) if owners else ():
+            claims[owner].add(place)
     return claims
 
 
