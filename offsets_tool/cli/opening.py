@@ -16,8 +16,8 @@ from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
-from offsets_tool.evidence.moments.moment_texts import parse_bound, parse_optional_time
-from offsets_tool.evidence.replaying import EvidenceReplay, as_of_bound
+from offsets_tool.evidence.moments.moment_texts import as_of_bound, parse_bound, parse_optional_time
+from offsets_tool.evidence.replaying import EvidenceReplay
 
 STRICT_EXIT: Final = 3
 

@@ -18,7 +18,7 @@ from offsets_tool.evidence.lanes import RowLane, rows_pay
 from offsets_tool.evidence.listener import Listener
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_notes import moment_notes, number_text, topic_id_notes
-from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_bound
+from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
 from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.names import not_replayed
@@ -74,14 +74,6 @@ def snapshot_of(
         as_of = as_of_bound(bound)
     with EvidenceReplay(evidence, as_of, rules=rules, topic_ids=topic_ids) as replay:
         return replay.run()
-
-
-def as_of_bound(bound: Bound, option: str = "--as-of") -> AsOf:
-    """Return the moment that a text of an option means; UsageError where it names a partition twice."""
-    ends = dict(bound.places)
-    if len(ends) < len(bound.places):
-        raise UsageError(f"{option} names a log partition twice: give each one END_OFFSET")
-    return AsOf(bound.time, ends or None, dict(bound.epochs) or None)
 
 
 class RowsAgain(NamedTuple):

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
+from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.errors import UsageError
 from offsets_tool.time_texts import UNITS, time_text
 
@@ -241,3 +242,11 @@ def parse_zone(text: str, option: str = "--tz") -> tzinfo:
         raise UsageError(
             f"{option}: there is no zone {text[:60]!r}{meant}; write a name such as Europe/Berlin, or an offset such as +02:00"
         ) from None
+
+
+def as_of_bound(bound: Bound, option: str = "--as-of") -> AsOf:
+    """Return the moment that a text of an option means; UsageError where it names a partition twice."""
+    ends = dict(bound.places)
+    if len(ends) < len(bound.places):
+        raise UsageError(f"{option} names a log partition twice: give each one END_OFFSET")
+    return AsOf(bound.time, ends or None, dict(bound.epochs) or None)
