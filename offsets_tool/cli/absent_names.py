@@ -27,7 +27,7 @@ _NAMED: Final = 3
 
 _NOBODY: Final = "nothing in this evidence has this name"
 
-Why = Callable[[str, NamesHere], str]
+WhyNot = Callable[[str, NamesHere], str]
 """From a group that the evidence has to a sentence that says why the command shows nothing of it."""
 
 
@@ -35,7 +35,7 @@ class AbsentNames:
     """The names that a command was asked for, and the notes on those of which it shows nothing."""
 
     def __init__(
-        self, wanted: Wanted, sources: list[Source], where: str, why: Why, partitions: int | None = None
+        self, wanted: Wanted, sources: list[Source], where: str, why: WhyNot, partitions: int | None = None
     ) -> None:
         """Look for wanted names; `where` names the moment, as in " at that moment", or is empty; `partitions` is --partitions."""
         self._wanted = wanted
@@ -170,7 +170,7 @@ def passed_over(group: str, here: NamesHere) -> str:
     )
 
 
-def why_not_then(replay: EvidenceReplay) -> Why:
+def why_not_then(replay: EvidenceReplay) -> WhyNot:
     """Return a function that says why a moment does not show a group: deleted before, created later, or in a partition left out."""
     moment = replay.moment
     where = then(moment)

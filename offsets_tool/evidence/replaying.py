@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch, replay_events
-from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.clock_places import tell_moment
 from offsets_tool.evidence.evidence import Evidence, open_evidence
@@ -22,7 +22,7 @@ from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse
 from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
 from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.names import not_replayed
-from offsets_tool.log.topics import find_topics
+from offsets_tool.log.topics import topic_names_below
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
@@ -105,7 +105,7 @@ class EvidenceReplay:
         self.joined: dict[int | None, JoinedLog] = {}
         """After `run`, the logs of partitions that have several copies, and what joining them left out."""
         self.moment = Snapshot(
-            as_of, TopicNames(lambda: _topic_names(evidence.paths), dict(topic_ids or {})), rules
+            as_of, TopicNames(lambda: topic_names_below(evidence.paths), dict(topic_ids or {})), rules
         )
         _leave_out_set_aside(evidence)
 
@@ -251,19 +251,6 @@ def _leave_out_set_aside(evidence: Evidence) -> None:
         )
     if aside:
         evidence.note(not_replayed(len(aside)))
-
-
-def _topic_names(paths: tuple[str, ...]) -> dict[str, str]:
-    """Return topic names by id, from the partition.metadata of data directories below the paths."""
-    found: dict[str, str] = {}
-    for path in paths:
-        try:
-            directories = find_topics([path])
-        except SourceError:
-            # A folder that cannot be listed was named when the segments were looked for; names are only a help.
-            continue
-        found |= {directory.topic_id: directory.topic for directory in directories if directory.topic_id}
-    return found
 
 
 def _changes(coordinator: Coordinator, events: Iterable[Event]) -> Iterator[tuple[Event, tuple[Change, ...]]]:

@@ -71,3 +71,16 @@ def _directory(folder: Path) -> PartitionDirectory | None:
     if directory is not None and (directory.topic == OFFSETS_TOPIC or is_other_topic(folder)):
         return directory
     return None
+
+
+def topic_names_below(paths: Iterable[str]) -> dict[str, str]:
+    """Return topic names by id, from the partition.metadata of data directories below the paths; what cannot be listed has none."""
+    found: dict[str, str] = {}
+    for path in paths:
+        try:
+            directories = find_topics([path])
+        except SourceError:
+            # Whoever looked for segments here has named it; names are only a help.
+            continue
+        found |= {directory.topic_id: directory.topic for directory in directories if directory.topic_id}
+    return found

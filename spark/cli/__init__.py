@@ -73,7 +73,7 @@ _COMMANDS = {
         "spark.cli.run", _ALL, "All steps: ingest, replay what is new, lag, expiry and findings."
     ),
     "ingest": CommandPlace(
-        "spark.cli", _STEPS, "Files and archives into the tables log, events and sources."
+        "spark.cli", _STEPS, "Files and archives into the tables log, events, copies and sources."
     ),
     "replay": CommandPlace(
         "spark.cli.run",

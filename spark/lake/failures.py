@@ -6,7 +6,7 @@ not count. Knows the lake's folders, and not what a job does.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError, UsageError
 from offsets_tool.log.archive.delta import damage_of_files
 from offsets_tool.log.archive.delta_log import DELTA_LOG, Damage, first_line, why_no_parquet
-from spark.lake.tables import ALL_TABLES, DERIVED_TABLES, ENDS, REPLAY_TABLES, TABLES
+from spark.lake.tables import ALL_TABLES, DERIVED_TABLES, ENDS, REPLAY_TABLES, TABLES, Table
 
 _FOREIGN: Final = (DeltaError, pa.ArrowException, OSError, UnicodeDecodeError, PySparkException, Py4JError)
 _AGAIN: Final = "nothing of this run counts and what was there holds"
@@ -110,13 +110,18 @@ def _what_holds(root: Path, damaged: Path) -> str | None:
         return "the lake's other tables hold: put it back from a backup, or ingest the same sources into a new lake"
     if name in [table.name for table in REPLAY_TABLES]:
         return (
-            "log, events and sources hold: move all other folders of the lake away, and run offsets-spark replay, lag, expiry "
+            f"{_listed(TABLES)} hold: move all other folders of the lake away, and run offsets-spark replay, lag, expiry "
             "and findings, which make them anew"
         )
     if name in [table.name for table in DERIVED_TABLES]:
         others = f"{ENDS.name}, " if name == ENDS.name else ""
         return (
-            f"log, events, sources and histories hold: move {others}lag, expiry, findings and derivations out of the lake, and run "
+            f"{_listed(TABLES)} and the histories hold: move {others}lag, expiry, findings and derivations out of the lake, and run "
             "offsets-spark lag, expiry and findings, which make them anew"
         )
     return None
+
+
+def _listed(tables: Sequence[Table]) -> str:
+    *first, last = (table.name for table in tables)
+    return f"{', '.join(first)} and {last}"

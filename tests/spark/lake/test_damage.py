@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 from spark.cli import main
+from spark.lake.tables import TABLES
 from tests.spark.histories import histories, rows
 from tests.spark.lakes import CORPORA, content, ingest_here
 
@@ -89,8 +90,8 @@ def file(path: Path) -> None:
 
 
 INGEST = "the lake's other tables hold: put it back from a backup, or ingest the same sources into a new lake"
-REPLAY = "log, events and sources hold: move all other folders of the lake away"
-DERIVED = "log, events, sources and histories hold: move"
+REPLAY = "log, events, copies and sources hold: move all other folders of the lake away"
+DERIVED = "log, events, copies and sources and the histories hold: move"
 
 CASES: dict[str, tuple[Callable[[Path], Path], Damage, str, str, str]] = {
     "a cut commit": (commit("sources"), cut, "lag", "is cut off or not JSON (line ", INGEST),
@@ -197,7 +198,7 @@ def test_what_is_derived_is_made_anew_as_the_sentence_says(lake: Path) -> None:
     cut(data("offset_history")(lake))
     cut(commit("lag")(lake))
     for path in lake.iterdir():
-        if path.name not in ("log", "events", "sources"):
+        if path.name not in [table.name for table in TABLES]:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     for command in ("replay", "lag", "expiry"):
         assert invoke(command, lake).exit_code == 0
