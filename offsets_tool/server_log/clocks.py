@@ -150,9 +150,12 @@ def clock_of(file: ServerLogFile, records: RecordTimes) -> FileClock:
     pairs = [pair for entry in file.entries if (pair := _pair(entry, records)) is not None]
     is_given = any(entry.is_zoned for entry in file.entries)
     by_zone = Counter(zone for _, apart in pairs for zone in {_zone(each) for each, _ in apart})
-    best = max(by_zone, key=lambda zone: (by_zone[zone], -abs(zone)), default=None)
+    zones = [zone for zone in by_zone if abs(zone) <= _FARTHEST]
+    best = max(zones, key=lambda zone: (by_zone[zone], -abs(zone)), default=None)
     if best is None:
-        return FileClock(0 if is_given else None, 0, 0, is_given, False, {})
+        is_believed = is_given and not pairs
+        misfits = {entry: Misfit.TIME for entry, _ in pairs}
+        return FileClock(0 if is_believed else None, 0, 0, is_given, False, misfits)
     near = [
         min(((each - best * _QUARTER_MS, of) for each, of in apart), key=_by_distance) for _, apart in pairs
     ]
@@ -172,7 +175,7 @@ def clock_of(file: ServerLogFile, records: RecordTimes) -> FileClock:
 
 
 def _zone(apart: int) -> int:
-    return max(-_FARTHEST, min(_FARTHEST, round(apart / _QUARTER_MS)))
+    return round(apart / _QUARTER_MS)
 
 
 def _by_distance(found: tuple[int, Numbered]) -> int:

@@ -36,29 +36,44 @@ _MINUTE_MS: Final = 60_000
 
 
 class RawLine(NamedTuple):
-    """One line of a file. `message` is None if no coordinator wrote it; `at` is in epoch milliseconds by the file's own clock."""
+    """One line that a coordinator wrote; `at` is in epoch milliseconds by the file's own clock, None if it does not say."""
 
     number: int
     at: int | None
     is_zoned: bool
     log_partition: int | None
-    message: str | None
+    message: str
 
 
-def lines_of(path: str) -> Iterator[RawLine]:
-    """Yield every line of a file; SourceError if it cannot be opened, EOFError if a compressed file ends in the middle."""
-    try:
-        with _opened(path) as handle:
-            number, is_begin = 0, True
-            while raw := handle.readline(_LONGEST):
-                if is_begin:
-                    number += 1
-                    yield _line(number, raw)
-                is_begin = raw.endswith(b"\n")
-    except (OSError, zlib.error) as error:
-        if isinstance(error, gzip.BadGzipFile | zlib.error):
-            raise EOFError(str(error)) from error
-        raise SourceError(path, f"cannot be read ({error.strerror}); check the path") from error
+class LogLines:
+    """The lines of coordinators in a file, and how many lines it has in all."""
+
+    def __init__(self, path: str) -> None:
+        """Read this file once it is iterated over."""
+        self._path = path
+        self.count = 0
+        """How many lines were read so far."""
+
+    def __iter__(self) -> Iterator[RawLine]:
+        """Yield the lines; SourceError if the file cannot be opened, EOFError if it is compressed and ends in the middle."""
+        try:
+            with _opened(self._path) as handle:
+                yield from self._lines(handle)
+        except (OSError, zlib.error) as error:
+            if isinstance(error, gzip.BadGzipFile | zlib.error):
+                raise EOFError(str(error)) from error
+            raise SourceError(self._path, f"cannot be read ({error.strerror}); check the path") from error
+
+    def _lines(self, handle: gzip.GzipFile | BufferedReader) -> Iterator[RawLine]:
+        is_begin = True
+        while raw := handle.readline(_LONGEST):
+            self.count += is_begin
+            # Most of a broker's log is about other things: it is not even decoded.
+            if is_begin and (b"oordinator" in raw or b"Manager" in raw):
+                line = _line(self.count, raw)
+                if line is not None:
+                    yield line
+            is_begin = raw.endswith(b"\n")
 
 
 def _opened(path: str) -> gzip.GzipFile | BufferedReader:
@@ -67,16 +82,13 @@ def _opened(path: str) -> gzip.GzipFile | BufferedReader:
     return gzip.open(path) if is_compressed else Path(path).open("rb")
 
 
-def _line(number: int, raw: bytes) -> RawLine:
+def _line(number: int, raw: bytes) -> RawLine | None:
     text = raw.decode("utf-8", "backslashreplace").rstrip("\r\n")
-    found = _COORDINATOR.search(text)
-    if found is None:
-        return RawLine(number, None, False, None, None)
     if text.startswith("{"):
         text = _in_json(text)
-        found = _COORDINATOR.search(text)
-        if found is None:
-            return RawLine(number, None, False, None, None)
+    found = _COORDINATOR.search(text)
+    if found is None:
+        return None
     at, is_zoned = _time(text[: found.start()])
     place = found["log_partition"]
     return RawLine(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from offsets_tool.server_log.forms import NUMBERS
 from offsets_tool.server_log.line_forms import FORMS
-from offsets_tool.server_log.lines import RawLine, lines_of
+from offsets_tool.server_log.lines import LogLines, RawLine
 from offsets_tool.server_log.server_line import LineKind, ServerLine
 
 _PATTERNS: Final = tuple((form.kind, form.pattern) for form in FORMS)
@@ -45,19 +45,17 @@ def read_server_logs(paths: Sequence[str]) -> list[ServerLogFile]:
 
 def read_server_log(path: str, name: str) -> ServerLogFile:
     """Read one file; its entries are told to stand in a file called `name`."""
-    found = ServerLogFile(name)
+    found, lines = ServerLogFile(name), LogLines(path)
     try:
-        for line in lines_of(path):
+        for line in lines:
             _take(found, line)
     except EOFError:
         found.is_torn = True
+    found.lines = lines.count
     return found
 
 
 def _take(found: ServerLogFile, line: RawLine) -> None:
-    found.lines = line.number
-    if line.message is None:
-        return
     entry = parse(line, found.name)
     if entry is None:
         found.unknown.append(line.number)
@@ -70,7 +68,7 @@ def _take(found: ServerLogFile, line: RawLine) -> None:
 def parse(line: RawLine, file: str) -> ServerLine | None:
     """Return what a line of a coordinator says; None if it has no known form."""
     for kind, pattern in _PATTERNS:
-        match = pattern.fullmatch(line.message or "")
+        match = pattern.fullmatch(line.message)
         if match is not None:
             fields: dict[str, Any] = {
                 name: text for name, text in match.groupdict().items() if text is not None

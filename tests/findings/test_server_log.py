@@ -1,21 +1,35 @@
 """With the broker's own log a cause that it states is certain and names the line; what no line states stays as it was."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from random import Random
+from tempfile import NamedTemporaryFile
 from typing import Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.expiring import PolicyGiven
 from offsets_tool.evidence.findings.finding import findings_of
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import places_and_lines
+from offsets_tool.findings.finders import find_all
 from offsets_tool.findings.rows import Finding
+from offsets_tool.server_log.join import joined_log
+from offsets_tool.server_log.notes import notes_on
+from offsets_tool.server_log.parse import ServerLogFile, read_server_log
+from offsets_tool.story.story import GroupStory
 from offsets_tool.story.told_findings import places_of
 from tests.corpora import INCIDENTS
-from tests.server_log.logs import log_of, path_of
+from tests.depth import DEEP
+from tests.server_log.logs import log_of, path_of, records_of, rows_of
+
+_STORM: Final = INCIDENTS / "rolling-deployment"
 
 STATED: Final = {
     "consumer-protocol-member-killed": (
@@ -87,8 +101,52 @@ def test_a_member_that_a_line_says_left_did_not_time_out() -> None:
     assert [len(of_enrich), len(proven)] == [2, 1] and "its session timed out after 6s" in proven[0]
 
 
+def test_a_storm_has_the_reasons_of_its_rebalances() -> None:
+    """The finding was certain before: what it says more is why."""
+    [found] = [
+        each for each in findings_in("rebalance-storm", "rebalance-storm") if each.kind == "rebalance_storm"
+    ]
+    [before] = [each for each in findings_in("rebalance-storm", None) if each.kind == "rebalance_storm"]
+    assert found.title.startswith(f"{before.title}; by the broker's log: member left ")
+    assert len(places_and_lines(found)[1]) == 3
+
+
 def test_a_quiet_night_stays_quiet() -> None:
     assert findings_in("quiet-night", "quiet-night") == findings_in("quiet-night", None)
+
+
+@given(
+    st.randoms(use_true_random=False),
+    st.integers(-(10**14), 10**14),
+    st.lists(st.tuples(st.integers(0, 10**5), st.binary(max_size=30)), max_size=6),
+)
+@settings(max_examples=1_000 if DEEP else 10, deadline=None)
+def test_no_broker_s_log_breaks_a_finding(
+    random: Random, shift: int, splices: list[tuple[int, bytes]]
+) -> None:
+    """Lines in any order, of any time, with any bytes in them: findings are made, and records stay their evidence."""
+    lines = path_of(_STORM).read_bytes().split(b"\n")
+    text = b"\n".join(random.sample(lines, random.randrange(1, len(lines))))
+    for at, some in splices:
+        text = text[: at % len(text)] + some + text[at % len(text) :]
+    found = parsed(text)
+    log = replace(
+        found,
+        entries=[each._replace(at=None if each.at is None else each.at + shift) for each in found.entries],
+    )
+    server_log = joined_log([log], records_of(_STORM, log))
+    assert all(note.startswith("any.log") for note in notes_on(server_log))
+    for rows in rows_of(_STORM):
+        for each in find_all(rows, LogContext(server_log=server_log)):
+            assert each.evidence[0] == f"{each.log_partition}:{each.log_offset}"
+        assert GroupStory(rows, [], server_log=server_log).sentences()
+
+
+def parsed(text: bytes) -> ServerLogFile:
+    """Return what a log of these bytes says."""
+    with NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(text)
+        return read_server_log(file.name, "any.log")
 
 
 def test_evidence_of_one_name_with_a_number_is_no_place(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.errors import SourceError
-from offsets_tool.server_log.lines import lines_of
+from offsets_tool.server_log.lines import LogLines
 from offsets_tool.server_log.parse import groups_in, read_server_log, read_server_logs
 from offsets_tool.server_log.server_line import LineKind, ServerLine
 from tests.server_log.logs import folders, log_of, path_of
@@ -280,7 +280,7 @@ def test_a_compressed_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.log", tmp_path):
         with pytest.raises(SourceError, match="cannot be read"):
-            list(lines_of(str(path)))
+            list(LogLines(str(path)))
 
 
 def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:

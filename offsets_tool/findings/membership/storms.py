@@ -15,6 +15,8 @@ from offsets_tool.history.rows import GroupHistoryRow
 from offsets_tool.rebalances.partition_counts import EAGER
 from offsets_tool.rebalances.rebalance import rebalances_of
 from offsets_tool.replay.changes import GroupKind
+from offsets_tool.server_log.join import ServerLog, TimeSpan
+from offsets_tool.server_log.reasons import Reason, RebalanceCause
 from offsets_tool.wire.longs import difference
 
 STORM: Final = FindingKind(
@@ -32,6 +34,8 @@ EACH: Final = 2
 """Rebalances for each member that one rolling restart of a larger group makes: no more than these are no warning."""
 EACH_TWICE: Final = 4
 """The same where each coming and going takes two: one to give partitions up, one to hand them out (KIP-429, KIP-415)."""
+LINES: Final = 3
+"""How many lines of a broker's log are evidence of a storm, of those that say why it rebalanced."""
 APART_MS: Final = 60_000
 """How long a group rests, at most, between two rebalances of one storm."""
 
@@ -78,14 +82,35 @@ def _storm(rows: GroupRows, run: list[_Rebalance], context: LogContext) -> Findi
     is_restart = len(run) <= _each(rows, first.log_offset) * _most_members(
         rows, first.log_offset, last.log_offset
     )
+    reasons = _reasons(rows, run, context.server_log)
     return found(
         STORM,
         rows,
         Places(tuple(each.log_offset for each in run), first.at, last.at),
         f"Group {named(rows.group)} rebalanced {count(len(run), 'time')} within {span(difference(last.at, first.at))}"
-        f"{from_time(first.at)}{_causes(rows, run, context)}{_movers(rows, first.log_offset, last.log_offset)}",
+        f"{from_time(first.at)}{_causes(rows, run, context)}{_movers(rows, first.log_offset, last.log_offset)}"
+        f"{_said(reasons)}",
         severity=Severity.NOTICE if len(run) < WARNED_FROM or is_restart else Severity.WARNING,
+        lines=[each.entry for each in reasons[:LINES]],
     )
+
+
+def _reasons(rows: GroupRows, run: list[_Rebalance], server_log: ServerLog) -> list[Reason]:
+    """Return the reasons that the broker's lines give for the rebalances of a storm, but for the first."""
+    first, last = run[0], run[-1]
+    state, within = rows.state_at(first.log_offset), TimeSpan(first.at, last.at)
+    is_classic = state is not None and state.kind == GroupKind.CLASSIC
+    ask = server_log.generations if is_classic else server_log.epochs
+    shift = 0 if is_classic else 1
+    said = ask(rows.group, range(first.number + shift, last.number + shift), within)
+    return [each for each in said if each.cause is not RebalanceCause.UNKNOWN]
+
+
+def _said(reasons: list[Reason]) -> str:
+    """Return how often the broker's log gives which reason."""
+    times = Counter(each.cause.replace("_", " ") for each in reasons).most_common()
+    said = ", ".join(f"{cause} {count(number, 'time')}" for cause, number in times)
+    return f"; by the broker's log: {said}" if said else ""
 
 
 def _each(rows: GroupRows, at: int) -> int:
