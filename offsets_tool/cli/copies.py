@@ -15,6 +15,7 @@ from offsets_tool.errors import UsageError
 from offsets_tool.evidence.distinct_records import BranchKind, Copies, CopyCounts, DistinctRecord, copies_of
 from offsets_tool.evidence.event_json import event_summary
 from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.joined_log import copies_notes
 from offsets_tool.log.copies.union import epoch_in
 from offsets_tool.rows import Row
 
@@ -108,12 +109,15 @@ def _count_row(copies: Copies, counts: CopyCounts) -> Row:
         "abandoned": counts.abandoned,
         "contradicting": counts.contradicting,
         "cluster_id": facts.cluster_id,
+        "topic_id": facts.topic_id,
     }
 
 
 def _what_differs(copies: Copies) -> Iterator[str]:
-    """Yield a note where a log was forked, and where copies contradict each other: what cannot come from compaction."""
+    """Yield a note where a log was forked, where copies contradict each other, and where they are doubtful by themselves."""
     number = "?" if copies.log_partition is None else copies.log_partition
+    for text in copies_notes([counts.facts for counts in copies.counts]):
+        yield f"partition {number}: {text}"
     forked = [counts.facts.name for counts in copies.counts if counts.abandoned]
     if forked:
         yield f"partition {number}: the log was forked: {', '.join(forked)} with records of a branch that a later leader abandoned"

@@ -3,7 +3,7 @@
 The rules are those of log.copies; this module knows which sources are copies, and how people name the one that leads.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
@@ -130,6 +130,8 @@ class JoinedLog:
         names = [copy.name for copy in self.facts]
         if self.deciding is not None and len(names) > 1:
             yield f"{partition}: {names[self.deciding]} decides among {len(names)} copies; --leader names another"
+        for text in copies_notes(self.facts):
+            yield f"{partition}: {text}"
         if left.absences:
             yield f"{partition}: {left.absences} key(s) were deleted, as copies that were compacted later do not have them"
         if left.abandoned:
@@ -200,11 +202,29 @@ def _in_order(absent: list[Event]) -> list[Event]:
 
 def of_two_clusters(copies: Iterable[CopyFacts]) -> str | None:
     """Return the sentence that copies are of two clusters; None where they are of one, as far as they say."""
-    first: dict[str, str] = {}
+    names = _of_two((copy.cluster_id, copy.name) for copy in copies)
+    return f"{names} are of two clusters (meta.properties)" if names else None
+
+
+def copies_notes(copies: Sequence[CopyFacts]) -> Iterator[str]:
+    """Yield what makes copies doubtful by themselves: they are of two topics, or files are missing from one."""
+    if names := _of_two((copy.topic_id, copy.name) for copy in copies):
+        yield (
+            f"{names} have two topic ids (partition.metadata): the topic was deleted and made anew; its records before and after "
+            "are joined, give the copies of one to keep them apart"
+        )
     for copy in copies:
-        if copy.cluster_id is not None:
-            first.setdefault(copy.cluster_id, copy.name)
-    if len(first) < 2:
-        return None
-    one, other = list(first.values())[:2]
-    return f"{one} and {other} are of two clusters (meta.properties)"
+        for lost in copy.missing:
+            yield (
+                f"{copy.name} lacks the offsets {lost.start} to {lost.end - 1} between two of its files, and no cleaner took them: "
+                f"a file is missing, and what this copy lacks below {lost.end} is not taken for deleted; copy the file too"
+            )
+
+
+def _of_two(copies: Iterable[tuple[str | None, str]]) -> str:
+    """Return the names of the first two copies whose ids differ, as words; empty where all are of one id or say none."""
+    first: dict[str, str] = {}
+    for id_, name in copies:
+        if id_ is not None:
+            first.setdefault(id_, name)
+    return " and ".join(list(first.values())[:2]) if len(first) > 1 else ""

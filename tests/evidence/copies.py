@@ -44,3 +44,14 @@ def copy(
         text = f"0\n1\n__consumer_offsets 3 {cleaned_to}\n"
         (folder / "cleaner-offset-checkpoint").write_text(text)
     return folder
+
+
+def rolled(folder: Path, log: Sequence[Placed], *, lost: int | None = None, cleaned_to: int = 0) -> Path:
+    """A copy of partition 3 in segments of four records; the one with a base offset is lost."""
+    copy(folder, log[:4], cleaned_to=cleaned_to)
+    for base in range(4, len(log), 4):
+        if base != lost:
+            (folder / "__consumer_offsets-3" / f"{base:020}.log").write_bytes(
+                segment(list(log[base : base + 4]))
+            )
+    return folder

@@ -25,7 +25,7 @@ from offsets_tool.records.consumer import (
 )
 from tests.corpora import REPLICATED
 from tests.depth import DEEP
-from tests.evidence.copies import asked, copy, offsets, said
+from tests.evidence.copies import asked, copy, offsets, rolled, said
 from tests.expiry.log_cleaner import cleaned
 from tests.log.encoded_batches import record, v2
 from tests.replay.random_logs import READERS, RandomLog, segment
@@ -490,3 +490,31 @@ def test_a_leader_may_be_named_of_one_copy_however_it_is_read(
     asked_of = [asked("history", folder)]
     monkeypatch.setattr(lanes, "ROWS_FROM", 0)
     assert [*asked_of, asked("history", folder)] == [asked("history", folder, "--leader", f"3={folder}")] * 2
+
+
+def test_a_file_that_is_missing_proves_no_deletion(tmp_path: Path) -> None:
+    """Unless the copy's cleaner had been there; the copy that decides for the coordinator had its records."""
+    log = in_order(*(commit(f"g{at}", "t", 0, at) for at in range(12)))
+    paths = [copy(tmp_path / "night-1", log[:9]), rolled(tmp_path / "night-2", log, lost=4)]
+    for view in CopiesView:
+        assert len(offsets(*paths, "--view", view.value)) == 12
+        assert "night-2 lacks the offsets 4 to 7 between two of its files" in said(
+            "offsets", *paths, "--view", view.value
+        )
+    assert "night-2 lacks the offsets 4 to 7" in said("copies", *paths)
+    paths[1] = rolled(tmp_path / "cleaned", log, lost=4, cleaned_to=9)
+    assert len(offsets(*paths, "--view", "evidence")) == 8
+    assert "lacks" not in said("offsets", *paths)
+
+
+def test_copies_of_two_topic_ids_are_joined_and_named(tmp_path: Path) -> None:
+    log = in_order(commit("g", "t", 0, 1), commit("g", "t", 0, 2))
+    paths = [copy(tmp_path / name, log) for name in ("a", "b")]
+    for path, id_ in zip(paths, ("oHkKSdyAQACNgMdq4zrp6Q", "a9rRjk-eSxWMjzMtiKnjtA"), strict=True):
+        (path / "__consumer_offsets-3" / "partition.metadata").write_text(f"version: 0\ntopic_id: {id_}\n")
+    assert len(offsets(*paths)) == 1
+    assert "have two topic ids" in said("offsets", *paths) and "have two topic ids" in said("copies", *paths)
+    assert {row["topic_id"] for row in asked("copies", *paths)} == {
+        "oHkKSdyAQACNgMdq4zrp6Q",
+        "a9rRjk-eSxWMjzMtiKnjtA",
+    }

@@ -13,7 +13,12 @@ from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.copies.lineage import NO_END, Branch
-from offsets_tool.log.files.checkpoints import read_leader_epochs, read_offset_checkpoint
+from offsets_tool.log.copies.missing_files import FileExtent, MissingOffsets, missing_files
+from offsets_tool.log.files.checkpoints import (
+    read_leader_epochs,
+    read_offset_checkpoint,
+    read_partition_metadata,
+)
 from offsets_tool.log.names import OFFSETS_TOPIC, Segment
 from offsets_tool.log.segment import SegmentReading
 from offsets_tool.rows import NO_TIMESTAMP, Batch, Unreadable
@@ -21,6 +26,7 @@ from offsets_tool.rows import NO_TIMESTAMP, Batch, Unreadable
 CLEANER: Final = "cleaner-offset-checkpoint"
 LOG_START: Final = "log-start-offset-checkpoint"
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
+METADATA: Final = "partition.metadata"
 
 
 class EpochFacts(NamedTuple):
@@ -53,6 +59,7 @@ class CopyCheckpoints(NamedTuple):
     """The first offset that its cleaner had not reached."""
     leader_epochs: tuple[tuple[int, int], ...] = ()
     """Leader epochs, each with its first offset."""
+    topic_id: str | None = None
 
 
 class CopyFacts(NamedTuple):
@@ -70,6 +77,17 @@ class CopyFacts(NamedTuple):
     cluster_id: str | None = None
     is_whole: bool = True
     """Whether all of it can be read and is sure to be there, so that what it lacks is not in the log that it copies."""
+    topic_id: str | None = None
+    missing: tuple[MissingOffsets, ...] = ()
+    """What files had that are missing between its own, by rising offset."""
+
+    def lacks_file_at(self, log_offset: int) -> bool:
+        """Return whether an offset is one that a missing file had."""
+        return any(each.start <= log_offset < each.end for each in self.missing)
+
+    def whole_from(self, end: int) -> int:
+        """Return the offset from which on, up to an end, it has all files that its log had."""
+        return max((each.end for each in self.missing if each.start < end), default=self.begin)
 
     def epoch_at(self, log_offset: int) -> int | None:
         """Return the leader epoch that wrote what it has at an offset; None where it knows no epochs."""
@@ -96,14 +114,19 @@ def copy_facts(name: str, segments: Sequence[Segment], time: int | None = None) 
     first = segments[0]
     epochs = EpochsSeen(time)
     is_damaged = False
+    files: list[FileExtent] = []
     for segment in segments:
+        file = FileExtent(segment.base_offset or 0)
+        files += [file] if segment.base_offset is not None else []
         for batch in _batches(segment):
             if batch is None:
                 is_damaged = True
             else:
                 epochs.observe(batch)
-    bases = [segment.base_offset for segment in segments if segment.base_offset is not None]
-    return epochs.copy_facts(name, bases, checkpoints_of(first), first.cluster_id, is_damaged=is_damaged)
+                file.observe(batch)
+    bases = [file.base_offset for file in files]
+    found = epochs.copy_facts(name, bases, checkpoints_of(first), first.cluster_id, is_damaged=is_damaged)
+    return found._replace(missing=missing_files(files, found.cleaned_to))
 
 
 def checkpoints_of(segment: Segment) -> CopyCheckpoints:
@@ -112,7 +135,17 @@ def checkpoints_of(segment: Segment) -> CopyCheckpoints:
         _checkpoint(segment, LOG_START),
         _checkpoint(segment, CLEANER),
         tuple((epoch, start) for epoch, start in _epoch_starts(segment)),
+        topic_id_of(segment),
     )
+
+
+def topic_id_of(segment: Segment) -> str | None:
+    """Return the topic id that the partition.metadata beside a segment has; None without one."""
+    if segment.log_partition is None:
+        return None
+    with suppress(SourceError):
+        return read_partition_metadata(*_beside(segment, METADATA)).topic_id
+    return None
 
 
 def _batches(segment: Segment) -> Iterator[Batch | None]:
@@ -200,7 +233,16 @@ class EpochsSeen:
         found = self.facts()
         begin = max(min(bases, default=0), checkpoints.log_start or 0)
         is_whole = not (is_damaged or self.has_odd)
-        return CopyFacts(name, begin, self.end, checkpoints.cleaned_to, found, cluster_id, is_whole=is_whole)
+        return CopyFacts(
+            name,
+            begin,
+            self.end,
+            checkpoints.cleaned_to,
+            found,
+            cluster_id,
+            is_whole=is_whole,
+            topic_id=checkpoints.topic_id,
+        )
 
     def facts(self) -> tuple[EpochFacts, ...]:
         """Return the epochs by rising number."""

@@ -175,7 +175,7 @@ def _proofs(copies: Sequence[CopyFacts], moment: BranchEnd) -> list[_Proof]:
     """Return the proofs of absence up to a moment, by rising offset.
 
     A copy that was compacted beyond a fork of its own proves nothing: newer values that took keys away were abandoned themselves.
-    Nor does one that is damaged: what it lacks may be in what cannot be read.
+    Nor does one that is damaged: what it lacks may be in what cannot be read; nor one of which a file is missing, up to its end.
     """
     proofs = set()
     for number, copy in enumerate(copies):
@@ -183,7 +183,7 @@ def _proofs(copies: Sequence[CopyFacts], moment: BranchEnd) -> list[_Proof]:
         places = {(copy.end, False), (copy.cleaned_to or 0, True)}
         if copy.is_whole and (copy.cleaned_to or 0) <= copy.shares_to(moment.branch):
             proofs |= {
-                _Proof(place, number, copy.begin, is_cleaned)
+                _Proof(place, number, copy.whole_from(place), is_cleaned)
                 for place, is_cleaned in places
                 if 0 < place <= limit
             }
@@ -247,14 +247,15 @@ class Union(Generic[T]):
 
         The deciding copy's own count. What others have counts where its later cleaning may have taken it: not below its log start,
         not of a key of which it has an older record (it was away when the key was deleted), and not at all below its end if it
-        ended at or before the moment. Markers are taken away without regard to keys.
+        ended at or before the moment. Markers are taken away without regard to keys. Files that are missing took nothing away.
         """
         if self._deciding is None or found.record.log_offset >= self._moment.end:
             return True
         copy, record = self._copies[self._deciding], found.record
         if record.log_offset < copy.begin:
             return False
-        if self._is_own(found) or record.log_offset >= copy.end or record.is_control:
+        is_beyond = record.log_offset >= copy.end or copy.lacks_file_at(record.log_offset)
+        if self._is_own(found) or is_beyond or record.is_control:
             return True
         return copy.end > self._moment.end and record.key not in self._own
 

@@ -70,9 +70,9 @@ def read_leader_epochs(path: str | Path, member: str = "") -> tuple[EpochStart, 
     )
 
 
-def read_partition_metadata(path: str | Path) -> PartitionMetadataFile:
+def read_partition_metadata(path: str | Path, member: str = "") -> PartitionMetadataFile:
     """Read a partition.metadata, which has `version: 0` and `topic_id: ...`; SourceError if it has no topic id."""
-    values = dict(_pairs(read_text(path), ":"))
+    values = dict(_pairs(_text(path, member), ":"))
     if "topic_id" not in values:
         raise SourceError(
             str(path), "has no topic_id; partition.metadata has `version: N` and `topic_id: ID`"
@@ -96,10 +96,14 @@ def parse_meta_properties(text: str, source: str) -> MetaProperties:
     )
 
 
+def _text(path: str | Path, member: str) -> str:
+    """Return the text of a file, or of a member of a tar."""
+    return b"".join(raw_pieces(str(path), member)).decode(errors="replace") if member else read_text(path)
+
+
 def _entries(path: str | Path, member: str) -> Iterator[tuple[int, str]]:
     """Yield a checkpoint's lines after its version (0) and their count, which must be right; an empty file has none."""
-    text = b"".join(raw_pieces(str(path), member)).decode(errors="replace") if member else read_text(path)
-    lines = text.splitlines()
+    lines = _text(path, member).splitlines()
     if not lines:
         return
     if len(lines) < 2 or lines[0].strip() != "0":
