@@ -147,6 +147,7 @@ def _record_row(log_partition: int | None, found: DistinctRecord, lacking: tuple
         "difference": _difference(found),
         "copies": list(found.copies),
         "missing_in": list(lacking),
+        "is_recovered": found.is_recovered,
         "is_tombstone": found.event.tombstone,
         **{name: summary[name] for name in ("type", "group", "about", "value")},
     }

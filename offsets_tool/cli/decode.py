@@ -40,6 +40,7 @@ TABLE = PrintedTable.of(
 UNION_TABLE = PrintedTable.of(
     *TABLE.columns,
     Column.word("branch", 2),
+    Column.word("recovered", 9, lambda row: "yes" if row["is_recovered"] else None),
     Column.name("copies", 3, lambda row: " ".join(row["copies"])),
 )
 
@@ -147,7 +148,11 @@ def _table_writer(format_: str, table: PrintedTable) -> Write:
 def _union_writer(format_: str, table: PrintedTable, *, raw: bool) -> Write:
     def row(found: DistinctRecord) -> Row:
         told = event_json(found.event, raw=raw) if format_ == "jsonl" else event_summary(found.event)
-        return told | {"copies": list(found.copies), "branch": found.branch.value}
+        return told | {
+            "copies": list(found.copies),
+            "branch": found.branch.value,
+            "is_recovered": found.is_recovered,
+        }
 
     def write(out: BinaryIO, evidence: Evidence) -> None:
         write_rows(out, map(row, shown_records(evidence)), format_, table)

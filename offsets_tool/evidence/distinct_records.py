@@ -16,6 +16,7 @@ from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.joined_log import JoinedLog
 from offsets_tool.evidence.partition_logs import PartitionLog, partition_logs
 from offsets_tool.log.copies.copy_facts import CopyFacts
+from offsets_tool.log.copies.recovered import Recovered
 from offsets_tool.log.copies.union import Distinct, union
 
 
@@ -35,6 +36,8 @@ class DistinctRecord(NamedTuple):
     branch: BranchKind
     is_contradicted: bool
     """Whether another record of the same leader epoch stands at its offset."""
+    is_recovered: bool
+    """Whether it is part of the log and only one copy still has it, though others had it."""
 
 
 @dataclass(slots=True)
@@ -67,6 +70,7 @@ class Copies:
     def records(self) -> Iterator[DistinctRecord]:
         """Yield every distinct record by offset, and count."""
         branch = self.joined.lineage.branch()
+        recovered = Recovered(self.joined.facts, branch)
         names = [each.facts.name for each in self.counts]
         for together in union(self.streams, self.joined.epoch_of):
             for found in together:
@@ -78,6 +82,7 @@ class Copies:
                     tuple(name for number, name in enumerate(names) if found.copies >> number & 1),
                     BranchKind.CURRENT if is_current else BranchKind.ABANDONED,
                     is_contradicted,
+                    is_current and recovered.has(found.copies, found.record.log_offset),
                 )
 
     def lacking(self, found: DistinctRecord) -> tuple[str, ...]:

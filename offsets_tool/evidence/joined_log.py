@@ -132,6 +132,11 @@ class JoinedLog:
             yield f"{partition}: {names[self.deciding]} decides among {len(names)} copies; --leader names another"
         for text in copies_notes(self.facts):
             yield f"{partition}: {text}"
+        if left.recovered and self.deciding is None:
+            yield (
+                f"{partition}: {left.recovered} record(s) are recovered: of the copies that had them one alone still has each, "
+                f"{_listed(names, left.recovering)}"
+            )
         if left.absences:
             yield f"{partition}: {left.absences} key(s) were deleted, as copies that were compacted later do not have them"
         if left.abandoned:

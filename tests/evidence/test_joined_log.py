@@ -518,3 +518,20 @@ def test_copies_of_two_topic_ids_are_joined_and_named(tmp_path: Path) -> None:
         "oHkKSdyAQACNgMdq4zrp6Q",
         "a9rRjk-eSxWMjzMtiKnjtA",
     }
+
+
+def test_what_one_copy_alone_still_has_is_recovered(tmp_path: Path) -> None:
+    """Neither what all have, nor what no other copy had reached, nor what an archive never had."""
+    log = in_order(commit("g", "t", 0, 1), *(commit("h", "t", 0, at) for at in range(4)))
+    archive = tmp_path / "archive.jsonl"
+    archive.write_text(archive_lines(log[1:2]))
+    paths = [copy(tmp_path / "a", log[:4]), copy(tmp_path / "b", log[3:], cleaned_to=4), archive]
+    rows = {row["offset"]: row["is_recovered"] for row in asked("decode", "--union", *paths)}
+    assert rows == {0: True, 1: False, 2: True, 3: False, 4: False}
+    recovered = {row["log_offset"]: row["is_recovered"] for row in asked("copies", "--records", *paths)}
+    assert recovered == {0: True, 1: False, 2: True}
+    assert (
+        f"2 record(s) are recovered: of the copies that had them one alone still has each, {paths[0]}"
+        in said("offsets", *paths, "--view", "evidence")
+    )
+    assert "recovered" not in said("offsets", *paths)

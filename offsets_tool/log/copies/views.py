@@ -13,6 +13,7 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.log.batches.control import decode_control
 from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.copies.lineage import NO_END, Branch
+from offsets_tool.log.copies.recovered import Recovered
 from offsets_tool.log.copies.union import Distinct, OfRecord
 from offsets_tool.rows import NO_PRODUCER_ID, NO_TIMESTAMP, Absence, LogRecord
 
@@ -37,7 +38,7 @@ class BranchEnd(NamedTuple):
 
 @dataclass(slots=True)
 class LeftOut:
-    """What a union of copies left out or could not decide, for the notes on it."""
+    """What a union of copies left out, could not decide or has of one alone, for the notes on it."""
 
     abandoned: int = 0
     """Distinct records that are not on the branch of the moment."""
@@ -52,6 +53,9 @@ class LeftOut:
     """The copies that have a record there which does not count, a bit for each."""
     absences: int = 0
     """Keys that a copy proves to be deleted."""
+    recovered: int = 0
+    recovering: int = 0
+    """Records that count though one copy alone still has them; and these copies, a bit for each."""
 
     def leave(self, found: Distinct[T]) -> None:
         """Count a record of an abandoned branch."""
@@ -62,9 +66,8 @@ class LeftOut:
     def contradict(self, found: Distinct[T]) -> None:
         """Count a record that another of its leader epoch contradicts."""
         self.contradictions += 1
-        self.contradiction_at = (
-            found.record.log_offset if self.contradiction_at is None else self.contradiction_at
-        )
+        if self.contradiction_at is None:
+            self.contradiction_at = found.record.log_offset
         self.contradicting |= found.copies
 
 
@@ -203,6 +206,7 @@ class Union(Generic[T]):
         self._deciding = deciding
         self._log_partition = log_partition
         self._proofs = _proofs(copies, moment)
+        self._recovered = Recovered(copies, moment.branch)
         self._keys = Keys()
         self._own: set[bytes | None] = set()
         """Keys of which the deciding copy has a record."""
@@ -264,6 +268,9 @@ class Union(Generic[T]):
         self._newest_timestamp = max(self._newest_timestamp, record.timestamp)
         if record.log_offset >= self._moment.end:
             return
+        if self._recovered.has(found.copies, record.log_offset):
+            self.left_out.recovered += 1
+            self.left_out.recovering |= found.copies
         if self._is_own(found):
             self._own.add(record.key)
         self._keys.observe(record, found.copies)
