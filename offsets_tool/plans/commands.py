@@ -64,6 +64,17 @@ def reset_words(
     ]
 
 
+def export_words(cluster: ClusterAddress, groups: Iterable[str], file: str) -> CommandWords:
+    """Return the command that keeps what groups have committed in a file that `reset_words` takes: the way back from a way back."""
+    return [
+        "kafka-consumer-groups",
+        *cluster.words,
+        "--reset-offsets --to-current --all-topics --export --dry-run",
+        *_groups(groups),
+        f"> {shell_word(file)}",
+    ]
+
+
 def describe_words(cluster: ClusterAddress, groups: Iterable[str], what: str) -> CommandWords:
     """Return the command that shows the `state` of groups, or their `offsets`."""
     return ["kafka-consumer-groups", *cluster.words, "--describe", f"--{what}", *_groups(groups)]

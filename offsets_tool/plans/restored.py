@@ -9,6 +9,7 @@ from typing import Final
 from offsets_tool.expiry.rules import Expiry, expiry_of
 from offsets_tool.plans.cases import OffsetCase
 from offsets_tool.replay.changes import CommittedOffset, Group, GroupKind, GroupState, OffsetOf
+from offsets_tool.replay.rules import Rules
 
 SOON_MS: Final = 86_400_000
 """A day: whoever restores offsets needs some time to start the group again."""
@@ -30,5 +31,7 @@ def restored_expiry(case: OffsetCase) -> Expiry | None:
 
 
 def _is_pending(case: OffsetCase) -> bool:
+    """Return whether an open transaction has a commit of the offset; only the new coordinator asks that before it expires one."""
     at = OffsetOf(*case.offset)
-    return any(at in commits for commits in case.of.partition.state.pending.values())
+    is_asked = case.of.partition.coordinator.rules is Rules.NEW
+    return is_asked and any(at in commits for commits in case.of.partition.state.pending.values())

@@ -9,6 +9,7 @@ from offsets_tool.plans.commands import (
     CommandWords,
     abort_words,
     describe_words,
+    export_words,
     find_hanging_words,
     reset_words,
 )
@@ -49,7 +50,9 @@ def steps(
         yield _transactions(plan.transactions, cluster)
     if not plan.groups:
         return
-    yield _stop(plan, cluster)
+    present = [group for group in plan.groups if group in plan.present]
+    yield _stop(plan.groups, present, cluster)
+    yield from _undo(present, cluster, release)
     for file, groups in _files(plan.groups, release):
         only = groups[0] if is_of_one_group(release) else None
         yield PlanStep("Write the file:", (write_file(file, only),))
@@ -57,22 +60,33 @@ def steps(
         yield PlanStep(_DRY + ("" if only else _TRACE) + ":", (dry,))
         yield PlanStep("Do it:", (reset_words(cluster, groups, file, is_executed=True),))
     yield PlanStep(
-        "Check before the clients start again: CURRENT-OFFSET must be the new offset:",
+        "Check, and then start the clients: CURRENT-OFFSET must be the new offset:",
         (describe_words(cluster, plan.groups, "offsets"),),
     )
 
 
-def _stop(plan: ToReset, cluster: ClusterAddress) -> PlanStep:
+def _stop(groups: Sequence[str], present: Sequence[str], cluster: ClusterAddress) -> PlanStep:
     """Return the step that stops the clients; the tool describes no group at all if one of them is not there."""
-    asked = [group for group in plan.groups if group in plan.present]
-    of = _of(plan.groups)
-    if not asked:
+    of = _of(groups)
+    if not present:
         return PlanStep(
             f"Make sure that no client of {of} starts before the end: no such group is there now.", ()
         )
     return PlanStep(
-        f"Stop all clients of {of}; the state must be Empty:", (describe_words(cluster, asked, "state"),)
+        f"Stop all clients of {of}; the state must be Empty:", (describe_words(cluster, present, "state"),)
     )
+
+
+def _undo(present: Sequence[str], cluster: ClusterAddress, release: Release | None) -> Iterator[PlanStep]:
+    """Yield the step that keeps what is committed now."""
+    if present:
+        commands = [
+            export_words(cluster, groups, file.replace("reset", "undo"))
+            for file, groups in _files(present, release)
+        ]
+        yield PlanStep(
+            "Keep what is committed now: --from-file takes this file too, to undo the reset:", tuple(commands)
+        )
 
 
 def _files(groups: Sequence[str], release: Release | None) -> Iterator[tuple[str, Sequence[str]]]:
@@ -95,7 +109,7 @@ def _transactions(transactions: Sequence[Row], cluster: ClusterAddress) -> PlanS
     since = when(min(row["first_timestamp"] for row in transactions))
     text = (
         f"{count(len(transactions), 'transaction')} of these groups {'is' if len(transactions) == 1 else 'are'} open, the oldest "
-        f"since {since}: stop the producers, and abort those that the first command lists:"
+        f"since {since}: stop the producers, and abort what the first command lists; others end by their own timeouts:"
     )
     return PlanStep(
         text,

@@ -1,7 +1,11 @@
 """The commands of a plan, run as they are printed with Kafka's own tools on a real broker: they do what the plan says."""
 
+import csv
+import io
+import os
 import shlex
 import subprocess
+import sys
 import uuid
 from pathlib import Path
 
@@ -12,6 +16,8 @@ from kafka.admin import NewTopic
 from kafka.structs import OffsetAndMetadata
 
 from offsets_tool.cli import main
+from offsets_tool.evidence.replaying import snapshot_of
+from offsets_tool.plans.commands import ANY_BROKER
 from offsets_tool.time_texts import time_text
 from tests.broker import KRaftBroker
 from tests.plans.planned import standing
@@ -47,32 +53,30 @@ def filled(broker: KRaftBroker, topic: str) -> list[TopicPartition]:
     return [TopicPartition(topic, number) for number in range(2)]
 
 
-def commands(text: str) -> list[list[str]]:
-    """The command lines of a plan, each as a shell makes words of it."""
-    lines = [line.strip() for line in text.splitlines() if line.startswith("  ")]
-    asked = [line for line in lines if line.partition(" ")[0] in (*TOOLS, "offsets-tool")]
-    script = "".join(f"printf '%s\\0' {line}; printf '\\n'\n" for line in asked)
-    said = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout.decode()
-    return [line.split("\0")[:-1] for line in said.split("\0\n") if line for line in [f"{line}\0"]]
+def programs(broker: KRaftBroker, folder: Path) -> dict[str, str]:
+    """An environment in which a shell finds what a plan calls: Kafka's tools of the broker's release, and this one."""
+    folder.mkdir()
+    called = {name: broker.command(main_class) for name, main_class in TOOLS.items()}
+    # Of itself it waits for five seconds, which is little where much runs at once.
+    called["kafka-consumer-groups"] += ["--timeout", "60000"]
+    called["offsets-tool"] = [sys.executable, "-m", "offsets_tool.cli"]
+    for name, words in called.items():
+        (folder / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        (folder / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
 
 
-def run(broker: KRaftBroker, words: list[str], folder: Path) -> str:
-    """What a command of a plan says: Kafka's tool of the broker's release, or this one."""
-    if words[0] == "offsets-tool":
-        done = CliRunner().invoke(main, words[1:])
-        assert done.exit_code == 0, done.output
-        return done.stdout
-    command = broker.command(TOOLS[words[0]], *words[1:])
-    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
-    assert "Error" not in told.stdout, told.stdout
-    return told.stdout
+def run(line: str, env: dict[str, str], folder: Path) -> str:
+    """What a command line of a plan says in bash."""
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, check=True, cwd=folder, env=env
+    )
+    assert "Error" not in done.stdout, done.stdout
+    return done.stdout
 
 
-def test_a_plan_is_run_as_it_is_printed(
-    broker: KRaftBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_is_run_as_it_is_printed(broker: KRaftBroker, tmp_path: Path) -> None:
     """Groups that went astray, one that was deleted, and one with an open transaction are where they were."""
-    monkeypatch.chdir(tmp_path)
     mark = uuid.uuid4().hex[:8]
     places = filled(broker, f"plan-{mark}")
     deleted, open_ = f"deleted-{mark}", f"open-{mark}"
@@ -90,27 +94,40 @@ def test_a_plan_is_run_as_it_is_printed(
     producer.begin_transaction()
     producer.send_offsets_to_transaction({places[0]: OffsetAndMetadata(11, "", -1)}, open_)
 
+    before = {at: offset for at, offset in standing(broker.data_dir).items() if at[0] in groups}
     asked = ["plan", str(broker.data_dir), "--as-of", moment, "--group", f"*{mark}"]
     page = CliRunner().invoke(main, [*asked, "--format", "table"])
     assert page.exit_code == 0, page.output
-    lines = commands(page.stdout.replace("BROKER:9092", broker.bootstrap_server))
-    printed = [run(broker, words, tmp_path) for words in lines if "--describe" not in words]
-    hanging, aborted, file, dry, executed = printed
-    assert "StartOffset" in hanging and aborted == file == ""
+    text = page.stdout.replace(ANY_BROKER, broker.bootstrap_server)
+    lines = [line.strip() for line in text.splitlines() if line.startswith("  ")]
+    env = programs(broker, tmp_path / "bin")
+    lines = [line for line in lines if (tmp_path / "bin" / line.partition(" ")[0]).exists()]
+    find, abort, describe, export, write, dry, execute, check = lines
+    assert "find-hanging" in find and "--state" in describe and "--offsets" in check
+    assert run(abort, env, tmp_path) == run(export, env, tmp_path) == run(write, env, tmp_path) == ""
+    planned = run(dry, env, tmp_path)
+    assert run(execute, env, tmp_path) == planned
+
     then = {at: offset for at, offset in standing(broker.data_dir, moment).items() if at[0] in groups}
-    assert len(then) == 2 * len(groups)
-    assert dry == executed and all(f" {offset}" in dry for offset in then.values())
     now = standing(broker.data_dir)
-    assert {at: now.get(at) for at in then} == then
+    assert len(then) == 2 * len(groups) and {at: now.get(at) for at in then} == then
+    assert rows_of(tmp_path / "reset.csv") == {
+        at: offset for at, offset in then.items() if before.get(at) != offset
+    }
+    assert rows_of(tmp_path / "undo.csv") == before
     after = CliRunner().invoke(main, [*asked, "--format", "csv"])
     assert after.stdout == "" and "the file is empty" in after.stderr
-    assert shlex.quote(groups[0]) in page.stdout
+
+
+def rows_of(file: Path) -> dict[tuple[str, str, int], int]:
+    """The offsets in a file that Kafka's tool reads or wrote."""
+    # The tool writes one more line end, and reads no empty line but at the end.
+    text = io.StringIO(file.read_bytes().decode().rstrip("\n"), newline="")
+    return {(group, topic, int(number)): int(at) for group, topic, number, at in csv.reader(text)}
 
 
 def moment_of(broker: KRaftBroker) -> str:
     """The time of the newest record, once the clock has gone on."""
-    from offsets_tool.evidence.replaying import snapshot_of
-
     newest = snapshot_of(broker.data_dir).newest_timestamp
     assert newest is not None
     text = time_text(newest)
