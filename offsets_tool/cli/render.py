@@ -147,10 +147,11 @@ def _write_tables(out: BinaryIO, rows: Iterable[Any], table: PrintedTable, texts
         narrowed = narrowed._replace(columns=tuple(c for c in narrowed.columns if c.title in page.shown))
     if len(narrowed.columns) < len(table.columns):
         out.flush()
-        _say_left_out([title for title in table.titles if title not in narrowed.titles])
+        note_left_out([title for title in table.titles if title not in narrowed.titles])
 
 
-def _say_left_out(titles: list[str]) -> None:
+def note_left_out(titles: list[str]) -> None:
+    """Write a note on columns that a table has no room for, and how to see them."""
     many = f"{len(titles)} columns" if len(titles) > 1 else "1 column"
     note(f"{many} left out: {', '.join(titles)}; --wide shows all, --show a,b chooses")
 

@@ -5,25 +5,31 @@ Rows and states only; where they come from is known by evidence.answers.planning
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.expiry.causes import Cause, Confidence
 from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.findings.committers import Committer, origin_of
+from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.offsets.moves import JUMP, REWIND, find_moves
+from offsets_tool.findings.rows import Finding
 from offsets_tool.history.rows import OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.lag.rows import LagRow
 from offsets_tool.replay.changes import Group, OffsetOf, TopicPartition
 from offsets_tool.rows import Row
+from offsets_tool.story.state import present_members
 
 _COMMITTED: Final = (OffsetBeginCause.COMMIT, OffsetBeginCause.TRANSACTION)
 _NEVER_THERE: Final = (Cause.ABORTED, Cause.SUPERSEDED)
 """Commits that were never effective."""
+_MOVES: Final = (REWIND.name, JUMP.name)
 
 
-class GroupCase(NamedTuple):
+@dataclass(frozen=True)
+class GroupCase:
     """What holds for all offsets of a group in one log partition."""
 
     rows: GroupRows
@@ -43,6 +49,26 @@ class GroupCase(NamedTuple):
     def group(self) -> Group | None:
         """The group at the end of the log; None where it is gone."""
         return self.partition.state.groups.get(self.rows.group)
+
+    @cached_property
+    def members(self) -> list[str]:
+        """The names of the members at the end of the log."""
+        return present_members(self.rows)
+
+    @cached_property
+    def removals(self) -> dict[TopicPartition, ExpiryRow]:
+        """By partition, the last time that the committed offset was removed since the moment."""
+        return {
+            TopicPartition(row.topic, row.partition): row
+            for row in self.rows.removed
+            if row.log_offset >= self.since and row.cause not in _NEVER_THERE
+        }
+
+    @cached_property
+    def moves(self) -> list[Finding]:
+        """What stands out among the commits since the moment: members that moved back, or leapt ahead."""
+        found = find_moves.find(self.rows, LogContext())
+        return [each for each in found if each.kind in _MOVES and _last_offset(each) >= self.since]
 
 
 @dataclass(frozen=True)
@@ -90,24 +116,27 @@ class OffsetCase:
         """Return the commits since the moment that somebody made."""
         return [row for row in self.commits if origin_of(self.of.rows, row).committer(row) is committer]
 
-    @cached_property
+    @property
     def removal(self) -> ExpiryRow | None:
         """The last time that the committed offset was removed since the moment; None if it was not."""
-        found = [
-            row
-            for row in self.of.rows.removed
-            if (row.topic, row.partition) == self.offset[1:]
-            and row.log_offset >= self.of.since
-            and row.cause not in _NEVER_THERE
-        ]
-        return found[-1] if found else None
+        return self.of.removals.get(TopicPartition(self.offset.topic, self.offset.partition))
+
+    @property
+    def move(self) -> Finding | None:
+        """What stands out among the commits of this offset since the moment; None if they only went on."""
+        of_place = (
+            each
+            for each in self.of.moves
+            if each.topic in (None, self.offset.topic) and each.partition in (None, self.offset.partition)
+        )
+        return next(of_place, None)
 
     @property
     def has_only_read_on(self) -> bool:
         """Whether nothing happened to the offset since the moment but commits of whoever reads, each ahead of the one before."""
         is_regular = not self.commits_by(Committer.OUTSIDE) and not self.commits_by(Committer.UNKNOWN)
         is_ahead = all(row.delta is not None and row.delta >= 0 for row in self.commits)
-        return bool(self.commits) and is_regular and is_ahead and self.removal is None
+        return bool(self.commits) and is_regular and is_ahead and self.removal is None and self.move is None
 
     @property
     def is_topic_in_doubt(self) -> bool:
@@ -131,6 +160,10 @@ class OffsetCase:
         ids = {row["topic_id"] for row in (self.moment, self.current) if row["topic_id"] is not None}
         is_another = len(ids) > 1 or (self.lag is not None and self.lag.is_topic_recreated)
         return is_another or (self.is_topic_deleted and self.current_offset is not None)
+
+
+def _last_offset(finding: Finding) -> int:
+    return max(int(place.rpartition(":")[2]) for place in finding.evidence)
 
 
 def _number(row: Row) -> int | None:

@@ -133,6 +133,13 @@ SET_SINCE: Final = RiskKind(
     "Somebody outside of the group set the offset since.",
     "Make sure that nobody else is repairing this group.",
 )
+MOVED_SINCE: Final = RiskKind(
+    "moved_since",
+    Severity.NOTICE,
+    False,
+    "The offset moved back, or leapt ahead, since the moment.",
+    "If that is what went wrong, find the client that did it before it starts again.",
+)
 EXPIRED_SINCE: Final = RiskKind(
     "expired_since",
     Severity.NOTICE,

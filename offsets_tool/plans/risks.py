@@ -21,7 +21,6 @@ from offsets_tool.plans.restored import SOON_MS, restored_expiry
 from offsets_tool.plans.rows import Risk, RiskKind
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.story.sentence import when
-from offsets_tool.story.state import present_members
 from offsets_tool.time_texts import duration_text
 
 Judge = Callable[[OffsetCase], str | None]
@@ -109,7 +108,7 @@ def _has_members(case: OffsetCase) -> str | None:
     group = case.of.group
     if group is None or not group.members:
         return None
-    names = present_members(case.of.rows)
+    names = case.of.members
     who = f": {listed(names)}" if names else ""
     return f"Group {named(group.group)} has {count(group.members, 'member')} at the end of the log{who}"
 
@@ -176,6 +175,10 @@ def _read_on(case: OffsetCase) -> str | None:
     return f"Group {named(case.offset.group)} has only read on since" if case.has_only_read_on else None
 
 
+def _moved(case: OffsetCase) -> str | None:
+    return None if case.move is None else case.move.title
+
+
 def _damaged(case: OffsetCase) -> str | None:
     if not case.of.partition.is_damaged:
         return None
@@ -206,6 +209,7 @@ _JUDGES: Final[tuple[tuple[RiskKind, Judge], ...]] = (
     (kinds.DAMAGED_LOG, _damaged),
     (kinds.NOT_COMMITTED, _not_committed),
     (kinds.SET_SINCE, _set_since),
+    (kinds.MOVED_SINCE, _moved),
     (kinds.EXPIRED_SINCE, _removed(EXPIRED)),
     (kinds.METADATA_LOST, _metadata),
     (kinds.CREATED_SINCE, _created_since),

@@ -92,6 +92,12 @@ CASES = (
         (("reset", 0, 50, ("set_since",)),),
     ),
     PlanCase(
+        "a member went back",
+        (BUSY, commit("g", "t", 0, 50), commit("g", "t", 0, 0), commit("g", "t", 0, 9), EMPTY),
+        1,
+        (("reset", 9, 50, ("moved_since",)),),
+    ),
+    PlanCase(
         "somebody deleted it",
         (BUSY, commit("g", "t", 0, 5), commit("g", "t", 1, 6), EMPTY, tombstone("g", "t", 0)),
         2,

@@ -63,13 +63,14 @@ class Paragraphs:
         for line in more:
             self._line(" " * indent + line)
 
-    def table(self, table: PrintedTable, rows: Iterable[Row]) -> None:
-        """Write rows as a table; on a terminal, the least important columns are left out where they have no room."""
+    def table(self, table: PrintedTable, rows: Iterable[Row]) -> list[str]:
+        """Write rows as a table, and return the titles of the least important columns, which are left out if they have no room."""
         cells = [[_cell(value) for value in table.cells(row)] for row in rows]
         page = lay_out(table, cells, self._width)
         self._line(f"\x1b[1m{page.heading}\x1b[0m" if self._is_bold else page.heading)
         for line in page.lines:
             self._line(line)
+        return [title for title in table.titles if title not in page.shown]
 
     def command(self, words: Sequence[str]) -> None:
         r"""Write a command line as a shell takes it, indented; what does not fit goes on after a backslash."""

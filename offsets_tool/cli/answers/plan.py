@@ -22,7 +22,7 @@ from offsets_tool.cli.moment_options import ends_options, moment_options
 from offsets_tool.cli.opening import STRICT_EXIT, OpenReplay, ends_of, open_replay
 from offsets_tool.cli.options import FORMATS, UNREAD, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import default_format, note, output, write_cells, write_rows
+from offsets_tool.cli.render import default_format, note, note_left_out, output, write_cells, write_rows
 from offsets_tool.cli.reset_gaps import incomplete, left_out, refuse_partial
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import PrintedTable
@@ -86,7 +86,9 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
             else:
                 captions = [replay.caption] if replay.caption else []
                 page = _page(plan, wanted, replay, options, given.release)
-                _WRITE[chosen](out, page, table, captions)
+                if missing := _WRITE[chosen](out, page, table, captions):
+                    out.flush()
+                    note_left_out(missing)
     if chosen == "csv":
         _note_left_out(plan)
     for text in (
@@ -198,7 +200,7 @@ def _write_file(plan: Plan, file: str, group: str | None) -> CommandWords:
     return [*same_command(given), "--format csv", f"--output {file}"]
 
 
-_WRITE: Final[Mapping[str, Callable[[BinaryIO, PlanPage, PrintedTable, list[str]], None]]] = {
+_WRITE: Final[Mapping[str, Callable[[BinaryIO, PlanPage, PrintedTable, list[str]], list[str]]]] = {
     "table": write_page,
     "markdown": write_markdown,
 }

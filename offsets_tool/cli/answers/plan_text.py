@@ -63,8 +63,8 @@ def is_told(row: PlanRow) -> bool:
     return row.action is not PlanAction.KEEP and all(risk.risk != "created_since" for risk in row.risks)
 
 
-def write_page(out: BinaryIO, page: PlanPage, table: PrintedTable, captions: Sequence[str]) -> None:
-    """Write a plan as sentences, a table and commands."""
+def write_page(out: BinaryIO, page: PlanPage, table: PrintedTable, captions: Sequence[str]) -> list[str]:
+    """Write a plan as sentences, a table and commands; return the titles of the columns that the table has no room for."""
     text = Paragraphs(out)
     for caption in captions:
         text.say(caption)
@@ -79,19 +79,19 @@ def write_page(out: BinaryIO, page: PlanPage, table: PrintedTable, captions: Seq
         text.say(f"What it means: {matter.kind.means}", _LEAD)
         text.say(f"What to do: {matter.kind.remedy}", _LEAD)
         text.blank()
+    left_out: list[str] = []
     if page.rows:
-        text.table(table, page.rows)
+        left_out = text.table(table, page.rows)
         text.blank()
     for number, step in enumerate(page.steps, 1):
         text.behind(f"{number}. ", step.text)
         for command in step.commands:
             text.command(command)
-    if page.steps:
-        text.blank()
+    return left_out
 
 
-def write_markdown(out: BinaryIO, page: PlanPage, table: PrintedTable, captions: Sequence[str]) -> None:
-    """Write a plan as Markdown, for a ticket or a review."""
+def write_markdown(out: BinaryIO, page: PlanPage, table: PrintedTable, captions: Sequence[str]) -> list[str]:
+    """Write a plan as Markdown, for a ticket or a review; its table has room for all columns."""
     lines = [
         *map(markdown, captions),
         f"## {markdown(page.headline)}",
@@ -111,6 +111,7 @@ def write_markdown(out: BinaryIO, page: PlanPage, table: PrintedTable, captions:
         lines += [f"   {' '.join(command)}" for command in step.commands]
         lines += ["   ```", ""]
     out.write("\n".join(lines).encode() + b"\n")
+    return []
 
 
 def _cell(value: object) -> str:
