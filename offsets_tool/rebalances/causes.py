@@ -9,12 +9,13 @@ from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
-from offsets_tool.rebalances.departures import departure_of, is_timed_out, timeout_confidence
+from offsets_tool.rebalances.departures import Departure, departure_of, is_timed_out, timeout_confidence
 from offsets_tool.rebalances.histories import GroupHistories
 from offsets_tool.rebalances.holdings import StepHoldings
 from offsets_tool.rebalances.steps import GroupStep
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.server_log.reasons import RebalanceCause
+from offsets_tool.wire.longs import difference
 
 
 class RebalanceWhy(NamedTuple):
@@ -87,16 +88,38 @@ class Causes:
         if member_rows[-1].end_cause != MemberEndCause.LEFT:
             return RebalanceWhy(RebalanceCause.LEFT)
         departure = departure_of(self._rows, member_rows, self._session_timeout_ms)
+        if _is_too_slow(member_rows):
+            return RebalanceWhy(RebalanceCause.TOO_SLOW, Confidence.LIKELY, (RebalanceCause.LEFT,))
         if is_timed_out(self._rows, departure):
             confidence = timeout_confidence(self._rows, departure)
             return RebalanceWhy(RebalanceCause.EXPIRED, confidence, (RebalanceCause.LEFT,))
-        if departure.row.session_timeout_ms is not None and departure.silence >= 0:
-            return RebalanceWhy(RebalanceCause.LEFT)
+        return _of_leave(departure)
+
+
+def _is_too_slow(member_rows: Sequence[MemberHistoryRow]) -> bool:
+    """Return whether a member of KIP-848 had partitions to give up for as long as its rebalance timeout when it went."""
+    last = member_rows[-1]
+    kept = next((row for row in reversed(member_rows[-_REMOVAL:]) if row.pending_revocation), None)
+    timeout = last.rebalance_timeout_ms or 0
+    if kept is None or timeout <= 0 or last.to_timestamp is None or kept.from_timestamp < 0:
+        return False
+    return difference(last.to_timestamp, kept.from_timestamp) >= timeout
+
+
+def _of_leave(departure: Departure) -> RebalanceWhy:
+    """Return how sure it is that a member left which had not been silent for long enough to time out."""
+    row = departure.row
+    if row.session_timeout_ms is None or departure.silence < 0:
         is_soon = 0 <= departure.silence * _SOON < departure.timeout
         confidence = Confidence.LIKELY if is_soon else Confidence.AMBIGUOUS
         return RebalanceWhy(RebalanceCause.LEFT, confidence, (RebalanceCause.EXPIRED,))
+    if 0 < (row.rebalance_timeout_ms or 0) <= departure.silence:
+        return RebalanceWhy(RebalanceCause.LEFT, Confidence.LIKELY, (RebalanceCause.TOO_SLOW,))
+    return RebalanceWhy(RebalanceCause.LEFT)
 
 
+_REMOVAL: Final = 4
+"""The rows in which the removal of a member of KIP-848 ends, and the one before them."""
 _UNSEEN: Final = (RebalanceCause.REJOINED, RebalanceCause.TOPICS_CHANGED)
 """Causes that stand for all that no row shows."""
 _SOON: Final = 2

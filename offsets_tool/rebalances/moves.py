@@ -61,6 +61,9 @@ def _least(old: Mapping[str, str], new: Mapping[str, str], takers_of: TakersOf) 
         else:
             supply[pool] += 1
             homeless += owner is not None
+    if len(pools) == 1:
+        # Whoever holds one of them may hold each of them.
+        return _least_of_any(old, new)
     takers_by_pool = [frozenset(members[each] for each in takers if each in members) for takers in pools]
     return homeless + _Flow(takers_by_pool, capacity, owned, supply).least()
 

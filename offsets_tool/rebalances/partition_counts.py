@@ -64,20 +64,26 @@ def _takers_of(kind: str, holdings: StepHoldings) -> TakersOf:
 
 def _asking(members: Iterable[MemberHistoryRow], holdings: StepHoldings) -> Mapping[str, set[str]]:
     """Return who asks for each topic, by name or by a regular expression by which another member holds it."""
-    held: dict[str, set[str]] = defaultdict(set)
-    for owners in (holdings.had, holdings.has):
-        for partition, member in owners.items():
-            held[member].add(topic_of(partition))
-    by_regex: dict[str, set[str]] = defaultdict(set)
-    for row in (*holdings.before.values(), *holdings.after.values()):
-        if row.subscribed_regex is not None:
-            by_regex[row.subscribed_regex] |= held[row.member_id]
+    by_regex = _held_by_regex(holdings)
     asking: dict[str, set[str]] = defaultdict(set)
     for row in members:
-        of_regex = by_regex[row.subscribed_regex] if row.subscribed_regex is not None else ()
-        for topic in (*row.subscription, *of_regex):
+        for topic in (*row.subscription, *by_regex.get(row.subscribed_regex, ())):
             asking[topic].add(row.member_id)
     return asking
+
+
+def _held_by_regex(holdings: StepHoldings) -> Mapping[str | None, set[str]]:
+    """Return the topics that members hold who ask by a regular expression, by that expression."""
+    regexes = {
+        row.member_id: row.subscribed_regex
+        for row in (*holdings.before.values(), *holdings.after.values())
+        if row.subscribed_regex is not None
+    }
+    held: dict[str | None, set[str]] = defaultdict(set)
+    for partition, member in (*holdings.had.items(), *holdings.has.items()) if regexes else ():
+        if member in regexes:
+            held[regexes[member]].add(topic_of(partition))
+    return held
 
 
 def _unowned_in_generation(each: Rebalance) -> int | None:

@@ -93,8 +93,8 @@ class RebalanceRow(NamedTuple):
     ]
     cause: Annotated[
         String,
-        "member_joined, member_left, session_expired, static_member_replaced, member_resubscribed, topics_changed, "
-        "partitions_given_up, member_rejoined, group_converted or unknown.",
+        "member_joined, member_left, session_expired, rebalance_timeout, static_member_replaced, member_resubscribed, "
+        "topics_changed, partitions_given_up, member_rejoined, group_converted or unknown.",
     ]
     confidence: Annotated[
         String,

@@ -130,6 +130,39 @@ CASES: Final = (
         {"cause": "member_left", "confidence": "certain", "alternatives": ()},
     ),
     Case(
+        "a member left that a rebalance may have waited for in vain",
+        [
+            *states(group(0, 0, 2), group(9, 3 * SECOND, 1, generation=2)),
+            until(_held(0, 0, "a", 0, rebalance_timeout_ms=2 * SECOND), 9, 3 * SECOND),
+            until(_held(0, 0, "b", 1), 9, 3 * SECOND, "changed"),
+            _held(9, 3 * SECOND, "b", 0, 1, generation=2),
+        ],
+        {"cause": "member_left", "confidence": "likely", "alternatives": ("rebalance_timeout",)},
+    ),
+    Case(
+        "a member of KIP-848 kept what it was to give up until it was removed",
+        [
+            *states(
+                group(0, 0, 2, kind="consumer", generation=None, epoch=1, assignment_epoch=1),
+                group(9, MINUTE, 1, kind="consumer", generation=None, epoch=2, assignment_epoch=1),
+            ),
+            until(
+                _held(
+                    0,
+                    0,
+                    "a",
+                    pending_revocation=(f"{TOPIC}-0",),
+                    rebalance_timeout_ms=50 * SECOND,
+                    session_timeout_ms=None,
+                ),
+                9,
+                MINUTE,
+            ),
+            _held(0, 0, "b", 1),
+        ],
+        {"cause": "rebalance_timeout", "confidence": "likely", "alternatives": ("member_left",)},
+    ),
+    Case(
         "a member left and another came: nobody knows which was first",
         [
             *states(group(0, 0, 1), group(9, SECOND, 1, generation=2)),
