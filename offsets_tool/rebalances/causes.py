@@ -14,7 +14,8 @@ from offsets_tool.rebalances.histories import GroupHistories
 from offsets_tool.rebalances.holdings import StepHoldings
 from offsets_tool.rebalances.steps import GroupStep
 from offsets_tool.replay.changes import GroupKind
-from offsets_tool.server_log.reasons import RebalanceCause
+from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog, TimeSpan
+from offsets_tool.server_log.reasons import Reason, RebalanceCause
 from offsets_tool.wire.longs import difference
 
 
@@ -42,10 +43,38 @@ class Comings(NamedTuple):
 class Causes:
     """Finds the causes of one group's rebalances."""
 
-    def __init__(self, rows: GroupHistories, session_timeout_ms: int | None) -> None:
-        """Judge by these rows; `session_timeout_ms` is that of members whose records do not say theirs, None for the default."""
+    def __init__(
+        self, rows: GroupHistories, session_timeout_ms: int | None, server_log: ServerLog = NO_SERVER_LOG
+    ) -> None:
+        """Judge by these rows, and by the brokers' own logs where they state a reason.
+
+        `session_timeout_ms` is that of members whose records do not say theirs, None for the default.
+        """
         self._rows = rows
         self._session_timeout_ms = session_timeout_ms
+        self._server_log = server_log
+
+    def stated(self, step: GroupStep, inferred: RebalanceWhy, *, number: int, skipped: int) -> RebalanceWhy:
+        """Return the cause that the broker's own log states for a generation or epoch; without a line, the inferred one.
+
+        A line that only says that a member joined again, or was written anew, leaves open why: then what is inferred tells more. So
+        it does of a conversion, which comes by a member.
+        """
+        reasons = self._reasons(step, number, skipped)
+        causes = dict.fromkeys(each.cause for each in reasons if each.cause is not RebalanceCause.UNKNOWN)
+        if not causes:
+            return inferred
+        is_open = set(causes) <= _OPEN and inferred.cause is not RebalanceCause.UNKNOWN
+        if inferred.cause in causes or is_open or inferred.cause is RebalanceCause.CONVERTED:
+            return RebalanceWhy(inferred.cause)
+        return RebalanceWhy(next(iter(causes)))
+
+    def _reasons(self, step: GroupStep, number: int, skipped: int) -> list[Reason]:
+        since = None if step.before is None else step.before.from_timestamp
+        within, group = TimeSpan(since, step.until), self._rows.group
+        if step.after is not None and step.after.epoch is None:
+            return self._server_log.generations(group, range(number - 1 - skipped, number), within)
+        return self._server_log.epochs(group, range(number - skipped, number + 1), within)
 
     def of(self, step: GroupStep, comings: Comings, holdings: StepHoldings, *, skipped: int) -> RebalanceWhy:
         """Return why a step that began a generation or epoch came to be; `skipped` of them before it left no record."""
@@ -120,6 +149,8 @@ def _of_leave(departure: Departure) -> RebalanceWhy:
 
 _REMOVAL: Final = 4
 """The rows in which the removal of a member of KIP-848 ends, and the one before them."""
+_OPEN: Final = frozenset({RebalanceCause.REJOINED, RebalanceCause.RESUBSCRIBED})
+"""Causes by whose lines a member joined again for a reason that the records may tell."""
 _UNSEEN: Final = (RebalanceCause.REJOINED, RebalanceCause.TOPICS_CHANGED)
 """Causes that stand for all that no row shows."""
 _SOON: Final = 2

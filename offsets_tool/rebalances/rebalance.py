@@ -10,6 +10,7 @@ from offsets_tool.rebalances.holdings import HoldingSweep, StepHoldings
 from offsets_tool.rebalances.members import GroupMembers, Turnover
 from offsets_tool.rebalances.steps import GroupStep, number_of, steps_of
 from offsets_tool.replay.changes import GroupKind
+from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog
 
 
 class Rebalance(NamedTuple):
@@ -25,13 +26,16 @@ class Rebalance(NamedTuple):
     why: RebalanceWhy
 
 
-def rebalances_of(rows: GroupHistories, session_timeout_ms: int | None) -> Iterator[Rebalance]:
+def rebalances_of(
+    rows: GroupHistories, session_timeout_ms: int | None, server_log: ServerLog = NO_SERVER_LOG
+) -> Iterator[Rebalance]:
     """Yield the rebalances of a group in the order of the log; none of groups without members of their own.
 
-    `session_timeout_ms` is that of members whose records do not say theirs; None for Kafka's default.
+    `session_timeout_ms` is that of members whose records do not say theirs; None for Kafka's default. `server_log` has the brokers'
+    own logs: what they state is certain.
     """
     members, sweep = GroupMembers(rows), HoldingSweep(rows)
-    causes = Causes(rows, session_timeout_ms)
+    causes = Causes(rows, session_timeout_ms, server_log)
     told_to = -1
     for step in steps_of(rows, members):
         if not is_rebalance(step):
@@ -44,7 +48,9 @@ def rebalances_of(rows: GroupHistories, session_timeout_ms: int | None) -> Itera
             comings = _of_turnover(rows, members.turnover(told_to + 1, step.last))
             judged = own if any(own) else comings._replace(replaced=())
             why = causes.of(step, judged, holdings, skipped=skipped)
-        yield Rebalance(step, _number(step.after), skipped, comings, holdings, why)
+        number = _number(step.after)
+        why = causes.stated(step, why, number=number, skipped=skipped)
+        yield Rebalance(step, number, skipped, comings, holdings, why)
         told_to = step.last
 
 

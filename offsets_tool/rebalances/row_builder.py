@@ -17,12 +17,15 @@ from offsets_tool.rebalances.rows import (
 )
 from offsets_tool.rebalances.steps import SETTLED
 from offsets_tool.replay.changes import GroupKind
+from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog
 from offsets_tool.wire.longs import difference
 
 
-def rebalance_rows(rows: GroupHistories, session_timeout_ms: int | None) -> Iterator[RebalanceRow]:
+def rebalance_rows(
+    rows: GroupHistories, session_timeout_ms: int | None, server_log: ServerLog = NO_SERVER_LOG
+) -> Iterator[RebalanceRow]:
     """Yield a row for each rebalance of a group, in the order of the log; the arguments are those of `rebalances_of`."""
-    for each in rebalances_of(rows, session_timeout_ms):
+    for each in rebalances_of(rows, session_timeout_ms, server_log):
         yield _row(rows, each)
 
 

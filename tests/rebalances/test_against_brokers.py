@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -37,9 +37,11 @@ def lines_of(folder: Path) -> Path:
     return named if named.is_file() else folder / "group-coordinator.log"
 
 
-def judged(folder: Path, reasons: BrokerReasons) -> Iterator[tuple[RebalanceRow, set[str]]]:
+def judged(
+    folder: Path, reasons: BrokerReasons, rows: Iterable[RebalanceRow]
+) -> Iterator[tuple[RebalanceRow, set[str]]]:
     """Rebalances of which the broker says why, and the causes that this allows."""
-    for row in rebalances_told(folder):
+    for row in rows:
         if (folder.name, row.group) in TWICE:
             continue
         if row.epoch is not None:
@@ -55,7 +57,7 @@ def test_causes_are_the_brokers_reasons() -> None:
     """A conversion has no reason of its own: a member joined or left."""
     score, wrong = Counter[tuple[str, bool]](), []
     for folder in (each for each in FOLDERS if lines_of(each).is_file()):
-        for row, allowed in judged(folder, reasons_in(lines_of(folder))):
+        for row, allowed in judged(folder, reasons_in(lines_of(folder)), rebalances_told(folder)):
             is_right = row.cause in allowed or row.cause == "group_converted"
             score[row.confidence, is_right] += 1
             if not is_right and not (
@@ -65,6 +67,18 @@ def test_causes_are_the_brokers_reasons() -> None:
     print(score)
     assert [each for each in wrong if "compaction" not in each[0]] == []
     assert score["certain", True] > 100
+
+
+def test_what_a_broker_states_is_certain_and_nothing_else_changes() -> None:
+    """Every rebalance that a line announces has its cause for certain; a row without a line is as it was."""
+    for folder in (each for each in FOLDERS if lines_of(each).is_file()):
+        reasons = reasons_in(lines_of(folder))
+        inferred, stated = rebalances_told(folder), rebalances_told(folder, lines_of(folder))
+        same = {"cause": "", "confidence": "", "alternatives": ()}
+        assert [row._replace(**same) for row in stated] == [row._replace(**same) for row in inferred]
+        for row, allowed in judged(folder, reasons, stated):
+            assert row.confidence == Confidence.CERTAIN, (folder.name, row)
+            assert row.cause in {*allowed, "group_converted"}, (folder.name, row)
 
 
 @pytest.mark.parametrize("name", STORIES)

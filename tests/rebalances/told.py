@@ -11,13 +11,14 @@ from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.rebalances.rebalance import Rebalance, rebalances_of
 from offsets_tool.rebalances.rows import RebalanceRow
+from offsets_tool.server_log.parse import read_server_logs
 
 
 @cache
-def rebalances_told(folder: Path) -> tuple[RebalanceRow, ...]:
-    """Return the rows of a folder's segments."""
+def rebalances_told(folder: Path, *server_logs: Path) -> tuple[RebalanceRow, ...]:
+    """Return the rows of a folder's segments, with what brokers' own logs state."""
     with EvidenceReplay(open_evidence(folder / "segments")) as replay:
-        return tuple(rebalances_in(replay))
+        return tuple(rebalances_in(replay, server_logs=read_server_logs([str(each) for each in server_logs])))
 
 
 def rebalances_with_rows(folder: Path) -> Iterator[tuple[GroupRows, list[Rebalance]]]:

@@ -1,6 +1,6 @@
 """`offsets-tool rebalances`: each rebalance of the groups: when, how long, why, who came and went, and what changed hands."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import click
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, group_option, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.nothing_shown import nothing_of
@@ -23,6 +24,7 @@ from offsets_tool.evidence.moments.moment_notes import place
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.rebalances.rows import DurationMethod, MemberName, RebalanceRow
 from offsets_tool.rows import NO_TIMESTAMP, Row
+from offsets_tool.server_log.parse import ServerLogFile
 from offsets_tool.time_texts import duration_text, time_text
 
 
@@ -121,6 +123,7 @@ def _rebalances_options(command: F) -> F:
 @source_options
 @copies_options
 @coordinator_option
+@server_log_options
 @_rebalances_options
 @output_options
 def rebalances_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
@@ -128,15 +131,15 @@ def rebalances_command(*, format_: str | None, output_path: str | None, strict: 
 
     One row a generation, or a group epoch until its members had reached it. WHO: +joined -left =replaced ~asked for other topics.
     MOVED partitions changed hands, LEAST had to, UNOWNED were nobody's for a time. TOOK with a < is a bound: a classic group's
-    rebalance begins in memory. The cause is what the records show; the broker's reason is in its own log.
+    rebalance begins in memory. The cause is what the records show, or what the broker's own log states (--server-log).
     """
     clock = clock_of(options)
-    asked = _parse_asked(options, clock)
+    asked, server_logs = _parse_asked(options, clock), parse_server_logs(options)
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = tell_range(replay.evidence, asked.range, clock)
-        rows = list(_shown(replay, asked))
+        rows = list(_shown(replay, asked, server_logs))
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, rows, chosen, table)
@@ -150,8 +153,8 @@ def _parse_asked(options: Row, clock: Clock) -> RebalancesAsked:
     return RebalancesAsked(parse_wanted(options), Filters(since=since, until=until))
 
 
-def _shown(replay: OpenReplay, asked: RebalancesAsked) -> Iterator[Row]:
-    for row in filter(asked.shows, rebalances_in(replay, asked.wanted)):
+def _shown(replay: OpenReplay, asked: RebalancesAsked, server_logs: Sequence[ServerLogFile]) -> Iterator[Row]:
+    for row in filter(asked.shows, rebalances_in(replay, asked.wanted, server_logs)):
         replay.evidence.has_shown = True
         yield rebalance_row(row)
 
