@@ -7,15 +7,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from bench.commands import commands_table
+from bench.commands import answers_table, commands_table
 from bench.inputs import megabytes
 from bench.lakes import lakes_table
 from bench.machine import described
 from bench.memory import memory_table
 from bench.nights import nights_table
 from bench.one_core import codecs_table, commits_table, mixes_table, one_core
-from bench.replay import replay_table
-from bench.runs import runs_table
+from bench.replay import replay_table, sizes_table
+from bench.runs import little_table, runs_table
 from bench.table import Table, quoted
 from offsets_tool.errors import OffsetsToolError
 from oracle.client import Oracle
@@ -55,7 +55,11 @@ def _tables() -> Iterator[Table]:
             yield codecs_table(oracle)
             yield replay_table(oracle)
         yield commands_table()
+        yield answers_table()
+        with TemporaryDirectory(dir=kept) as folder:
+            yield sizes_table(Path(folder))
     with TemporaryDirectory(dir=kept) as folder:
+        yield little_table(Path(folder))
         yield lakes_table(Path(folder))
         yield runs_table(Path(folder))
         yield nights_table(Path(folder))

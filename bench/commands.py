@@ -15,6 +15,9 @@ _TEXT: Final = Input("commits", 0.4)
 _FIRST_BATCH: Final = Input("commits", 1e-9)
 """A segment of one batch: its time is that of starting."""
 _ROUNDS: Final = 3
+_ANSWERED: Final = {"commits": Input("commits"), "transactions, tombstones, metadata": Input("rich", 0.2)}
+_ANSWERS: Final = ("groups", "offsets", "transactions", "lag", "expiry", "history", "findings")
+"""What answers an operator's question. The first is what the others are held against."""
 _COMMANDS: Final[dict[str, Callable[[Path], list[str]]]] = {
     "Kafka's dump-log --offsets-decoder": kafka.dump_log,
     "**ours**: `decode --formatter dump-log`, the same bytes": ours.dump_text,
@@ -45,6 +48,24 @@ def commands_table() -> Table:
     return Table(
         title, ("", "CPU seconds", "of these to start", "M records/s after that", "dump-log = 1"), rows
     )
+
+
+def answers_table() -> Table:
+    """Return the table of commands that replay, each as a process over the same segment, its rows to /dev/null."""
+    rows, heads = [[f"`{name}`"] for name in _ANSWERS], [""]
+    for mix, input_ in _ANSWERED.items():
+        path = input_.path()
+        ran = race(
+            [
+                Entry(name, _run(ours.command(name, str(path), "--format", "jsonl")), 1, _ROUNDS, warms=False)
+                for name in _ANSWERS
+            ]
+        )
+        least = ran[_ANSWERS[0]].median
+        heads += [f"{mix}, {path.stat().st_size / 2**20:.0f} MB", f"`{_ANSWERS[0]}` = 1"]
+        for row, name in zip(rows, _ANSWERS, strict=True):
+            row += [number(ran[name].median), times(ran[name].median / least)]
+    return Table("Answers, as whole processes, CPU seconds on one core:", heads, rows)
 
 
 def _run(command: list[str]) -> Callable[[], float]:

@@ -5,9 +5,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from bench.inputs import Input
+from bench.inputs import Input, write_large
 from bench.pace import Entry, race, timed
-from bench.table import Table, number
+from bench.table import Table, number, times
 from bench.tally import Tally, agreed
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Snapshot
@@ -36,6 +36,8 @@ _SHARE: Final = 0.2
 _ONE_BY_ONE: Final = 30_000
 """The number of events that readers of one event at a time replay: enough for a rate."""
 _ROUNDS: Final = 5
+_TIMES: Final = (1, 4, 16, 48)
+"""How many times the usual segment the sizes are at which the cost of a record is told."""
 
 
 def replay_table(oracle: Oracle) -> Table:
@@ -45,6 +47,34 @@ def replay_table(oracle: Oracle) -> Table:
     return Table(
         "Replay of a segment, reading and decoding included, one core, M records/s:", ("", *_MIXES), rows
     )
+
+
+def sizes_table(folder: Path) -> Table:
+    """Return what a record costs in segments of four sizes; each is made in `folder` and removed."""
+    heads, by_size = [""], list[tuple[float, float]]()
+    for many in _TIMES:
+        path = folder / f"{many}" / "__consumer_offsets-0" / "00000000000000000000.log"
+        size = write_large(Input("rich", _SHARE), many, path)
+        heads.append(f"{size / 2**20:.0f} MB")
+        by_size.append((_cost(by_column, path), _cost(history_by_column, path)))
+        path.unlink()
+    rows = [
+        (name, *(f"{number(cost)} ({times(cost / costs[0])})" for cost in costs))
+        for name, costs in zip(("state", "history"), zip(*by_size, strict=True), strict=True)
+    ]
+    return Table(
+        "What a record costs by column, microseconds of one core, transactions among them:", heads, rows
+    )
+
+
+def _cost(replay: Callable[[Path], object], path: Path) -> float:
+    """Microseconds a record: the better of two runs."""
+    records: int = sum(read.log.num_rows for read in _rows_read(path) if read.log is not None)
+    return min(timed(lambda: replay(path))() for _ in range(2)) / records * 1e6
+
+
+def _rows_read(path: Path) -> Iterator[RowsRead]:
+    return (read for read in RowReader().read(path, Origin("", "", 0, 0)) if isinstance(read, RowsRead))
 
 
 def _rates(oracle: Oracle, path: Path) -> dict[str, float]:
@@ -94,16 +124,14 @@ def history(path: Path, most: int | None = None) -> None:
 def by_column(path: Path) -> State:
     """Return the state after a segment, replayed by column as `offsets-tool offsets` does with large segments."""
     moment = Snapshot(AsOf(), TopicNames())
-    reads = RowReader().read(path, Origin("", "", 0, 0))
-    replay_read((moment,), 0, (read for read in reads if isinstance(read, RowsRead)))
+    replay_read((moment,), 0, _rows_read(path))
     [partition] = moment
     return partition.state
 
 
 def history_by_column(path: Path) -> int:
     """Replay a segment by column into rows of its histories, as `offsets-spark replay` does, and return how many are of offsets."""
-    reads = RowReader().read(path, Origin("", "", 0, 0))
-    both = ((read.log, read.events) for read in reads if isinstance(read, RowsRead))
+    both = ((read.log, read.events) for read in _rows_read(path))
     rows = (with_raw(log, events) for log, events in both if log is not None and events is not None)
     return sum(told.offsets.num_rows for told in replay_batches(Start(0), rows))
 

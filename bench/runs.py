@@ -1,6 +1,7 @@
 """All jobs of a lake in one command, against what cannot be undercut with Spark: copying the rows that the first of them writes."""
 
 import shutil
+import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Final
@@ -9,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from bench.inputs import Input
 from bench.lakes import MASTER, copier
+from bench.processes import measured
 from bench.table import Table, number, times
 from offsets_tool.errors import OffsetsToolError
 from spark.ingest.ingest import Request
@@ -52,6 +54,22 @@ def _rows(running: SparkSession, folder: Path) -> list[tuple[str, ...]]:
         *(_row(f"**ours**: {job}", count, seconds, floor) for job, count, seconds in jobs),
         _row("**ours**: all of `run`", written, whole, floor),
     ]
+
+
+def little_table(folder: Path) -> Table:
+    """Return the time of whole processes of `offsets-spark` for which there is little to do: what starting costs."""
+    path, lake = Input("commits", 7e-5).path(), folder / "little"
+    commands = {
+        f"`run`, {path.stat().st_size:,} bytes": ("run", str(path)),
+        "`sql`, one question of that lake": ("sql", "SELECT count(*) FROM events"),
+    }
+    rows = []
+    for name, words in commands.items():
+        began = perf_counter()
+        used = measured([sys.executable, "-m", "spark.cli", *words, "--lake", str(lake)], None).seconds
+        rows.append((f"**ours**: {name}", number(perf_counter() - began), number(used)))
+    shutil.rmtree(lake)
+    return Table("Whole processes of the lake with little to do:", ("", "seconds", "CPU seconds"), rows)
 
 
 def _row(name: str, rows: int, seconds: float, floor: float) -> tuple[str, ...]:
