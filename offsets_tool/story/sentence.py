@@ -15,6 +15,8 @@ class SentenceKind(StrEnum):
     OFFSETS = "offsets"
     TRANSACTION = "transaction"
     ANOMALY = "anomaly"
+    BROKER = "broker"
+    """Something that only a broker's own log tells."""
     FINDING = "finding"
 
 

@@ -22,6 +22,7 @@ from offsets_tool.errors import UsageError
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.findings.sentences import named
 from offsets_tool.server_log.join import ServerLog
+from offsets_tool.story.broker_loads import with_loads
 from offsets_tool.story.limits import coverage_sentences, unsaid
 from offsets_tool.story.sentence import Sentence, when
 from offsets_tool.story.state import state_sentences
@@ -131,7 +132,7 @@ def _told(replay: OpenReplay, found: GroupFindings, wanted: Wanted, server_log: 
     return Told(
         rows.group,
         rows.log_partition,
-        GroupStory(rows, found.findings, wanted, server_log=server_log).sentences(),
+        with_loads(GroupStory(rows, found.findings, wanted, server_log=server_log).sentences(), server_log),
         list(state_sentences(rows, _moment(replay, here), wanted)),
         list(coverage_sentences(here)),
         unsaid(bool(server_log)),

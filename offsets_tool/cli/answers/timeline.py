@@ -25,6 +25,7 @@ from offsets_tool.evidence.moments.moment_notes import place
 from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_bound, parse_optional_time
 from offsets_tool.evidence.times import parse_duration
 from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.story.broker_loads import with_loads
 from offsets_tool.story.sentence import Sentence
 from offsets_tool.story.story import GroupStory, Within
 from offsets_tool.story.timeline import in_time, of_log
@@ -120,9 +121,9 @@ def timeline_command(*, format_: str | None, output_path: str | None, strict: bo
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = tell_range(replay.evidence, asked.range, clock)
-        rows = [
-            sentence_row(each) for each in in_time(_stories(LogFindings(replay, given, server_logs), asked))
-        ]
+        found = LogFindings(replay, given, server_logs)
+        told = with_loads(in_time(_stories(found, asked)), found.server_log)
+        rows = [sentence_row(each) for each in told]
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, rows, chosen, table)
