@@ -62,9 +62,29 @@ def audit(assignor: str, given: Subscriptions, assigned: Assignment, *, is_targe
             None,
             f"{assignor} is none of the assignors that are known: {', '.join(_OF_BROKERS if is_target else _OF_CLIENTS)}",
         )
-    if wrong := misplaced(given, assigned):
-        return Audit(Agreement.DIFFERS, AuditBasis.GUARANTEES, wrong)
-    return auditor(given, assigned)
+    besides = _given_back(given) if assignor in _STICKY and not is_target else {}
+    if wrong := misplaced(given, assigned, besides):
+        return _differs(wrong)
+    found, stray = auditor(given, assigned), misplaced(given, assigned)
+    if stray is None:
+        return found
+    because = f"{stray}; so Kafka gives back what a member owned in an older generation"
+    if found.agreement is Agreement.DIFFERS:
+        return Audit(Agreement.UNDECIDED, None, f"{because}, and guarantees nothing then: {found.detail}")
+    return found._replace(detail=because)
+
+
+def _given_back(given: Subscriptions) -> Assignment:
+    """Return what sticky assignors may give back where subscriptions differ, by member id: what it owned in an older generation.
+
+    They do not look whether the member still asks for it (AbstractStickyAssignor.performReassignments).
+    """
+    newest = max((member.generation for member in given.members), default=-1)
+    return {
+        member.member_id: member.claims
+        for member in given.members
+        if member.generation < newest and not given.are_equal
+    }
 
 
 def _differs(detail: str) -> Audit:
@@ -193,6 +213,7 @@ def _uniform(given: Subscriptions, assigned: Assignment) -> Audit:
     return Audit(Agreement.CONSISTENT, AuditBasis.GUARANTEES, f"as even as subscriptions allow{also}")
 
 
+_STICKY: Final = ("sticky", "cooperative-sticky")
 _OF_CLIENTS: Final[Mapping[str, Auditor]] = {
     "range": _range_of_clients,
     "roundrobin": _fixed(assign_round_robin),

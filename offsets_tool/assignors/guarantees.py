@@ -5,19 +5,28 @@ Each function returns the first thing that breaks the guarantee, as words that f
 
 from collections import defaultdict
 from collections.abc import Iterable
+from types import MappingProxyType
+from typing import Final
 
 from offsets_tool.assignors.subscriptions import Assignment, Place, Subscriptions, sizes
 
+_NOTHING_BESIDES: Final[Assignment] = MappingProxyType({})
 
-def misplaced(given: Subscriptions, assigned: Assignment) -> str | None:
-    """Return what is assigned to nobody of the group, to a member that does not ask for it, or twice."""
+
+def misplaced(
+    given: Subscriptions, assigned: Assignment, besides: Assignment = _NOTHING_BESIDES
+) -> str | None:
+    """Return what is assigned to nobody of the group, to a member that does not ask for it, or twice.
+
+    `besides` are partitions that members may get without asking.
+    """
     asked = {member.member_id: member.topics for member in given.members}
     owners: dict[Place, str] = {}
     for member_id, places in assigned.items():
         if places and member_id not in asked:
             return f"member {member_id} is not in the group"
         for place in sorted(places):
-            if place[0] not in asked[member_id]:
+            if place[0] not in asked[member_id] and place not in besides.get(member_id, ()):
                 return f"{named(place)} went to member {member_id}, which does not ask for its topic"
             if owners.setdefault(place, member_id) != member_id:
                 return f"{named(place)} went to two members, {owners[place]} and {member_id}"

@@ -144,6 +144,16 @@ CASES: Final[dict[str, tuple[str, Subscriptions, Assignment, bool, Agreement, st
         Agreement.DIFFERS,
         "member a gave up t-1 and got t-2 instead",
     ),
+    "given back": (
+        "sticky",
+        Subscriptions(
+            (A, owning(Subscriber("b", frozenset("u")), 3, generation=0), owning(C)), {"t": 4, "u": 1}
+        ),
+        {"a": of(0, 1), "b": frozenset({("t", 3), ("u", 0)}), "c": of(2)},
+        False,
+        Agreement.CONSISTENT,
+        "t-3 went to member b, which does not ask for its topic; so Kafka gives back",
+    ),
     "custom": (
         "mine",
         FOUR,
