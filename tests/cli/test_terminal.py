@@ -36,7 +36,6 @@ OF_EVIDENCE = (
     "offsets",
     "history",
     "rebalances",
-    "assignments",
     "expiry",
     "findings",
     "transactions",
@@ -85,7 +84,7 @@ def commands(log: Path) -> list[list[str]]:
         ["size", str(log), "--by", "partition"],
         ["diff", str(log), "--from", "3:0"],
     ]
-    found += [["assignments", mix, option] for option in ("--over-time", "--audit")]
+    found += [["assignments", mix, *options] for options in ([], ["--over-time"], ["--audit"])]
     found += [
         ["inspect", transactions],
         ["transactions", transactions],
