@@ -113,6 +113,15 @@ class Oracle:
         [told] = self._jvm.ask(("batches", NEWEST), [(str(log).encode(),)])
         return LogFile(_thrown(told), [json.loads(line) for line in (told[2] or b"").splitlines()])
 
+    def clean(self, directory: Path, now: int) -> bytes:
+        """Run the log cleaner of the newest release once over a partition's directory, and return the log's bytes after it.
+
+        `now` is the run's time in epoch ms. The directory is changed; no producer is forgotten. AssertionError where Kafka refuses.
+        """
+        [told] = self._jvm.ask(("clean", NEWEST), [(str(directory).encode(), b"%d" % now)])
+        assert told[2] is not None, _thrown(told)
+        return told[2]
+
     def load(
         self, version: str, log: Path, ends: Sequence[int] = (), *, classic: bool = False
     ) -> list[LoadedState]:

@@ -4,7 +4,7 @@
 
 | releases | can be asked |
 |---|---|
-| 4.3.1 | everything: serde, encode, formatter, dumplog, load, batches, build, blob, reset-plan, and a broker |
+| 4.3.1 | everything: serde, encode, formatter, dumplog, load, batches, build, clean, blob, reset-plan, and a broker |
 | 3.9.2, 4.0.2, 4.1.2, 4.2.1 | serde, formatter, dumplog, load (3.9.2: by either coordinator), and a broker; encode from 4.1 |
 | 1.1.1, 2.8.2 | formatter, dumplog (the text dialects), load by the classic coordinator; 3.6.2 too |
 | 3.3.2 | formatter, dumplog |

@@ -110,6 +110,7 @@ public final class Oracle {
             case "assign-target" -> new AssignTarget(release, words.get(2));
             case "batches" -> newest(release, "Batches");
             case "pace" -> newest(release, "Pace");
+            case "clean" -> newest(release, "Clean");
             case "build" -> newest(release, "Build");
             case "reset-plan" -> newest(release, "ResetPlan");
             case "blob" -> newest(release, "Blob", words.get(2));
