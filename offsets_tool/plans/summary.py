@@ -73,9 +73,9 @@ def movements(rows: Iterable[PlanRow]) -> Iterator[str]:
     ahead = [row.difference for row in reset if row.difference is not None and row.difference > 0]
     gone = sum(row.current_offset is None for row in reset)
     if back:
-        yield f"{len(back):,} go back by {sum(back):,} in all: so many records are read again."
+        yield f"{len(back):,} {_goes(back)} back by {sum(back):,} in all: so many records are read again."
     if ahead:
-        yield f"{len(ahead):,} go ahead by {sum(ahead):,} in all: so many records are not read again."
+        yield f"{len(ahead):,} {_goes(ahead)} ahead by {sum(ahead):,} in all: so many records are not read again."
     if gone:
         yield f"{gone:,} {'has' if gone == 1 else 'have'} no committed offset now."
     kept = sum(row.action is PlanAction.KEEP for row in every)
@@ -84,6 +84,10 @@ def movements(rows: Iterable[PlanRow]) -> Iterator[str]:
         yield f"{count(kept, 'other')} stand{s(kept)} as then and {_is(kept)} not in the file."
     if left:
         yield f"{left:,} stand{s(left)} elsewhere and {_is(left)} left out of the file; why is said below."
+
+
+def _goes(some: Sequence[int]) -> str:
+    return "goes" if len(some) == 1 else "go"
 
 
 def _is(number: int) -> str:
