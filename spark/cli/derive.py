@@ -115,10 +115,10 @@ def expiry_command(*, lake: str, **options: Any) -> None:
 )
 @format_option
 def findings_command(*, lake: str, clusters: tuple[str, ...], **options: Any) -> None:
-    """Write to the Delta table `findings` what is wrong or odd in each cluster: lost offsets, resets, timeouts.
+    """Write to the Delta table `findings` what is wrong or odd in each cluster, and to `rebalances` each rebalance of its groups.
 
-    The rows are those of `offsets-tool findings`. They rest on expiry, which is computed first where it is not up to date, with
-    the options with which it was last asked for. The rows of clusters without anything new stay.
+    The rows are those of `offsets-tool findings` and `rebalances`. They rest on expiry, which is computed first where it is not up
+    to date, with the options with which it was last asked for. The rows of clusters without anything new stay.
     """
     from spark.run import run_findings  # noqa: PLC0415 - Spark
     from spark.runtime.session import session  # noqa: PLC0415

@@ -6,9 +6,9 @@ partitions of topics with something new. Otherwise nothing is written. Does not 
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -80,34 +80,41 @@ def derive(
 ) -> Derived:
     """Let `make` compute the rows of clusters whose `basis` has changed, and commit them in place of the earlier ones.
 
-    For a cluster that has rows already, `since` gives the partitions of topics to compute again; without it, all are.
+    The job's last table is `derivations`; the rows that are counted are those of the first. For a cluster that has rows already,
+    `since` gives the partitions of topics to compute again; without it, all are.
     """
-    at, lake, table = datetime.now(UTC), ArrowLake(root, job), job.tables[0]
+    at, lake, tables = datetime.now(UTC), ArrowLake(root, job), job.tables[:-1]
     lake.create()
     notes = [note for note in [lake.finish()] if note]
-    new = outdated(lake, table, basis)
+    new = outdated(lake, tables, basis)
     if not new:
         return Derived(None, {}, notes)
-    known, run = _known(lake, table), lake.next_run()
+    known, run = _known(lake, tables[0]), lake.next_run()
     wanted = {of: since(of, json.loads(known[of]["basis"])) if since and of in known else None for of in new}
     made = make(wanted, run)
-    rows = {of: sum(file.rows for cluster, file in made if cluster == of) for of in new}
+    counted = {(of, table.name): _count(made, of, table) for of in new for table in tables}
     replaced = {of: replaced_rows(of, places) for of, places in wanted.items()}
     told = [
-        DerivationRow(
-            of, table.name, _text(basis[of]), rows[of] + _left(lake, known.get(of), replaced[of]), at, run
-        )
-        for of in new
+        DerivationRow(of, table, _text(basis[of]), rows + _left(lake, known.get(of), replaced[of]), at, run)
+        for (of, table), rows in counted.items()
     ]
     files = [*(file for _, file in made), *write_rows(root, DERIVATIONS, told)]
     lake.commit(run, files, list(replaced.values()))
-    return Derived(run, rows, notes)
+    return Derived(run, {of: counted[of, tables[0].name] for of in new}, notes)
 
 
-def outdated(lake: ArrowLake, table: Table, basis: Mapping[str, BasisFields]) -> list[str]:
-    """Return the clusters whose rows of a table were not computed from this basis, in the order of their names."""
-    known = _known(lake, table)
-    return sorted(of for of, each in basis.items() if of not in known or known[of]["basis"] != _text(each))
+def _count(made: Iterable[Made], cluster: str, table: Table) -> int:
+    return sum(file.rows for of, file in made if of == cluster and file.table == table.name)
+
+
+def outdated(lake: ArrowLake, tables: Iterable[Table], basis: Mapping[str, BasisFields]) -> list[str]:
+    """Return the clusters whose rows of one of the tables were not computed from this basis, in the order of their names."""
+    known = [_known(lake, table) for table in tables]
+    return sorted(
+        of
+        for of, each in basis.items()
+        if any(of not in rows or rows[of]["basis"] != _text(each) for rows in known)
+    )
 
 
 def _text(basis: BasisFields) -> str:
@@ -174,24 +181,28 @@ def write_derived(
 ) -> Iterator[pa.RecordBatch]:
     """Write rows, which come one cluster after the other, to new files of a table; yield a FilesMade a cluster. Runs in a task."""
     for cluster, batches in groupby(rows, itemgetter(0)):
-        files = list(_files(root, table, run, batches))
-        yield record_batch(FilesMade, [FilesMade(cluster, json.dumps(files))])
+        yield from write_together(root, cluster, run, ((table, some) for _, some in batches))
 
 
-def _files(
-    root: Path, table: Table, run: int, rows: Iterator[tuple[str, pa.RecordBatch]]
-) -> Iterator[NewFile]:
-    for first in rows:
-        with TableWriter(root, table) as writer:
-            written = 0
-            for cluster, some in chain([first], rows):
-                names = pa.array([cluster] * some.num_rows, pa.string())
-                runs = pa.array([run] * some.num_rows, pa.int64())
-                writer.write(pa.record_batch([names, *some.columns, runs], schema=table.schema))
-                written += some.num_rows
-                if written >= FILE_ROWS:
-                    break
-            yield from writer.close()
+def write_together(
+    root: Path, cluster: str, run: int, rows: Iterable[tuple[Table, pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """Write rows of one cluster, each batch with its table, to new files of the tables; yield their FilesMade. Runs in a task."""
+    files: list[NewFile] = []
+    with ExitStack() as opened:
+        writers: dict[str, TableWriter] = {}
+        for table, some in rows:
+            if table.name not in writers:
+                writers[table.name] = opened.enter_context(TableWriter(root, table))
+            writer = writers[table.name]
+            names = pa.array([cluster] * some.num_rows, pa.string())
+            runs = pa.array([run] * some.num_rows, pa.int64())
+            writer.write(pa.record_batch([names, *some.columns, runs], schema=table.schema))
+            if writer.rows >= FILE_ROWS:
+                files += writers.pop(table.name).close()
+        for writer in writers.values():
+            files += writer.close()
+    yield record_batch(FilesMade, [FilesMade(cluster, json.dumps(files))])
 
 
 def made_of(results: Iterable[Sequence[Any]]) -> list[Made]:

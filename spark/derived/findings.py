@@ -1,15 +1,15 @@
-"""Compute the table `findings` from histories, transactions and expiry: what is wrong or odd, as the command `findings` says it.
+"""Compute the tables `findings` and `rebalances` from histories, transactions and expiry, as the commands of these names say it.
 
-Rows are read twice: first for what holds for all groups (LogContext), offsets by column; then for the finders. What concerns log
-partitions as a whole is found from `sources` and `replays`. A cluster is computed again when it was replayed, or its expiry was.
-Each cluster is committed alone, and one that fails stops no other.
+Rows are read twice: first for what holds for all groups (LogContext), offsets by column; then for the rows of each group. What
+concerns log partitions as a whole is found from `sources` and `replays`. A cluster is computed again when it was replayed, or its
+expiry was. Each cluster is committed alone, and one that fails stops no other.
 """
 
 import pickle
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -17,8 +17,10 @@ from offsets_tool import __version__
 from offsets_tool.errors import OffsetsToolError, SetupError, UsageError
 from offsets_tool.findings.context import ContextParts, LogContext
 from offsets_tool.findings.finders import find_all, find_in_log
-from offsets_tool.findings.group_rows import LogStretch
+from offsets_tool.findings.group_rows import GroupRows, LogStretch
 from offsets_tool.findings.rows import Finding
+from offsets_tool.rebalances.row_builder import rebalance_rows
+from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch, shown_batch
 from offsets_tool.wire.schema import Bytes
@@ -34,19 +36,24 @@ from spark.derived.derive import (
     outdated,
     replayed,
     write_derived,
+    write_together,
 )
 from spark.derived.expiry import facts_of_logs
 from spark.derived.finding_rows import FindingInput
 from spark.derived.log_findings import partition_facts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.failures import in_one_sentence
-from spark.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REPLAYS
+from spark.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REBALANCES, REPLAYS, Table
 from spark.replay.plan import LakeRow, LogPartition, latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 
-OF_FINDINGS: Final = Chain("offsets-tool findings", (FINDINGS, DERIVATIONS))
+OF_FINDINGS: Final = Chain("offsets-tool findings", (FINDINGS, REBALANCES, DERIVATIONS))
 _AT_ONCE: Final = 4_096
-"""How many findings are written at a time."""
+"""How many rows of a table are written at a time."""
+
+
+_TABLES: Final[dict[type, Table]] = {Finding: FINDINGS, RebalanceRow: REBALANCES}
+"""The tables of the rows that groups have here."""
 
 
 class _Part(NamedTuple):
@@ -58,7 +65,7 @@ class _Part(NamedTuple):
 def findings(
     lake: str, start: StartSpark, clusters: Collection[str] = (), progress: Progress = untold
 ) -> Derived:
-    """Compute the findings of clusters (all, if none is named) where something is new, and commit them, cluster by cluster.
+    """Compute findings and rebalances of clusters (all, if none is named) where something is new; commit them, cluster by cluster.
 
     `start` makes a session, and is called only where there is much to do; `progress` is told in files and tasks of one cluster.
     UsageError where the lake has no histories yet, and for an unknown cluster. A cluster that fails is named in `problems`.
@@ -86,7 +93,9 @@ class _Findings:
         lake.create()
         notes = [note for note in [lake.finish()] if note]
         done = Derived(None, {}, notes)
-        for cluster in outdated(lake, FINDINGS, {cluster: self._basis(cluster) for cluster in clusters}):
+        for cluster in outdated(
+            lake, OF_FINDINGS.tables[:-1], {cluster: self._basis(cluster) for cluster in clusters}
+        ):
             each = self._tried(cluster)
             done = Derived(
                 each.run or done.run,
@@ -188,12 +197,21 @@ def _commits_task(given: FindingInput) -> Task:
 
 
 def _finding_task(root: Path, run: int, given: FindingInput, context: LogContext) -> Task:
-    def found(batches: Batches) -> Iterator[tuple[str, pa.RecordBatch]]:
-        all_ = (each for rows in given.groups_of(batches) for each in find_all(rows, context))
-        while some := list(islice(all_, _AT_ONCE)):
-            yield given.cluster, shown_batch(Finding, some)
-
     def task(batches: Batches) -> Batches:
-        yield from write_derived(root, FINDINGS, run, found(batches))
+        rows = _rows_of(given.groups_of(batches), context)
+        yield from write_together(root, given.cluster, run, rows)
 
     return task
+
+
+def _rows_of(groups: Iterable[GroupRows], context: LogContext) -> Iterator[tuple[Table, pa.RecordBatch]]:
+    """Yield what is found of groups, and their rebalances, some rows of a table at a time."""
+    waiting: dict[type, list[tuple[Any, ...]]] = {row: [] for row in _TABLES}
+    for rows in groups:
+        for each in chain(find_all(rows, context), rebalance_rows(rows, context.session_timeout_ms)):
+            some = waiting[type(each)]
+            some.append(each)
+            if len(some) >= _AT_ONCE:
+                yield _TABLES[type(each)], shown_batch(type(each), some)
+                some.clear()
+    yield from ((_TABLES[row], shown_batch(row, some)) for row, some in waiting.items() if some)

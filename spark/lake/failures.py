@@ -116,8 +116,8 @@ def _what_holds(root: Path, damaged: Path) -> str | None:
     if name in [table.name for table in DERIVED_TABLES]:
         others = f"{ENDS.name}, " if name == ENDS.name else ""
         return (
-            f"{_listed(TABLES)} and the histories hold: move {others}lag, expiry, findings and derivations out of the lake, "
-            "and run offsets-spark lag, expiry and findings, which make them anew"
+            f"{_listed(TABLES)} and the histories hold: move {others}lag, expiry, findings, rebalances and derivations out of the "
+            "lake, and run offsets-spark lag, expiry and findings, which make them anew"
         )
     return None
 

@@ -53,6 +53,8 @@ class TableWriter:
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._rows_waiting = self._bytes_waiting = 0
+        self.rows = 0
+        """How many rows it was given."""
         self._schema = encoded_schema(table.schema)
         self._statistics = _Statistics(self._schema)
         self._beside = ThreadPoolExecutor(1, f"write-{table.name}")
@@ -74,6 +76,7 @@ class TableWriter:
         self._table.check(rows)
         if rows.num_rows:
             self._waiting.append(rows)
+            self.rows += rows.num_rows
             self._rows_waiting += rows.num_rows
             self._bytes_waiting += sum(c.nbytes for c in rows.columns if not pa.types.is_dictionary(c.type))
         if self._rows_waiting >= GROUP_ROWS or self._bytes_waiting >= GROUP_BYTES:

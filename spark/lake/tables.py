@@ -27,6 +27,7 @@ from offsets_tool.job_rows import (
     TopicNameRow,
 )
 from offsets_tool.lag.rows import LagRow
+from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.table_rows import Cluster, EventRow, LogRow, SourceRow
 from offsets_tool.wire.arrow import arrow_schema
 
@@ -241,6 +242,14 @@ FINDINGS = Table(
     _in_lake(Finding, DerivedRun),
     ("cluster", "kind", "group", "topic", "partition", "log_partition", "log_offset"),
     ("group", "from_at"),
+    made_by=Maker.FINDINGS,
+    is_replaced=True,
+)
+REBALANCES = Table(
+    "rebalances",
+    _in_lake(RebalanceRow, DerivedRun),
+    (*_PLACE, "group", "log_offset"),
+    ("group", "log_offset"),
     made_by=Maker.FINDINGS,
     is_replaced=True,
 )

@@ -14,6 +14,7 @@ from offsets_tool.rebalances.rebalance import Rebalance
 from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
 from tests.corpora import corpora
+from tests.depth import DEEP
 from tests.findings.made import (
     GROUP,
     LOG_PARTITION,
@@ -27,13 +28,31 @@ from tests.findings.made import (
     until,
 )
 from tests.rebalances.told import rebalances_told, rebalances_with_rows
+from tests.replay.random_logs import READERS, RandomLog, segment
 
 CORPORA: Final = corpora("2.4.1-mix", "4.3.1-classic")
 
 
 @pytest.mark.parametrize("corpus", CORPORA, ids=lambda path: path.name)
 def test_a_row_says_what_it_is(corpus: Path) -> None:
-    for row in rebalances_told(corpus):
+    holds_for(rebalances_told(corpus))
+
+
+@pytest.mark.parametrize("seed", range(40 if DEEP else 2))
+@pytest.mark.parametrize("release", ["2.8.2", "4.3.1"])
+def test_so_does_a_row_of_a_random_log(release: str, seed: int, tmp_path: Path) -> None:
+    log = RandomLog(seed, READERS[release], disorder=0.1 * (seed % 2)).grow(300)
+    path = tmp_path / "segments" / "__consumer_offsets-3" / f"{0:020d}.log"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(segment(log.placed))
+    rows = rebalances_told(tmp_path)
+    assert rows
+    holds_for(rows)
+
+
+def holds_for(rows: Sequence[RebalanceRow]) -> None:
+    """What holds of every row, of whatever log."""
+    for row in rows:
         assert (row.generation is None) != (row.epoch is None)
         assert (row.duration_ms is None) == (row.duration_method is None)
         assert row.duration_ms is None or row.duration_ms >= 0

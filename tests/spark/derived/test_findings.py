@@ -14,11 +14,12 @@ from pyspark.sql import SparkSession
 from offsets_tool.cli import main
 from offsets_tool.errors import UsageError
 from offsets_tool.findings.rows import Finding
+from offsets_tool.rebalances.rows import RebalanceRow
 from spark.cli import main as lake_main
 from spark.derived import findings as job
 from spark.derived.derive import Derived
 from spark.derived.findings import findings
-from spark.lake.tables import FINDINGS, LOG, OFFSET_HISTORY
+from spark.lake.tables import FINDINGS, LOG, OFFSET_HISTORY, REBALANCES
 from spark.run import run_findings
 from spark.runtime import rows as runtime
 from tests.depth import DEEP
@@ -106,6 +107,23 @@ def test_findings_are_those_of_the_command_line(lake: Path, evidence: dict[str, 
     assert len({row.kind for row in expected}) > 8
 
 
+def test_rebalances_are_those_of_the_command_line(lake: Path, evidence: dict[str, Path]) -> None:
+    """Row for row, with members as objects, and none twice."""
+    names = RebalanceRow._fields
+    for cluster, path in evidence.items():
+        result = CliRunner().invoke(main, ["rebalances", str(path), "--format", "jsonl"])
+        assert result.exit_code == 0, result.output
+        expected = map(json.loads, result.stdout.splitlines())
+        times = ("from_at", "to_at")
+        here = [row for row in rows(lake, "rebalances") if row["cluster"] == cluster]
+        assert sorted(([row[name] for name in names] for row in here), key=repr) == sorted(
+            ([_epoch(row[name]) if name in times else row[name] for name in names] for row in expected),
+            key=repr,
+        )
+    keys = [tuple(row[name] for name in REBALANCES.key) for row in rows(lake, "rebalances")]
+    assert len(set(keys)) == len(keys) > 50
+
+
 @pytest.mark.engine
 def test_spark_finds_what_this_process_finds(
     session: SparkSession, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -116,9 +134,13 @@ def test_spark_finds_what_this_process_finds(
     monkeypatch.setattr(runtime, "LITTLE", -1)
     monkeypatch.setattr(job, "__version__", "next")
     clusters = sorted({row["cluster"] for row in rows(lake, "findings")})[:: 1 if DEEP else 4]
+    rebalances = sorted(rows(lake, "rebalances"), key=repr)
     done = findings(str(again), lambda: session, clusters)
     assert list(done.rows) == clusters and not done.problems
     assert found(again) == before
+    assert sorted((row | {"run": 0} for row in rows(again, "rebalances")), key=repr) == sorted(
+        (row | {"run": 0} for row in rebalances), key=repr
+    )
 
 
 def test_every_finding_has_its_evidence(lake: Path) -> None:
