@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -74,7 +74,7 @@ def test_what_a_broker_states_is_certain_and_nothing_else_changes() -> None:
     for folder in (each for each in FOLDERS if lines_of(each).is_file()):
         reasons = reasons_in(lines_of(folder))
         inferred, stated = rebalances_told(folder), rebalances_told(folder, lines_of(folder))
-        same = {"cause": "", "confidence": "", "alternatives": ()}
+        same: dict[str, Any] = {"cause": "", "confidence": "", "alternatives": ()}
         assert [row._replace(**same) for row in stated] == [row._replace(**same) for row in inferred]
         for row, allowed in judged(folder, reasons, stated):
             assert row.confidence == Confidence.CERTAIN, (folder.name, row)
