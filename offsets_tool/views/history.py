@@ -4,6 +4,12 @@ from typing import Final
 
 from offsets_tool.views.view import View, at
 
+
+def _part(number: int) -> str:
+    """Return SQL for one part of a text `topic-partition` or `subtopology_partition`: 1 what stands before, 2 the number."""
+    return f"regexp_extract(owned, '(?s)^(.*)[-_]([0-9]+)$', {number})"
+
+
 _CURRENT_OFFSETS: Final = View(
     "current_offsets",
     "A committed offset that holds at the end of the log, by the coordinator's rules.",
@@ -77,6 +83,45 @@ _WITHOUT_COMMIT: Final = View(
     },
 )
 
+_ASSIGNMENTS: Final = View(
+    "assignments",
+    "A partition, or a task of a streams group, that a member held from one record to another, through all generations and epochs "
+    "that left it there; as `offsets-tool assignments --over-time` shows it.",
+    f"""
+    SELECT cluster, `group`, if(first.group_kind = 'streams', NULL, of) AS topic,
+           if(first.group_kind = 'streams', of, NULL) AS subtopology, partition, member_id, first.instance_id, first.client_id,
+           first.client_host, first.group_kind, first.generation, first.member_epoch, log_partition, first.from_log_offset,
+           {at("first.from_timestamp")} AS from_at, last.to_log_offset, {at("last.to_timestamp")} AS to_at,
+           if(last.cause = 'changed', 'revoked', last.cause) AS end_cause
+    FROM (
+      SELECT cluster, log_partition, `group`, member_id, {_part(1)} AS of, CAST({_part(2)} AS INT) AS partition,
+             min_by(struct(*), from_log_offset) AS first, max_by(struct(*), from_log_offset) AS last
+      FROM (
+        SELECT *, sum(begins) OVER (
+                 PARTITION BY cluster, log_partition, `group`, member_id, owned ORDER BY from_log_offset) AS stretch
+        FROM (
+          SELECT *, if(from_log_offset <=> lag(to_log_offset) OVER (
+                         PARTITION BY cluster, log_partition, `group`, member_id, owned ORDER BY from_log_offset), 0, 1) AS begins
+          FROM (
+            SELECT *, explode(array_union(assignment, pending_revocation)) AS owned
+            FROM (
+              SELECT *, if(to_timestamp >= 0, max_by(end_cause, from_log_offset) OVER (
+                             PARTITION BY cluster, log_partition, `group`, member_id, to_timestamp), end_cause) AS cause
+              FROM member_history))))
+      GROUP BY cluster, log_partition, `group`, member_id, owned, stretch)
+    """,
+    {
+        "topic": "Topic of the partition, its id if no name is known; null for a task of a streams group.",
+        "subtopology": "Subtopology of a streams group's task; null for a partition.",
+        "partition": "Partition of that topic, or of that subtopology.",
+        "generation": "Generation of the classic group that gave it; null for other kinds.",
+        "member_epoch": "Epoch that the member had reached when it got it; null in classic groups.",
+        "from_at": "When the record was written that gave it to the member, UTC; null if it has no time.",
+        "to_at": "When the record was written that took it away, UTC; null while it holds, or if that has no time.",
+        "end_cause": "revoked (the member went on without it), left, replaced, group deleted or absent; null while it holds.",
+    },
+)
+
 _COVERAGE: Final = View(
     "coverage",
     "A log partition, and from where on its evidence is complete: before that, compaction, a moved log start or damage may have "
@@ -114,5 +159,6 @@ VIEWS: Final = (
     _CURRENT_MEMBERS,
     _OWNERSHIP,
     _WITHOUT_COMMIT,
+    _ASSIGNMENTS,
     _COVERAGE,
 )

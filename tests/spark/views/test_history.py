@@ -175,6 +175,31 @@ def test_owned_without_commit(asked: SparkSession) -> None:
     assert sorted(set(answer(asked.table("owned_without_commit"), columns)), key=repr) == owned
 
 
+def test_assignments(asked: SparkSession) -> None:
+    columns = (
+        "group",
+        "topic",
+        "subtopology",
+        "partition",
+        "member_id",
+        "instance_id",
+        "client_id",
+        "client_host",
+    )
+    columns += (
+        "group_kind",
+        "generation",
+        "member_epoch",
+        "log_partition",
+        "from_log_offset",
+        "to_log_offset",
+    )
+    columns += ("end_cause",)
+    rows = expected(told("assignments", "--over-time"), columns)
+    assert answer(asked.table("assignments"), columns) == rows
+    assert len({row[-1] for row in rows}) > 3
+
+
 def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
     """Also after one that began and was never finished: its tables are there, and nothing in them counts."""
     ingest_here(tmp_path, SEGMENT)
@@ -186,6 +211,7 @@ def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
         "current_members": "member_history",
         "ownership": "offset_history",
         "owned_without_commit": "member_history",
+        "assignments": "member_history",
         "current_lag": "lag",
         "group_lag": "lag",
         "lag_per_hour": "lag",
