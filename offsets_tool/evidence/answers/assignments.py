@@ -1,6 +1,6 @@
 """Assignments in an evidence, after its replay to a moment: who owned what from when to when, and what audits of them say.
 
-Only records of groups are looked at once more: by rows where that pays. What an assignment is, is declared in offsets_tool.history.
+Audits look at records of groups alone once more, by rows where that pays. What an assignment is, offsets_tool.history declares.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,8 @@ def assignments_of(replay: EvidenceReplay, wanted: Wanted) -> list[AssignmentRow
     Tasks of streams groups are named by subtopologies, which `wanted` topics leave out.
     """
     members: list[MemberHistoryRow] = []
-    for _, replayed in _of_groups(replay):
+    # With the commits too: what Kafka wrote at once, and so why a row ended, is told by what stands between the records of groups.
+    for _, replayed in replay.once_more():
         rows = replayed_rows(replayed, replay.moment.names.name)
         members += (row for row in rows if isinstance(row, MemberHistoryRow) and wanted.has_group(row.group))
     members.sort(key=lambda row: row.from_log_offset)
