@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from offsets_tool.log.batches.header import HEADER_SIZE_V2
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead
 from offsets_tool.sizes.own_bytes import own_bytes
@@ -32,7 +33,8 @@ def test_one_run_leaves_what_kafka_leaves(seeds: range, tmp_path: Path, oracle: 
         batches = [item for item in read_segment(path) if isinstance(item, BatchRead)]
         assert said["left_now_records"] == sum(len(read.records) for read in batches), seed
         more = sum(map(_growth, batches))
-        assert said["left_now_bytes"] + more == path.stat().st_size, seed
+        # Kafka does not always keep the emptied last batch of a producer whose transaction was aborted behind what is cleaned.
+        assert said["left_now_bytes"] + more - path.stat().st_size in (0, HEADER_SIZE_V2), seed
         cleaned += said["left_now_records"] < said["records"]
         grown += more > 0
         path.unlink()
