@@ -60,7 +60,10 @@ def test_what_clients_give(oracle: Oracle, version: str, assignor: str, made: st
     if version < "2.3":
         asked = asked._replace(members=tuple(m._replace(instance_id=None) for m in asked.members))
     found = of_client(oracle, version, assignor, asked)
-    assert found.error is None
+    if found.error is not None:
+        # Kafka's sticky assignors fail on some claims to one partition by two members whose subscriptions differ.
+        assert not asked.are_equal and "sticky" in assignor
+        return
     recorded = of_classic(group_value(assignor, asked, found.given, SUBSCRIPTIONS.get(version, 3)))
     agreement = audit(assignor, Subscriptions(recorded.members, asked.counts), recorded.assigned)
     if assignor in ("range", "roundrobin"):
