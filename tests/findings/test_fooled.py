@@ -33,6 +33,7 @@ from tests.findings.test_rules import (
     LIKELY,
     LIVING,
     NOTICE,
+    READING,
     WARNING,
     Case,
     check,
@@ -70,6 +71,8 @@ REPLACED = ("static_member_replaced", NOTICE, CERTAIN)
 READ = commits(1, 0, SECOND, *range(10))
 SUCCESSOR = {"producer_epoch": 2, "outcome": "committed"}
 
+CAUGHT_UP = commits(20, HOUR, 5 * SECOND, 2_000, 3_000, 3_010, 3_020, 3_030)
+REMOVED = {"to_log_offset": 3_000, "to_timestamp": HOUR, "end_cause": "deleted"}
 CASES = (
     Case(
         "offsets that are copied into an empty group every minute",
@@ -208,6 +211,33 @@ CASES = (
         _timeless(
             [LIVING, until(member(0, 0), 5, MINUTE, "changed"), member(5, MINUTE, assignment=("b-0",))]
         ),
+    ),
+    Case(
+        "nothing was written for an hour, and then as much as usual",
+        [LIVING, *READING, *commits(20, HOUR, 5 * SECOND, *range(100, 200, 10))],
+    ),
+    Case(
+        "records come once an hour, many at once",
+        [LIVING, *commits(1, 0, HOUR, *range(0, 9_000, 1_000))],
+        given={"until_after": 9 * HOUR},
+    ),
+    Case(
+        "it went on far ahead when its members were back",
+        [*states(LIVING, group(15, 2 * MINUTE, 0), group(19, 59 * MINUTE, 1)), *READING, *CAUGHT_UP],
+        (("group_without_members", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "compaction took what it committed meanwhile",
+        [LIVING, *READING, *CAUGHT_UP],
+        given={"proven_from": 20},
+    ),
+    Case("a group caught up, in a log without times", _timeless([LIVING, *READING, *CAUGHT_UP])),
+    Case(
+        "half of many keys was removed",
+        [
+            row._replace(partition=n, **({} if n % 2 else REMOVED))
+            for n, row in enumerate(commits(1, 0, MINUTE, *range(2_200)))
+        ],
     ),
     Case("many commits of a log without times", _timeless(commits(1, 0, 20, *range(2_000)))),
     Case(

@@ -50,6 +50,7 @@ def _generations(number: int, apart: int, members: int = 2) -> list[GroupRow]:
 
 LIVING = group(0, 0, 1)
 EMPTY = states(group(0, 0, 1), group(5, 5 * SECOND, 0, generation=2))
+READING = commits(1, 0, 5 * SECOND, *range(0, 100, 10))
 BACK = commits(10, 10 * SECOND, SECOND, 100, 40)
 RETURN = [removed(20, MINUTE, "retention"), commit(30, HOUR, 40)]
 
@@ -332,11 +333,24 @@ CASES = (
         [LIVING, *commits(1, 0, 10 * MINUTE, *range(10))],
         given={"until_after": 2 * HOUR},
     ),
+    Case(
+        "it stood still, and caught up",
+        [LIVING, *READING, *commits(20, HOUR, 5 * SECOND, 2_000, 3_000, 3_010, 3_020, 3_030)],
+        (("stall_ended", NOTICE, AMBIGUOUS),),
+    ),
     Case("it stopped, but has no members", [*EMPTY, *commits(1, 0, SECOND, *range(4))]),
     Case(
         "idle commits", [LIVING, *commits(1, 0, 5 * SECOND, *[7] * 60)], (("idle_commits", NOTICE, CERTAIN),)
     ),
     Case("a flood of commits", commits(1, 0, 20, *range(2_000)), (("commit_flood", NOTICE, CERTAIN),)),
+    Case(
+        "keys that were committed for a time",
+        [
+            row._replace(partition=n, to_log_offset=3_000 + n, to_timestamp=START + HOUR, end_cause="deleted")
+            for n, row in enumerate(commits(1, 0, MINUTE, *range(1_500)))
+        ],
+        (("dead_keys", NOTICE, CERTAIN),),
+    ),
     Case("large metadata", [commit(1, 0, 5, metadata="x" * 4_000)], (("large_metadata", NOTICE, CERTAIN),)),
     Case("expiry is due", [live(1, 3 * HOUR)], (("expiry_due", NOTICE, LIKELY),)),
     Case("expiry is far", [live(1, 3 * 24 * HOUR), live(2, None)]),
