@@ -15,11 +15,13 @@ import pyarrow.compute as pc
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.columns.reading import RowsRead
+from offsets_tool.columns.record_sums import observe_page
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, gather
+from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import OffsetHistoryRow
@@ -36,9 +38,12 @@ _ESCAPE: Final = "\\x"
 class PartitionColumns:
     """The rows of one log partition by group; most of those of offsets in columns, ordered by group and place."""
 
-    def __init__(self, rows: dict[str, GroupRows], offsets: pa.Table, stretch: LogStretch) -> None:
-        """Hold rows that `gather` returned, and columns as `ended_rows` makes them."""
+    def __init__(
+        self, rows: dict[str, GroupRows], offsets: pa.Table, stretch: LogStretch, sums: RecordSums
+    ) -> None:
+        """Hold rows that `gather` returned, columns as `ended_rows` makes them, and what the records come to."""
         self._rows = rows
+        self.sums = sums
         self._offsets = offsets.take(
             pc.sort_indices(offsets, [("group", "ascending"), ("from_log_offset", "ascending")])
         )
@@ -84,8 +89,10 @@ def partition_columns(
     rows: list[GroupRow] = []
     offsets: list[pa.RecordBatch] = []
     ended: list[pa.RecordBatch] = []
+    sums = RecordSums(partition.log_partition)
     for page in rows_below(reads, partition.end):
         _observe_run(history, page)
+        observe_page(sums, page)
         for event, changes in replay.replay(page):
             replay.observe(event, changes)
         rows += (row for row in replay.taken_rows() if not isinstance(row, RemovalRow))
@@ -98,7 +105,7 @@ def partition_columns(
         partition.log_partition, partition.coverage.proven_from, partition.end, partition.cut.newest_timestamp
     )
     columns = pa.Table.from_batches(offsets, arrow_schema(OffsetHistoryRow))
-    return PartitionColumns(gather(rows, stretch), columns, stretch)
+    return PartitionColumns(gather(rows, stretch), columns, stretch, sums)
 
 
 def _observe_run(history: History, rows: pa.RecordBatch) -> None:

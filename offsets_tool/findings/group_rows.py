@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.rows import (
     AnomalyRow,
     GroupHistoryRow,
@@ -81,9 +82,10 @@ def is_simple(row: GroupHistoryRow | None) -> bool:
 class PartitionRows:
     """The rows of one log partition by group, all of them in memory."""
 
-    def __init__(self, rows: dict[str, GroupRows]) -> None:
-        """Hold what `gather` returned."""
+    def __init__(self, rows: dict[str, GroupRows], sums: RecordSums) -> None:
+        """Hold what `gather` returned, and what the records come to."""
         self._rows = rows
+        self.sums = sums
 
     def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
         """Yield each group with all but perhaps its offsets, the highest commit of each partition, and how many it made."""

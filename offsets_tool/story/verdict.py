@@ -149,6 +149,8 @@ class Ranked(NamedTuple):
     """How it stands."""
     commits: int
     """Also those that never counted."""
+    bytes: int
+    """Of keys and values of its records."""
     rebalances: int
     """Generations or epochs after the first."""
     lag: GroupLag | None
@@ -160,7 +162,11 @@ class Ranked(NamedTuple):
 
 
 def ranked_group(
-    rows: GroupRows, findings: Iterable[Finding], moment: str, lag: GroupLag | None = None
+    rows: GroupRows,
+    findings: Iterable[Finding],
+    moment: str,
+    records_bytes: int,
+    lag: GroupLag | None = None,
 ) -> Ranked:
     """Return a group for the ranking; `moment` says when it stands so: "At the end of the log"."""
     return Ranked(
@@ -170,13 +176,14 @@ def ranked_group(
         state_words(rows),
         (*state_sentences(rows, moment), *lag_sentence(lag)),
         len({row.commit_log_offset for row in rows.offsets}),
+        records_bytes,
         max(len({(row.generation, row.epoch) for row in rows.groups}) - 1, 0),
         lag,
     )
 
 
 def ranking(groups: Iterable[Ranked]) -> list[Ranked]:
-    """Return the groups: those with the worst and the most findings first, then by lag, commits and rebalances."""
+    """Return the groups: those with the worst and the most findings first, then by lag, bytes and rebalances."""
     return sorted(groups, key=_rank)
 
 
@@ -184,7 +191,7 @@ def _rank(ranked: Ranked) -> tuple[object, ...]:
     numbers = Counter(each.severity for each in ranked.findings)
     by_severity = tuple(-numbers[severity] for severity in Severity)
     lag = 0 if ranked.lag is None else ranked.lag.records
-    return (*by_severity, -lag, -ranked.commits, -ranked.rebalances, ranked.group)
+    return (*by_severity, -lag, -ranked.bytes, -ranked.rebalances, ranked.group)
 
 
 def kinds_text(findings: Iterable[Finding]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Rows that finders read are the same by columns as one at a time: of every group, and what holds for all of them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,17 +17,21 @@ from tests.corpora import corpora
 pytestmark = pytest.mark.skipif(lane_problem() is not None, reason="compiled code is not there")
 
 
-def gathered(corpus: Path, *, is_by_columns: bool) -> tuple[list[GroupRows], LogContext]:
+def gathered(
+    corpus: Path, *, is_by_columns: bool
+) -> tuple[list[GroupRows], LogContext, list[dict[str, Any]]]:
     with EvidenceReplay(open_evidence(corpus / "segments")) as replay:
         partitions = partition_rows(replay, PolicyGiven(), is_by_columns=is_by_columns)
-        return [rows for each in partitions for rows in each.groups()], log_context(replay, partitions)
+        rows = [rows for each in partitions for rows in each.groups()]
+        return rows, log_context(replay, partitions), [vars(each.sums) for each in partitions]
 
 
 @pytest.mark.parametrize("corpus", corpora(), ids=lambda path: path.name)
 def test_rows_by_columns_are_those_one_at_a_time(corpus: Path) -> None:
-    groups, context = gathered(corpus, is_by_columns=False)
-    by_columns, its_context = gathered(corpus, is_by_columns=True)
+    groups, context, sums = gathered(corpus, is_by_columns=False)
+    by_columns, its_context, its_sums = gathered(corpus, is_by_columns=True)
     assert [rows.group for rows in by_columns] == [rows.group for rows in groups]
     for one, other in zip(groups, by_columns, strict=True):
         assert other == one
     assert its_context == context
+    assert its_sums == sums and all(each["bytes"].total() > 0 for each in sums)

@@ -84,8 +84,8 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     """Say what is wrong in LOG..., the worst first: what happened, when and where, how sure that is, and what to do.
 
     With --group it is the verdict on that group: how it stands, what stands out, what was lost and where it began again, what
-    blocks it. Without, the groups are ranked by what was found, then by lag where ends are known, commits and rebalances. The
-    exit code is 0 also with findings; --strict makes it 3 with a critical one.
+    blocks it. Without, the groups are ranked by what was found, then by lag where ends are known, by the bytes of their records,
+    and by rebalances. The exit code is 0 also with findings; --strict makes it 3 with a critical one.
     """
     clock = clock_of(options)
     wanted = parse_wanted(options)
@@ -98,7 +98,9 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
         found = LogFindings(replay, given, server_logs)
         lags, moment = _lags(replay, ends), _moment(replay)
         ranked = ranking(
-            ranked_group(rows, filter(asked.shows, findings), moment, lags.get(rows.group))
+            ranked_group(
+                rows, filter(asked.shows, findings), moment, found.bytes_of(rows), lags.get(rows.group)
+            )
             for rows, findings in found.groups(wanted)
         )
         here = {each.log_partition for each in ranked if wanted.groups}

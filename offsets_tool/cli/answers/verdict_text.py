@@ -31,10 +31,11 @@ TABLE: Final = PrintedTable.of(
     Column.word("WORST", 2, "severity"),
     Column.text("FINDINGS", 3, lambda row: ", ".join(row["kinds"]) or None),
     Column.word("STATE", 4),
-    Column.number("REBALANCES", 6),
-    Column.number("COMMITS", 7),
+    Column.number("REBALANCES", 7),
+    Column.number("COMMITS", 8),
+    Column.number("BYTES", 6),
     Column.number("LAG", 5),
-    Column.number("LOG-PARTITION", 8),
+    Column.number("LOG-PARTITION", 9),
 )
 _LEAD: Final = 10
 """The width of the severities in front of what is wrong."""
@@ -162,6 +163,7 @@ def _ranked_row(ranked: Ranked) -> Row:
         "state": ranked.state,
         "rebalances": ranked.rebalances,
         "commits": ranked.commits,
+        "bytes": ranked.bytes,
         "lag": None if ranked.lag is None else ranked.lag.records,
         "log_partition": ranked.log_partition,
     }

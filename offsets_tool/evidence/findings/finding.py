@@ -17,6 +17,7 @@ from offsets_tool.findings.context import ContextParts, LogContext
 from offsets_tool.findings.finders import find_all, find_in_log, worst_first
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, PartitionRows, gather
 from offsets_tool.findings.partition_facts import PartitionFacts, of_ledgers
+from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.replayed_rows import replayed_rows
 from offsets_tool.history.transactions import TransactionLog, open_transactions
@@ -57,6 +58,7 @@ class LogFindings:
         self._context = log_context(replay, self._partitions, server_logs)
         for text in notes_on(self.server_log):
             replay.evidence.note(text)
+        self._sums = {partition.sums.log_partition: partition.sums for partition in self._partitions}
         self.of_log = worst_first(_of_log(replay, self._context))
         """Findings about no group, the worst first."""
 
@@ -70,6 +72,10 @@ class LogFindings:
         for partition in self._partitions:
             for rows in partition.groups(wanted):
                 yield GroupFindings(rows, worst_first(find_all(rows, self._context)))
+
+    def bytes_of(self, rows: GroupRows) -> int:
+        """Return the bytes of the keys and values of a group's records, in the log partition that these rows are of."""
+        return self._sums[rows.log_partition].bytes[rows.group]
 
 
 def findings_of(
@@ -158,17 +164,19 @@ def _one_by_one(replay: EvidenceReplay, more: _ByPartition) -> Iterator[Partitio
             partition.end,
             partition.cut.newest_timestamp,
         )
-        transactions = TransactionLog()
-        rows = list(replayed_rows(_observed(replayed, transactions), replay.moment.names.name))
+        transactions, sums = TransactionLog(), RecordSums(partition.log_partition)
+        observed = _observed(replayed, transactions, sums)
+        rows = list(replayed_rows(observed, replay.moment.names.name))
         more[partition.log_partition] += transactions.unsettled()
-        yield PartitionRows(gather((*rows, *more[partition.log_partition]), stretch))
+        yield PartitionRows(gather((*rows, *more[partition.log_partition]), stretch), sums)
 
 
 def _observed(
-    replayed: Iterable[tuple[Event, tuple[Change, ...]]], transactions: TransactionLog
+    replayed: Iterable[tuple[Event, tuple[Change, ...]]], transactions: TransactionLog, sums: RecordSums
 ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
     for event, changes in replayed:
         transactions.fold(event, changes)
+        sums.observe(event)
         yield event, changes
 
 

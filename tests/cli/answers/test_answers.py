@@ -3,11 +3,13 @@
 import json
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from offsets_tool import open_evidence
 from offsets_tool.cli import main
 from offsets_tool.cli.answers.paragraphs import markdown
 from offsets_tool.cli.layout import cell_width
@@ -97,6 +99,19 @@ def test_json_has_an_object_for_each_group() -> None:
     assert len(rows) == 8 and rows[0]["severity"] != "notice"
     for row in rows:
         assert row["verdict"] and all(each["group"] == row["group"] for each in row["findings"])
+
+
+def test_groups_with_equal_findings_are_ranked_by_the_bytes_of_their_records() -> None:
+    corpus = CORPORA / "3.3.2-mix" / "segments"
+    sizes = Counter[str]()
+    with open_evidence(corpus) as evidence:
+        for event in evidence.events():
+            if event.group is not None:
+                sizes[event.group] += len(event.record.key or b"") + len(event.record.value or b"")
+    rows = [json.loads(line) for line in run("diagnose", corpus, "--format", "jsonl").stdout.splitlines()]
+    assert {row["group"]: row["bytes"] for row in rows} == sizes
+    quiet = [row["bytes"] for row in rows if not row["findings"]]
+    assert len(quiet) > 1 and quiet == sorted(quiet, reverse=True)
 
 
 def test_explain_needs_a_group() -> None:

@@ -1,0 +1,23 @@
+"""What the records of a log partition come to: the bytes of each group.
+
+Takes records one by one, or what a caller has summed up of many. Judges nothing.
+"""
+
+from collections import Counter
+
+from offsets_tool.events import Event
+
+
+class RecordSums:
+    """Sums over the records of one log partition."""
+
+    def __init__(self, log_partition: int | None) -> None:
+        """Start before the first record."""
+        self.log_partition = log_partition
+        self.bytes: Counter[str] = Counter()
+        """By group, the bytes of keys and values of its records."""
+
+    def observe(self, event: Event) -> None:
+        """Add a record; a deletion that only another copy's lack of a record proves is none."""
+        if event.absence is None and event.group is not None:
+            self.bytes[event.group] += len(event.record.key or b"") + len(event.record.value or b"")
