@@ -40,6 +40,9 @@ class Value(NamedTuple):
     trailing: bytes = b""
 
 
+ValueReader = Callable[[RecordType, bytes], Value]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """A record with its typed key and typed value or tombstone, or a control marker, and what could not be read of it.
@@ -81,10 +84,12 @@ class Event:
         return group
 
 
-def decode(record: LogRecord, key_reader: KeyReader | None = None) -> Event:
+def decode(
+    record: LogRecord, key_reader: KeyReader | None = None, value_reader: ValueReader | None = None
+) -> Event:
     """Return the event in a record. Never raises for what the record holds: see `problem`.
 
-    `key_reader` stands in for `decode_key` where keys repeat: a cache of it.
+    `key_reader` stands in for `decode_key` where keys repeat: a cache of it; so does `value_reader` for `decode_value`.
 
     >>> from offsets_tool import LogRecord
     >>> key, value = b"\\0\\1\\0\\6orders\\0\\6topic1\\0\\0\\0\\3", bytes.fromhex("0003" + "%016x" % 42 + "ffffffff0000" + "00" * 8)
@@ -96,7 +101,8 @@ def decode(record: LogRecord, key_reader: KeyReader | None = None) -> Event:
         return _decode_control(record)
     found = _Found(record)
     key = _key(record, key_reader or decode_key, found)
-    value = _value(key.type, record.value, found) if key and record.value is not None else None
+    read = value_reader or decode_value
+    value = _value(key.type, record.value, found, read) if key and record.value is not None else None
     return Event(
         record=record,
         type_id=_prefix(record.key),
@@ -219,9 +225,9 @@ def _key(record: LogRecord, key_reader: KeyReader, found: _Found) -> Key | None:
     return key
 
 
-def _value(record_type: RecordType, data: bytes, found: _Found) -> Value | None:
+def _value(record_type: RecordType, data: bytes, found: _Found, read: ValueReader) -> Value | None:
     try:
-        value = decode_value(record_type, data)
+        value = read(record_type, data)
     except DecodeError as error:
         found.unread(f"value: {error}", _reason(error, f"{record_type.name} value does not read"))
         return None

@@ -204,16 +204,17 @@ class _Names:
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = {topic_id: from_shown(name) for topic_id, name in names.items()}
-        self._by_id: dict[UUID, str] = {}
+        self._by_id: dict[int, str] = {}
+        """By the id as a number, which is looked up faster."""
         self.missing: set[str] = set()
 
     def name(self, topic_id: UUID) -> str:
-        name = self._by_id.get(topic_id)
+        name = self._by_id.get(topic_id.int)
         if name is None:
             text = uuid_text(topic_id)
             if text not in self._names:
                 self.missing.add(text)
-            name = self._by_id[topic_id] = self._names.get(text, text)
+            name = self._by_id[topic_id.int] = self._names.get(text, text)
         return name
 
 

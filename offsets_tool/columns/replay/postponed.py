@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain
-from offsets_tool.columns.replay.row_events import PLACE, RAW, log_record
+from offsets_tool.columns.replay.row_events import PLACE, RAW, KeptValues, log_record
 from offsets_tool.events import Event, decode, decode_key
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, RECORD_TYPES, Family
@@ -91,6 +91,7 @@ class Postponed:
         """By group, as rows show it."""
         self._bytes = 0
         self._key_reader = lru_cache(KEYS_KEPT)(decode_key)
+        self._values = KeptValues()
 
     def take(self, rows: pa.RecordBatch, places: Array) -> tuple[Array, list[Event]]:
         """Take what can be put off of the rows at `places`, none of them a commit with a value.
@@ -176,7 +177,7 @@ class Postponed:
             yield from self.pop(group)
 
     def _event(self, record: _Record) -> Event:
-        return decode(log_record(record.facts), self._key_reader)
+        return decode(log_record(record.facts), self._key_reader, self._values.read)
 
     def _drop_replaced(self, of_group: _OfGroup) -> None:
         """Drop the records that make no difference to the state after the last one."""

@@ -14,10 +14,11 @@ import pyarrow as pa
 from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import are_there, plain, uuid_of
-from offsets_tool.events import Event, Key, Value, decode, decode_key
-from offsets_tool.records import RECORD_TYPES
+from offsets_tool.events import Event, Key, Value, decode, decode_key, decode_value
+from offsets_tool.records import RECORD_TYPES, RecordType
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
+from offsets_tool.wire.kept import Kept
 from offsets_tool.wire.schema import ZERO_UUID
 from offsets_tool.wire.text import from_shown
 
@@ -52,6 +53,8 @@ RAW: Final = ("magic", "key", "value")
 COLUMNS: Final = (*PLACE, *COMMIT, "problem", *RAW)
 """What a row must have. One that names a topic and has no problem is a commit or its tombstone, and need have no more than columns
 of `events`; any other has `magic`, `key` and `value` of `log`."""
+_VALUES_KEPT: Final = 8 << 20
+"""Bytes of the values that are kept decoded."""
 _MAGIC: Final = 2
 """The format of a batch that no column tells: nothing but whether there is a sequence is asked beside it, and before 2 none had
 one."""
@@ -79,12 +82,29 @@ def rows_below(reads: Iterable[RowsRead], end: int) -> Iterator[pa.RecordBatch]:
             yield rows.slice(0, count)
 
 
+class KeptValues:
+    """Values by their bytes, which repeat: each is decoded once. DecodeError as decode_value has it."""
+
+    def __init__(self) -> None:
+        """Start without values."""
+        self._kept: Kept[Value] = Kept(_VALUES_KEPT)
+
+    def read(self, record_type: RecordType, data: bytes) -> Value:
+        """Return the value that decode_value returns."""
+        found = self._kept.get((record_type.id, data))
+        if found is None:
+            found = decode_value(record_type, data)
+            self._kept.put((record_type.id, data), found, len(data))
+        return found
+
+
 class RowEvents:
     """Makes events of rows; distinct keys are made once."""
 
     def __init__(self) -> None:
         """Start without keys."""
         self._decoded = lru_cache(KEYS_KEPT)(decode_key)
+        self._values = KeptValues()
         self._commit_key = lru_cache(KEYS_KEPT)(_commit_key)
 
     def events(self, rows: pa.RecordBatch) -> Iterator[Event]:
@@ -105,7 +125,7 @@ class RowEvents:
         """Yield events that are decoded from raw bytes."""
         columns = (plain(rows.column(name)).to_pylist() for name in (*PLACE, *RAW))
         for facts in zip(*columns, strict=True):
-            yield decode(log_record(facts), self._decoded)
+            yield decode(log_record(facts), self._decoded, self._values.read)
 
     def _commits(self, rows: pa.RecordBatch) -> Iterator[Event]:
         """Yield events that are made from columns."""

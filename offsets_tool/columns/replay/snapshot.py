@@ -18,20 +18,19 @@ from offsets_tool.columns.differences import differences
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
 from offsets_tool.columns.replay.compiled.tables import Kind
-from offsets_tool.columns.replay.row_events import RowEvents, rows_below, rows_of
+from offsets_tool.columns.replay.row_events import KeptValues, RowEvents, rows_below, rows_of
 from offsets_tool.columns.replay.row_table import are_plain, row_kinds
 from offsets_tool.columns.replay.rows_replay import ReplayedEvent, RowsReplay
 from offsets_tool.columns.replay.state import MarkersReplay, StateReplay
 from offsets_tool.columns.replay.store import HeldStore
 from offsets_tool.errors import DecodeError
-from offsets_tool.events import Key, decode_key, decode_value
+from offsets_tool.events import Key, decode_key
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA, TOPIC_LISTS
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_classic
 from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import NO_TIMESTAMP
-from offsets_tool.wire.kept import Kept
 from offsets_tool.wire.schema import Message
 from offsets_tool.wire.text import from_shown
 
@@ -213,20 +212,14 @@ class _Decoded:
 
     def __init__(self) -> None:
         self.key = lru_cache(KEYS_KEPT)(_key)
-        self._values: Kept[Message] = Kept(8 << 20)
+        self._values = KeptValues()
 
     def value(self, key: Key, raw: bytes | None) -> Message | None:
         """Return the value of a key; None for a tombstone, and for one that does not read."""
-        if raw is None:
+        try:
+            return None if raw is None else self._values.read(key.type, raw).data
+        except DecodeError:
             return None
-        found = self._values.get((key.type.id, raw))
-        if found is None:
-            try:
-                found = decode_value(key.type, raw).data
-            except DecodeError:
-                return None
-            self._values.put((key.type.id, raw), found, len(raw))
-        return found
 
 
 def _key(raw: bytes | None) -> Key | None:
