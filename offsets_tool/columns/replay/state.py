@@ -31,7 +31,7 @@ class StateReplay(RowsReplay):
         super().__init__(coordinator, HeldStore(coordinator.state))
         self._postponed = Postponed(coordinator)
         self.late: list[Change] = []
-        """What records changed that were replayed later than they came, for the caller to empty."""
+        """Anomalies of records that were replayed later than they came, for the caller to empty."""
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
         """Pass over records of groups that can be replayed later."""
@@ -48,7 +48,7 @@ class StateReplay(RowsReplay):
 
     def _replay_late(self, events: Iterable[Event]) -> None:
         for event in events:
-            self.late += self.coordinator.replay(event)
+            self.late += [change for change in self.coordinator.replay(event) if change.is_anomaly]
 
 
 class MarkersReplay(StateReplay):
