@@ -39,6 +39,7 @@ class CopyRow(NamedTuple):
         tuple[EpochStartRow, ...], "Lines of leader-epoch-checkpoint; empty without one."
     ]
     cluster_id: Annotated[String | None, "The cluster's id, from meta.properties; null without one."]
+    topic_id: Annotated[String | None, "Id of __consumer_offsets, from partition.metadata; null without one."]
     run: Run
 
 

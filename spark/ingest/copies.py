@@ -81,6 +81,7 @@ def _row(copy: _Copy, sources: Iterable[SourceFields], first: Segment, run: int)
         found.cleaned_to,
         tuple(EpochStartRow(*each) for each in found.leader_epochs),
         None if first.cluster_id is None else shown(first.cluster_id),
+        None if found.topic_id is None else shown(found.topic_id),
         run,
     )
 
@@ -96,6 +97,7 @@ def _of_archive(source: SourceFields, run: int) -> Iterable[CopyRow]:
             None,
             None,
             (),
+            None,
             None,
             run,
         )

@@ -4,13 +4,14 @@ A partition is one log if its copies follow from each other as a log grows; then
 copies make together is known by offsets_tool.log.copies. Pure functions over rows of tables.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 from offsets_tool.log.copies.copy_facts import BatchesOfEpoch, CopyCheckpoints, CopyFacts, EpochsSeen
-from offsets_tool.rows import UnreadableKind
+from offsets_tool.log.copies.missing_files import FileExtent
+from offsets_tool.rows import Codec, UnreadableKind
 from spark.ingest.plan import ARCHIVE, counts
 from spark.replay.plan import LakeRow, LogPartition
 
@@ -45,6 +46,8 @@ class _Part(NamedTuple):
     """The offset after its last batch; not above `first` without one."""
     base_offset: int | None
     epochs: tuple[BatchesOfEpoch, ...]
+    records: int = 0
+    is_counted: bool = True
 
 
 class _State(NamedTuple):
@@ -149,7 +152,7 @@ def _state(row: LakeRow, sources: Sequence[LakeRow], stored: Mapping[_Range, int
         row["copy"],
         row["run"],
         tuple(sorted(parts, key=attrgetter("begins", "first", "unit"))),
-        CopyCheckpoints(row["log_start_offset"], row["cleaned_to_offset"], tuple(starts)),
+        CopyCheckpoints(row["log_start_offset"], row["cleaned_to_offset"], tuple(starts), row["topic_id"]),
         row["cluster_id"],
         _is_damaged(sources),
         is_archive,
@@ -165,7 +168,11 @@ def _part(unit: StoredPart, sources: Sequence[LakeRow]) -> _Part:
         for source in sources
         for each in source["leader_epochs"]
     )
-    return _Part(unit, first if base is None else base, first, last + 1, base, epochs)
+    is_packed = any(codec != Codec.NONE for source in sources for codec in source["codecs"])
+    is_legacy = any(magic < 2 for source in sources for magic in source["magics"])
+    records = sum(source["records"] for source in sources)
+    begins = first if base is None else base
+    return _Part(unit, begins, first, last + 1, base, epochs, records, not (is_packed and is_legacy))
 
 
 def _archived(unit: StoredPart, sources: Sequence[LakeRow], log_partition: int | None) -> _Part:
@@ -214,11 +221,24 @@ def _lake_copy(state: _State) -> LakeCopy:
         facts = CopyFacts(state.name, state.begin, state.end, is_whole=False)
         return LakeCopy(facts, state.units, state.run)
     seen = _epochs_seen(state)
-    bases = [part.base_offset for part in state.parts if part.base_offset is not None]
+    files = list(_files(state.parts))
     facts = seen.copy_facts(
-        state.name, bases, state.checkpoints, state.cluster_id, is_damaged=state.is_damaged
+        state.name, files, state.checkpoints, state.cluster_id, is_damaged=state.is_damaged
     )
     return LakeCopy(facts, state.units, state.run)
+
+
+def _files(parts: Iterable[_Part]) -> Iterator[FileExtent]:
+    """Yield what the segments of a copy cover; several ingests have read parts of one that has grown."""
+    named = (part for part in parts if part.base_offset is not None)
+    for base_offset, found in groupby(named, attrgetter("begins")):
+        some = list(found)
+        yield FileExtent(
+            base_offset,
+            max(part.end for part in some),
+            sum(part.records for part in some),
+            all(part.is_counted for part in some),
+        )
 
 
 def _has_odd_epochs(state: _State) -> bool:

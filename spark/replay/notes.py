@@ -1,11 +1,13 @@
 """What there is to say of a replay, as sentences. Knows no tables."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from offsets_tool.evidence.joined_log import copies_notes
 from offsets_tool.log.names import not_replayed
 from spark.ingest.plan import counts
-from spark.replay.plan import LakeRow
+from spark.replay.copies import LakeCopy
+from spark.replay.plan import LakeRow, LogPartition
 
 
 def partition_text(cluster: str, log_partition: int | None) -> str:
@@ -24,8 +26,10 @@ def set_aside_notes(sources: Iterable[Mapping[str, Any]]) -> list[str]:
     return [not_replayed(len(aside))] if aside else []
 
 
-def joined_notes(replays: Iterable[LakeRow]) -> Iterator[str]:
-    """Yield what is to be known of partitions whose copies were joined, given their rows of `replays`."""
+def joined_notes(
+    replays: Iterable[LakeRow], copies: Mapping[LogPartition, Sequence[LakeCopy]]
+) -> Iterator[str]:
+    """Yield what is to be known of partitions whose copies were joined, given their rows of `replays`, and of these copies."""
     for row in replays:
         if not row["copies"]:
             continue
@@ -40,3 +44,5 @@ def joined_notes(replays: Iterable[LakeRow]) -> Iterator[str]:
         ]
         told = "; ".join(f"{number} {what}" for number, what in found if number)
         yield f"{about}: {len(row['copies'])} copies are joined" + (f"; {told}" if told else "")
+        of_place = copies.get((row["cluster"], row["log_partition"]), ())
+        yield from (f"{about}: {text}" for text in copies_notes([copy.facts for copy in of_place]))

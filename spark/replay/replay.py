@@ -253,7 +253,7 @@ class _Replay:
         self._lake.commit(run, files, [Replaced(*place, each.settled) for place, each in done.items()])
         self._forget_checkpoints(latest(self._lake.rows(REPLAYS)))
         counts = {table.name: sum(f.rows for f in files if f.table == table.name) for table in REPLAY.tables}
-        self._notes += joined_notes(each.row for each in done.values())
+        self._notes += joined_notes((each.row for each in done.values()), self._copies)
         return Replayed(run, [dict(row) for row in rows], counts, self._notes, self._problems())
 
     def _failed_row(self, place: LogPartition, before: LakeRow, run: int) -> LakeRow:

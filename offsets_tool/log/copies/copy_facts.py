@@ -124,9 +124,7 @@ def copy_facts(name: str, segments: Sequence[Segment], time: int | None = None) 
             else:
                 epochs.observe(batch)
                 file.observe(batch)
-    bases = [file.base_offset for file in files]
-    found = epochs.copy_facts(name, bases, checkpoints_of(first), first.cluster_id, is_damaged=is_damaged)
-    return found._replace(missing=missing_files(files, found.cleaned_to))
+    return epochs.copy_facts(name, files, checkpoints_of(first), first.cluster_id, is_damaged=is_damaged)
 
 
 def checkpoints_of(segment: Segment) -> CopyCheckpoints:
@@ -221,17 +219,17 @@ class EpochsSeen:
     def copy_facts(
         self,
         name: str,
-        bases: Iterable[int],
+        files: Sequence[FileExtent],
         checkpoints: CopyCheckpoints,
         cluster_id: str | None,
         *,
         is_damaged: bool,
     ) -> CopyFacts:
-        """Return the facts of the copy; `bases` are the base offsets of its segments."""
+        """Return the facts of the copy; `files` are those of its segments whose names have a base offset."""
         for epoch, start in checkpoints.leader_epochs:
             self._starts[epoch] = start
         found = self.facts()
-        begin = max(min(bases, default=0), checkpoints.log_start or 0)
+        begin = max(min((file.base_offset for file in files), default=0), checkpoints.log_start or 0)
         is_whole = not (is_damaged or self.has_odd)
         return CopyFacts(
             name,
@@ -242,6 +240,7 @@ class EpochsSeen:
             cluster_id,
             is_whole=is_whole,
             topic_id=checkpoints.topic_id,
+            missing=missing_files(files, checkpoints.cleaned_to),
         )
 
     def facts(self) -> tuple[EpochFacts, ...]:

@@ -17,7 +17,7 @@ from offsets_tool.history.history import History
 from offsets_tool.history.transactions import ended_transactions, open_transactions
 from spark.replay.replay import Replayed, replay
 from tests.corpora import REPLICATED
-from tests.evidence.copies import copy
+from tests.evidence.copies import copy, rolled
 from tests.expiry.log_cleaner import cleaned
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.replay.story import commit, commit_marker, txn_commit
@@ -186,3 +186,20 @@ def test_a_partition_that_cannot_be_joined_stops_no_other(tmp_path: Path) -> Non
     assert told["c"]["problem"] in problem and told["d"]["problem"] is None
     again = tell(lake)
     assert (again.run, again.problems) == (None, done.problems)
+
+
+def test_a_file_that_is_missing_proves_no_deletion(tmp_path: Path) -> None:
+    """As on the command line; and copies of two topic ids are named."""
+    log = in_order(*(commit(f"g{at}", "t", 0, at) for at in range(12)))
+    for lake, cleaned_to in (("lost", 0), ("cleaned", 9)):
+        copies = [copy(tmp_path / lake / "a", log[:9])]
+        copies.append(rolled(tmp_path / lake / "b", log, lost=4, cleaned_to=cleaned_to))
+        for path in copies:
+            metadata = path / "__consumer_offsets-3" / "partition.metadata"
+            metadata.write_text(f"version: 0\ntopic_id: {path.name * 22}\n")
+        ingest_here(tmp_path / lake / "lake", *copies, cluster="c")
+        done = tell(tmp_path / lake / "lake")
+        assert histories(tmp_path / lake / "lake") == by_evidence(copies)
+        assert done.partitions[0]["absences"] == (0 if lake == "lost" else 4)
+        notes = "\n".join(done.notes)
+        assert ("lacks the offsets 4 to 7" in notes) is (lake == "lost") and "have two topic ids" in notes
