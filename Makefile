@@ -12,8 +12,8 @@ LOG := $(CACHE)/install.log
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-# Two processes share the tests, so that one waits for a JVM while the other computes; tests/conftest.py says who goes where.
-BESIDE := --numprocesses=2
+# Three processes share the tests on two cores, as two of them often wait for a JVM; tests/conftest.py says who goes where.
+BESIDE := --numprocesses=3
 SPREAD := $(BESIDE) --dist=loadgroup --no-loadscope-reorder
 # Markers of tests (pyproject.toml says what they mean): those of whole programs, and those that `make quick` has no time for. It
 # leaves out the compiled lane too, which a change may have compiled anew.

@@ -80,9 +80,9 @@ def read_histories(*paths: str | os.PathLike[str], **options: Any) -> dict[str, 
     >>> offsets = histories["offset_history"]
     >>> [row["delta"] for row in offsets.to_pylist() if row["group"] == "iris_pricing" and (row["delta"] or 0) < 0]
     [-3681, -556552787]
-    >>> nights = [f"fixtures/corpora-replicated/4.1.2-nightly/copies/{name}" for name in ("night-1", "night-3")]
+    >>> nights = [f"fixtures/corpora-replicated/4.1.2-nightly/copies/{name}" for name in ("night-1", "final")]
     >>> [read_histories(*nights, view=view)["offset_history"].num_rows for view in ("coordinator", "evidence")]
-    [35, 253]
+    [35, 178]
     """
     rows: dict[type, list[tuple[Any, ...]]] = {row: [] for row in _HISTORIES.values()}
     with EvidenceReplay(open_evidence(*paths, **options)) as replay:

@@ -60,9 +60,9 @@ def snapshot_of(
     >>> snapshot = snapshot_of("fixtures/corpora/3.9.2-txn/segments", as_of="2026-11-21T12:22:55.400Z")
     >>> [(row["committed_offset"], len(row["pending"])) for row in offset_rows(snapshot) if row["group"] == "pricing-hang-43"]
     [(5, 1), (None, 1)]
-    >>> nights = [f"fixtures/corpora-replicated/4.1.2-nightly/copies/{name}" for name in ("night-1", "night-3")]
+    >>> nights = [f"fixtures/corpora-replicated/4.1.2-nightly/copies/{name}" for name in ("night-1", "final")]
     >>> [len(offset_rows(snapshot_of(*nights, view=view))) for view in ("coordinator", "evidence")]
-    [24, 28]
+    [24, 29]
     """
     evidence = open_evidence(
         *paths, bootstrap_server=bootstrap_server, listener=listener, view=view, leader=leader

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.java
 
 NEWEST = max(KAFKA, key=release_of)
 RECORDS = 200_000 if DEEP else 6_000
-AT_ONCE = 20_000
+AT_ONCE = min(RECORDS, 20_000)
 
 
 class Difference(NamedTuple):
