@@ -37,9 +37,7 @@ def rebalances_of(
     members, sweep = GroupMembers(rows), HoldingSweep(rows)
     causes = Causes(rows, session_timeout_ms, server_log)
     told_to = -1
-    for step in steps_of(rows, members):
-        if not is_rebalance(step):
-            continue
+    for step in rebalance_steps(rows, members):
         holdings, skipped = sweep.over(step), _skipped(step)
         comings, why = NOBODY_CAME, _unknown(step)
         if _is_known(step):
@@ -48,10 +46,15 @@ def rebalances_of(
             comings = _of_turnover(rows, members.turnover(told_to + 1, step.last))
             judged = own if any(own) else comings._replace(replaced=())
             why = causes.of(step, judged, holdings, skipped=skipped)
-        number = _number(step.after)
+        number = rebalance_number(step.after)
         why = causes.stated(step, why, number=number, skipped=skipped)
         yield Rebalance(step, number, skipped, comings, holdings, why)
         told_to = step.last
+
+
+def rebalance_steps(rows: GroupHistories, members: GroupMembers) -> Iterator[GroupStep]:
+    """Yield the steps of a group that are rebalances, in the order of the log."""
+    return filter(is_rebalance, steps_of(rows, members))
 
 
 def _unknown(step: GroupStep) -> RebalanceWhy:
@@ -74,10 +77,11 @@ def is_rebalance(step: GroupStep) -> bool:
     after = step.after
     if after is None or after.kind == GroupKind.SIMPLE or not step.is_renumbered:
         return False
-    return _number(after) > 0
+    return rebalance_number(after) > 0
 
 
-def _number(row: GroupHistoryRow | None) -> int:
+def rebalance_number(row: GroupHistoryRow | None) -> int:
+    """Return the generation or epoch of a group; 0 without a group."""
     number = number_of(row)
     return (number[1] or 0) if number else 0
 
@@ -86,7 +90,7 @@ def _skipped(step: GroupStep) -> int:
     before, after = step.before, step.after
     if before is None or after is None or before.kind != after.kind:
         return 0
-    return max(_number(after) - _number(before) - 1, 0) if _number(before) else 0
+    return max(rebalance_number(after) - rebalance_number(before) - 1, 0) if rebalance_number(before) else 0
 
 
 def _of_turnover(rows: GroupHistories, turnover: Turnover) -> Comings:

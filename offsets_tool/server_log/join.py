@@ -99,10 +99,13 @@ class ServerLog:
     def epochs(self, group: str, numbers: range, within: TimeSpan) -> list[Reason]:
         """Return why a group of KIP-848 has these epochs, by the lines before each; by time where no line tells an epoch."""
         known = self._epochs.setdefault(group, dict(self._causes_of_epochs(group)))
+        told = {each.number for each in self.of_group(group, LineKind.EPOCH) if within.has(each.at)}
+        is_told = told.issuperset(numbers)
         some = [
             each
             for at, each in enumerate(self._of_group.get(group, ()))
-            if (known[at] in numbers if at in known else each.at is not None) and within.has(each.at)
+            if (known.get(at) in numbers if is_told or at in known else each.at is not None)
+            and within.has(each.at)
         ]
         reasons = [reason for each in some if (reason := reason_of(each)) is not None]
         others = [each for each in reasons if each.entry.kind is not LineKind.TOPICS_CHANGED]

@@ -27,8 +27,10 @@ from offsets_tool.story.story import GroupStory
 from offsets_tool.story.told_findings import places_of
 from tests.corpora import INCIDENTS
 from tests.depth import DEEP
+from tests.rebalances.told import rebalances_told
 from tests.server_log.logs import log_of, path_of, records_of, rows_of
 
+_SLOW: Final = INCIDENTS / "rebalance-storm"
 _STORM: Final = INCIDENTS / "rolling-deployment"
 
 STATED: Final = {
@@ -109,6 +111,16 @@ def test_a_storm_has_the_reasons_of_its_rebalances() -> None:
     [before] = [each for each in findings_in("rebalance-storm", None) if each.kind == "rebalance_storm"]
     assert found.title.startswith(f"{before.title}; by the broker's log: member left ")
     assert len(places_and_lines(found)[1]) == 3
+
+
+def test_a_storm_counts_what_rebalances_shows() -> None:
+    """Its records are those at which rebalances of `offsets-tool rebalances` had a new generation."""
+    [found] = [each for each in findings_in("rebalance-storm", None) if each.kind == "rebalance_storm"]
+    shown = [row for row in rebalances_told(_SLOW) if row.group == found.group]
+    within = [row for row in shown if row.to_at and found.from_at <= row.to_at <= found.to_at]
+    places = sorted(int(each.rpartition(":")[2]) for each in found.evidence)
+    assert len(within) == len(places) > 15, found.title
+    assert places == sorted(row.to_log_offset for row in within)
 
 
 def test_a_quiet_night_stays_quiet() -> None:

@@ -9,8 +9,15 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from offsets_tool.replay.changes import TopicPartition
-from offsets_tool.server_log.clocks import Misfit, clock_of, in_zone
-from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog, TimeSpan, joined_log, names_group
+from offsets_tool.server_log.clocks import FileClock, Misfit, clock_of, in_zone
+from offsets_tool.server_log.join import (
+    NO_SERVER_LOG,
+    JoinedFile,
+    ServerLog,
+    TimeSpan,
+    joined_log,
+    names_group,
+)
 from offsets_tool.server_log.notes import notes_on
 from offsets_tool.server_log.parse import ServerLogFile, read_server_log
 from offsets_tool.server_log.server_line import LineKind
@@ -136,3 +143,29 @@ def test_a_removal_is_told_by_the_line_of_its_time() -> None:
     assert found == deleted and path_of(folder).read_text().split("\n")[deleted.line - 1].count(group)
     assert server_log.removal(group, TopicPartition("t", 0), 0, at + 10_000) is None
     assert server_log.removal("other", TopicPartition("t", 0), 0, at) is None
+
+
+_LINES = """\
+[2026-11-21T12:07:49,906] INFO {by} Static member B with instance id b joins the consumer group using the consumer protocol. {home}
+[2026-11-21T12:07:49,906] INFO {by} Bumped group epoch to 3 with metadata hash -62. {home}
+[2026-11-21T12:07:52,569] INFO {by} Static member B with instance id b temporarily left the consumer group. {home}
+[2026-11-21T12:08:39,465] INFO {by} Bumped group epoch to 4 with metadata hash 18. {home}
+"""
+
+
+def test_an_epoch_that_a_line_tells_has_the_lines_before_it_and_no_older_ones(tmp_path: Path) -> None:
+    """A static member that goes for a while begins no epoch: the one that a topic began later is not its doing."""
+    path = tmp_path / "server.log"
+    by = "[GroupCoordinator id=1 topic=__consumer_offsets partition=2] [GroupId static848]"
+    path.write_text(_LINES.format(by=by, home="(org.apache.kafka.coordinator.group.GroupMetadataManager)"))
+    server_log = ServerLog(
+        [JoinedFile(read_server_log(str(path), "server.log"), FileClock(0, 0, 0, True, False, {}))]
+    )
+    told = {
+        epoch: [
+            each.cause
+            for each in server_log.epochs("static848", range(epoch, epoch + 1), TimeSpan(None, None))
+        ]
+        for epoch in (3, 4)
+    }
+    assert told == {3: ["member_joined"], 4: ["topics_changed"]}

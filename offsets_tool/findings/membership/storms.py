@@ -11,9 +11,9 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.runs import runs
 from offsets_tool.findings.sentences import count, from_time, named, span
-from offsets_tool.history.rows import GroupHistoryRow
+from offsets_tool.rebalances.members import GroupMembers
 from offsets_tool.rebalances.partition_counts import EAGER
-from offsets_tool.rebalances.rebalance import rebalances_of
+from offsets_tool.rebalances.rebalance import rebalance_number, rebalance_steps, rebalances_of
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.server_log.join import ServerLog, TimeSpan
 from offsets_tool.server_log.reasons import Reason, RebalanceCause
@@ -41,7 +41,7 @@ APART_MS: Final = 60_000
 
 
 class _Rebalance(NamedTuple):
-    """The record that began a generation, or an epoch with another assignment."""
+    """The record that began a generation or an epoch."""
 
     log_offset: int
     at: int
@@ -61,20 +61,12 @@ def _is_next(before: _Rebalance, after: _Rebalance) -> bool:
 
 
 def _rebalances(rows: GroupRows) -> Iterator[_Rebalance]:
-    before: tuple[str, int] | None = None
-    for row in rows.groups:
-        number = _number(row)
+    """Yield the rebalances of a group whose members wait for each other, in the order of the log; none where rows are too few."""
+    steps = rebalance_steps(rows, GroupMembers(rows)) if len(rows.groups) >= LEAST else iter(())
+    for step in steps:
         # Without times (message formats before 0.10) nobody knows what followed soon.
-        if number is not None and (row.kind, number) != before and row.from_timestamp >= 0:
-            yield _Rebalance(row.from_log_offset, row.from_timestamp, number)
-        before = (row.kind, number) if number is not None else before
-
-
-def _number(row: GroupHistoryRow) -> int | None:
-    """Return the generation, or the epoch of the assignment; None where there is none."""
-    if row.kind in (GroupKind.SIMPLE, GroupKind.SHARE):
-        return None
-    return row.generation if row.kind == GroupKind.CLASSIC else row.assignment_epoch
+        if step.after is not None and step.after.kind != GroupKind.SHARE and step.at >= 0:
+            yield _Rebalance(step.first, step.at, rebalance_number(step.after))
 
 
 def _storm(rows: GroupRows, run: list[_Rebalance], context: LogContext) -> Finding:
