@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from offsets_tool.as_of.selection import Wanted
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
@@ -18,7 +17,6 @@ from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
-from offsets_tool.columns.text.request import Range
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.clock_places import tell_range
 from offsets_tool.evidence.filters import Filters
@@ -27,6 +25,7 @@ from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.findings.finders import kinds
 from offsets_tool.findings.rows import Finding, Severity
+from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import time_text
 
@@ -57,46 +56,25 @@ Examples:
 class FindingsAsked(NamedTuple):
     """The options that choose which findings are shown; the whole log is replayed in any case."""
 
-    wanted: Wanted
-    range: Filters
+    review: ReviewAsked
     kinds: frozenset[str]
     severities: frozenset[str]
 
     @property
     def is_narrow(self) -> bool:
         """Whether kinds, severities or a range leave findings out."""
-        return bool(self.kinds or self.severities or self.range.is_active)
+        return bool(self.kinds or self.severities or self.review.range.is_active)
 
     def shows(self, finding: Finding) -> bool:
         """Return whether the options choose this finding."""
         # Names first: a note on a missing name must not name one that only a kind or a range leaves out.
-        if not self._is_about(finding):
+        if not self.review.is_about(finding):
             return False
         if (self.kinds and finding.kind not in self.kinds) or (
             self.severities and finding.severity not in self.severities
         ):
             return False
-        within = self.range.range_of(finding.log_partition)
-        return within is not None and _overlaps(within, finding)
-
-    def _is_about(self, finding: Finding) -> bool:
-        if self.wanted.groups and finding.group not in self.wanted.groups:
-            return False
-        if self.wanted.topics and finding.topic not in self.wanted.topics:
-            return False
-        return self.wanted.partition is None or finding.partition in (None, self.wanted.partition)
-
-
-def _overlaps(within: Range, finding: Finding) -> bool:
-    """Return whether a finding is found at an offset of the range, and was there at a time of it; what has no end still lasts."""
-    since, until = within.times
-    begins = finding.to_at if finding.from_at is None else finding.from_at
-    is_timed = since is not None or until is not None
-    if is_timed and begins is None:
-        return False
-    is_late = until is not None and begins is not None and begins >= until
-    is_over = since is not None and finding.to_at is not None and finding.to_at < since
-    return not (is_late or is_over) and Range(offsets=within.offsets).has(0, finding.log_offset)
+        return self.review.is_within(finding)
 
 
 def _findings_options(command: F) -> F:
@@ -144,7 +122,7 @@ def findings_command(*, format_: str | None, output_path: str | None, strict: bo
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         evidence = replay.evidence
-        captions = tell_range(evidence, asked.range, clock)
+        captions = tell_range(evidence, asked.review.range, clock)
         rows = [finding_row(each) for each in findings_of(replay, given, server_logs) if asked.shows(each)]
         evidence.has_shown = bool(rows)
         with output(output_path, evidence.files) as out:
@@ -158,9 +136,13 @@ def findings_command(*, format_: str | None, output_path: str | None, strict: bo
 def _absent(replay: OpenReplay, asked: FindingsAsked, options: Row) -> Iterator[str]:
     """Yield why nothing is shown: names that have no findings, a range or kinds that leave all out, or a log without any."""
     evidence = replay.evidence
-    yield from absent_then(replay, asked.wanted, "finding", is_shown=evidence.has_shown or asked.is_narrow)
+    yield from absent_then(
+        replay, asked.review.wanted, "finding", is_shown=evidence.has_shown or asked.is_narrow
+    )
     if any(entry.records for entry in evidence.ledgers) and asked.is_narrow:
-        filters = dataclass_replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)
+        filters = dataclass_replace(
+            asked.review.range, groups=asked.review.wanted.groups, topics=asked.review.wanted.topics
+        )
         chosen = [*sorted(asked.kinds), *filter(None, [options["severity"]])]
         yield from nothing_of(filters, evidence, chosen, "--kind or --severity")
 
@@ -170,8 +152,7 @@ def _parse_asked(options: Row, clock: Clock) -> FindingsAsked:
     names = [each.value for each in Severity]
     worst = names[: names.index(options["severity"]) + 1] if options["severity"] else []
     return FindingsAsked(
-        parse_wanted(options),
-        Filters(since=since, until=until),
+        ReviewAsked(parse_wanted(options), Filters(since=since, until=until)),
         frozenset(map(_parse_kind, options["kinds"])),
         frozenset(worst),
     )

@@ -11,11 +11,11 @@ from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import output_options
 from offsets_tool.cli.render import default_format, note, output, write_cells, write_rows
-from offsets_tool.cli.reset_gaps import left_out, refuse_partial
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.answers.reset_gaps import left_out, refuse_partial
 from offsets_tool.evidence.moments.moment_notes import listed, orphans
 from offsets_tool.plans.reset_file import ResetLine, Unsayable
 from offsets_tool.rows import Row

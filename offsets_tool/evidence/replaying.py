@@ -104,10 +104,19 @@ class EvidenceReplay:
         """Of the copies of partitions that were joined."""
         self.joined: dict[int | None, JoinedLog] = {}
         """After `run`, the logs of partitions that have several copies, and what joining them left out."""
+        self._topic_ids = dict(topic_ids or {})
         self.moment = Snapshot(
-            as_of, TopicNames(lambda: topic_names_below(evidence.paths), dict(topic_ids or {})), rules
+            as_of, TopicNames(lambda: topic_names_below(evidence.paths), self._topic_ids), rules
         )
         _leave_out_set_aside(evidence)
+
+    def again(self, as_of: AsOf = END) -> "EvidenceReplay":
+        """Return another replay of the same sources, to the end or another moment; its evidence tells nobody what it notes."""
+        evidence = self.evidence
+        beside = Evidence(
+            evidence.sources, paths=evidence.paths, has_hashes=False, copies_asked=evidence.copies_asked
+        )
+        return EvidenceReplay(beside, as_of, rules=self.moment.rules, topic_ids=self._topic_ids)
 
     def __enter__(self) -> Self:
         self.evidence.__enter__()

@@ -1,34 +1,27 @@
 """`offsets-tool diagnose`: the verdict on a group or on a whole log, the worst first, with what to do."""
 
 import shlex
-from collections.abc import Collection
 from typing import Any
 
 import click
 
-from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
-from offsets_tool.cli.answers.verdict_text import Verdict, write_jsonl, write_text
+from offsets_tool.cli.answers.verdict_text import VerdictPage, write_jsonl, write_text
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
-from offsets_tool.cli.findings import FindingsAsked
 from offsets_tool.cli.moment_options import coordinator_option, copies_options, ends_options
-from offsets_tool.cli.opening import STRICT_EXIT, OpenReplay, ends_of, open_replay
+from offsets_tool.cli.opening import STRICT_EXIT, ends_of, open_replay
 from offsets_tool.cli.options import F
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, output
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.evidence.clock_places import tell_range
-from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import LogFindings
-from offsets_tool.evidence.lagging import add_lag
 from offsets_tool.evidence.moments.moment_texts import parse_bound
-from offsets_tool.findings.rows import Finding, Severity
-from offsets_tool.story.limits import coverage_sentences
-from offsets_tool.story.sentence import when
-from offsets_tool.story.verdict import GroupLag, ranked_group, ranking
+from offsets_tool.findings.rows import Severity
+from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.review.verdict import verdict_of
 from offsets_tool.wire.text import visible
 
 _EPILOG = """
@@ -90,26 +83,15 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     clock = clock_of(options)
     wanted = parse_wanted(options)
     since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
-    asked = FindingsAsked(wanted, Filters(since=since, until=until), frozenset(), frozenset())
+    asked = ReviewAsked(wanted, Filters(since=since, until=until))
     given, ends = parse_policy(options), ends_of(options)
     server_logs = parse_server_logs(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = tell_range(replay.evidence, asked.range, clock)
         found = LogFindings(replay, given, server_logs)
-        lags, moment = _lags(replay, ends), _moment(replay)
-        ranked = ranking(
-            ranked_group(
-                rows, filter(asked.shows, findings), moment, found.bytes_of(rows), lags.get(rows.group)
-            )
-            for rows, findings in found.groups(wanted)
-        )
-        here = {each.log_partition for each in ranked if wanted.groups}
-        verdict = Verdict(
-            ranked,
-            [each for each in found.of_log if _is_here(each, asked, here)],
-            list(
-                coverage_sentences(each for each in replay.moment if not here or each.log_partition in here)
-            ),
+        verdict = verdict_of(found, replay.moment, asked, ends)
+        page = VerdictPage(
+            verdict,
             [visible(shlex.quote(log)) for log in options["logs"]],
             [f"--server-log {visible(shlex.quote(log))}" for log in options["server_logs"]],
         )
@@ -117,30 +99,9 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
             if format_ == "jsonl":
                 write_jsonl(out, verdict)
             else:
-                write_text(out, verdict, captions, of_groups=bool(wanted.groups))
+                write_text(out, page, captions, of_groups=bool(wanted.groups))
     for text in absent_then(replay, wanted, "group", is_shown=bool(verdict.ranked)):
         note(text)
     replay.finish()
     if strict and any(each.severity == Severity.CRITICAL for each in verdict.findings):
         raise SystemExit(STRICT_EXIT)
-
-
-def _is_here(finding: Finding, asked: FindingsAsked, here: Collection[int | None]) -> bool:
-    """Return whether a finding about a log partition is to be told: of groups, where one of them lives there."""
-    of_any = asked._replace(wanted=Wanted())
-    return of_any.shows(finding) and (not asked.wanted.groups or finding.log_partition in here)
-
-
-def _lags(replay: OpenReplay, ends: KnownEnds) -> dict[str, GroupLag]:
-    """Return how far groups are behind, where ends of their partitions are known from more than commits."""
-    rows = described_offsets(replay.moment, Wanted()) if ends.has_any else []
-    add_lag(replay.moment, ends, rows)
-    lags: dict[str, list[int]] = {}
-    for row in rows:
-        if row["lag"] is not None:
-            lags.setdefault(row["group"], []).append(row["lag"])
-    return {group: GroupLag(sum(some), len(some)) for group, some in lags.items()}
-
-
-def _moment(replay: OpenReplay) -> str:
-    return f"At the end of the log, {when(replay.moment.newest_timestamp)}"

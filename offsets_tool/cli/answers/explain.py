@@ -1,32 +1,25 @@
 """`offsets-tool explain`: what happened to a group, in words, the oldest first, each sentence with its place and time."""
 
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final
 
 import click
 
-from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.answers.paragraphs import Paragraphs, columns, markdown
 from offsets_tool.cli.answers.sentence_rows import sentence_row
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import WHEN, offset_options, parse_wanted, tz_option
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
-from offsets_tool.cli.opening import OpenReplay, open_replay
+from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import F
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, output
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.texts import json_line
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
-from offsets_tool.findings.sentences import named
-from offsets_tool.server_log.join import ServerLog
-from offsets_tool.story.broker_loads import with_loads
-from offsets_tool.story.limits import coverage_sentences, unsaid
+from offsets_tool.evidence.findings.finding import LogFindings
+from offsets_tool.review.stories import ToldGroup, told_group
 from offsets_tool.story.sentence import Sentence, when
-from offsets_tool.story.state import state_sentences
-from offsets_tool.story.story import GroupStory
 
 _EPILOG = """
 \b
@@ -36,24 +29,6 @@ Examples:
   offsets-tool explain backup.tar.gz --group orders --format markdown --output incident.md
 """
 UNTIMED: Final = "(no time)"
-
-
-class Told(NamedTuple):
-    """The story of one group, its state at the moment asked for, and what all that rests on."""
-
-    group: str
-    log_partition: int | None
-    story: list[Sentence]
-    state: list[str]
-    coverage: list[str]
-    unsaid: str
-
-    @property
-    def title(self) -> str:
-        """What is told, in one line."""
-        number = self.log_partition
-        of = "" if number is None else f"partition {number} of __consumer_offsets, "
-        return f"What happened to group {named(self.group)} ({of}times in UTC)"
 
 
 def _explain_options(command: F) -> F:
@@ -116,7 +91,7 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
     given, server_logs = parse_policy(options), parse_server_logs(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         found = LogFindings(replay, given, server_logs)
-        told = [_told(replay, each, wanted, found.server_log) for each in found.groups(wanted)]
+        told = [told_group(each, replay.moment, wanted, found.server_log) for each in found.groups(wanted)]
         with output(output_path, replay.evidence.files) as out:
             if replay.caption and format_ == "text":
                 Paragraphs(out).say(replay.caption)
@@ -126,29 +101,7 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
     replay.finish()
 
 
-def _told(replay: OpenReplay, found: GroupFindings, wanted: Wanted, server_log: ServerLog) -> Told:
-    rows = found.rows
-    here = [each for each in replay.moment if each.log_partition == rows.log_partition]
-    return Told(
-        rows.group,
-        rows.log_partition,
-        with_loads(GroupStory(rows, found.findings, wanted, server_log=server_log).sentences(), server_log),
-        list(state_sentences(rows, _moment(replay, here), wanted)),
-        list(coverage_sentences(here)),
-        unsaid(bool(server_log)),
-    )
-
-
-def _moment(replay: OpenReplay, here: list[PartitionSnapshot]) -> str:
-    as_of = replay.moment.as_of
-    if as_of.time is not None:
-        return f"At {when(as_of.time)}"
-    if not as_of.is_end:
-        return f"At {here[0].log_partition}:{here[0].end}" if here else "At that moment"
-    return f"At the end of the log, {when(replay.moment.newest_timestamp)}"
-
-
-def _write_text(out: BinaryIO, told: list[Told]) -> None:
+def _write_text(out: BinaryIO, told: list[ToldGroup]) -> None:
     text = Paragraphs(out)
     for number, each in enumerate(told):
         if number:
@@ -168,7 +121,7 @@ def _lead(sentence: Sentence) -> tuple[str, str]:
     return when(sentence.at) if (sentence.at or -1) >= 0 else UNTIMED, sentence.place
 
 
-def _write_markdown(out: BinaryIO, told: list[Told]) -> None:
+def _write_markdown(out: BinaryIO, told: list[ToldGroup]) -> None:
     for each in told:
         lines = [f"## {markdown(each.title)}", ""]
         for sentence in each.story:
@@ -180,7 +133,7 @@ def _write_markdown(out: BinaryIO, told: list[Told]) -> None:
         out.write(f"{told[0].unsaid}\n".encode())
 
 
-def _write_jsonl(out: BinaryIO, told: list[Told]) -> None:
+def _write_jsonl(out: BinaryIO, told: list[ToldGroup]) -> None:
     for each in told:
         for sentence in each.story:
             out.write(json_line(sentence_row(sentence)))

@@ -10,8 +10,6 @@ from offsets_tool.as_of.selection import Wanted, exact_text
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.answers.plan_text import (
     TABLE,
-    PlanPage,
-    is_told,
     plan_json,
     write_markdown,
     write_page,
@@ -23,21 +21,17 @@ from offsets_tool.cli.opening import STRICT_EXIT, OpenReplay, ends_of, open_repl
 from offsets_tool.cli.options import FORMATS, UNREAD, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, note_left_out, output, write_cells, write_rows
-from offsets_tool.cli.reset_gaps import incomplete, left_out, refuse_partial
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.planning import Plan, plan_back
-from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.answers.reset_gaps import incomplete, left_out, refuse_partial
 from offsets_tool.evidence.moments.moment_notes import orphans
-from offsets_tool.evidence.replaying import END
 from offsets_tool.plans.commands import ANY_BROKER, ClusterAddress, CommandWords
 from offsets_tool.plans.reset_file import is_of_one_group
 from offsets_tool.plans.rows import PlanAction
-from offsets_tool.plans.steps import ToReset, steps
-from offsets_tool.plans.summary import headline, movements, risk_matters, since_then, unknown_ends
-from offsets_tool.story.sentence import when
-from offsets_tool.time_texts import shown_time
+from offsets_tool.plans.summary import risk_matters
+from offsets_tool.review.plan_page import KafkaTools, PlanPage, groups_to_reset, moment_text, plan_page
 from offsets_tool.wire.json import Release
 
 _EPILOG = """
@@ -75,7 +69,7 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
     table = TABLE.chosen(chosen, options)
     wanted, given, ends = parse_wanted(options), parse_policy(options), ends_of(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        plan = plan_back(replay, _at_end(replay, options), ends, given, wanted)
+        plan = plan_back(replay, replay.again(), ends, given, wanted)
         if chosen == "csv":
             _refuse_file(plan, wanted, replay, options, given.release)
         with output(output_path, replay.evidence.files) as out:
@@ -114,29 +108,18 @@ def _refuse(format_: str | None, options: Mapping[str, Any]) -> None:
         )
 
 
-def _at_end(replay: OpenReplay, options: Mapping[str, Any]) -> OpenReplay:
-    """Return a replay of the same sources to their end, which tells nobody what the other says."""
-    again = Evidence(replay.evidence.sources, paths=replay.evidence.paths, has_hashes=False)
-    return OpenReplay(again, END, options, strict=False)
-
-
 def _refuse_file(
     plan: Plan, wanted: Wanted, replay: OpenReplay, options: Mapping[str, Any], release: Release | None
 ) -> None:
     """Raise UsageError where there is no one file for this plan, or where it would lack whole partitions of the log."""
     if not options["partial"]:
         refuse_partial(plan.moment, wanted, replay.evidence)
-    groups = _groups(plan)
+    groups = groups_to_reset(plan)
     if is_of_one_group(release) and len(groups) > 1:
         raise UsageError(
             f"kafka-consumer-groups before 2.4 reads a file of one group, and this plan has {len(groups)}: choose one with "
             "--group, or drop --kafka-version to take a newer tool"
         )
-
-
-def _groups(plan: Plan) -> list[str]:
-    """Return the groups that are to be reset, by name."""
-    return sorted({row.group for row in plan.with_action(PlanAction.RESET)})
 
 
 def _lines(plan: Plan, release: Release | None) -> list[tuple[str | int, ...]]:
@@ -154,39 +137,9 @@ def _note_left_out(plan: Plan) -> None:
 def _page(
     plan: Plan, wanted: Wanted, replay: OpenReplay, options: Mapping[str, Any], release: Release | None
 ) -> PlanPage:
-    told = [row for row in plan.rows if is_told(row)]
     lacking = None if options["partial"] else incomplete(plan.moment, wanted, replay.evidence)
     cluster = ClusterAddress(options["bootstrap_server"] or ANY_BROKER, options["command_config"])
-    present = [group for partition in plan.end for group in partition.state.groups]
-    now = when(plan.end.newest_timestamp)
-    return PlanPage(
-        headline(plan.rows, _to(plan)),
-        [
-            *movements(plan.rows),
-            *since_then(plan.rows),
-            f"Now is {now}, the newest record of this evidence: what happened since is not in the plan.",
-            *unknown_ends(plan.rows),
-        ],
-        [] if lacking is None else [lacking],
-        risk_matters(plan.rows),
-        [plan_json(row) for row in told],
-        list(
-            steps(
-                ToReset(_groups(plan), present, plan.transactions),
-                cluster,
-                release,
-                partial(_write_file, plan),
-            )
-        ),
-    )
-
-
-def _to(plan: Plan) -> str:
-    """Return the moment as text that --as-of takes."""
-    as_of = plan.moment.as_of
-    if as_of.time is not None:
-        return shown_time(as_of.time) or str(as_of.time)
-    return ", ".join(f"{number}:{end}" for number, end in sorted((as_of.ends or {}).items()))
+    return plan_page(plan, lacking, KafkaTools(cluster, release), partial(_write_file, plan))
 
 
 def _write_file(plan: Plan, file: str, group: str | None) -> CommandWords:
@@ -194,7 +147,7 @@ def _write_file(plan: Plan, file: str, group: str | None) -> CommandWords:
     given: dict[str, tuple[str, ...]] = {}
     if plan.moment.as_of.time is not None:
         # What the clock said when the plan was made: a time such as -2h means another one each minute.
-        given["as_of"] = (_to(plan),)
+        given["as_of"] = (moment_text(plan),)
     if group is not None:
         given["groups"] = (exact_text(group),)
     return [*same_command(given), "--format csv", f"--output {file}"]

@@ -1,14 +1,14 @@
 """The pages of a plan, for whoever reviews it: what it comes to, the risks, the worst first, the rows, and the commands to copy."""
 
 from collections.abc import Iterable, Sequence
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final
 
 from offsets_tool.cli.answers.paragraphs import Paragraphs, markdown
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import cell_text
-from offsets_tool.plans.rows import PlanAction, PlanRow
-from offsets_tool.plans.steps import PlanStep
-from offsets_tool.plans.summary import RiskMatter, has_known_end
+from offsets_tool.plans.rows import PlanRow
+from offsets_tool.plans.summary import has_known_end
+from offsets_tool.review.plan_page import PlanPage
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import time_text
 from offsets_tool.wire.text import ABSENT
@@ -37,30 +37,11 @@ _LEAD: Final = 10
 _TIMES: Final = ("last_commit_at", "removed_at", "expires_at")
 
 
-class PlanPage(NamedTuple):
-    """What a plan says, ready to be laid out."""
-
-    headline: str
-    sentences: list[str]
-    """What it comes to, and what it rests on."""
-    warnings: list[str]
-    """What is to be known before all risks: what the evidence lacks."""
-    matters: list[RiskMatter]
-    rows: list[Row]
-    """Those that are to be set or left out."""
-    steps: list[PlanStep]
-
-
 def plan_json(row: PlanRow) -> Row:
     """Return the fields of a row, with times as text."""
     fields = row._asdict() | {"action": row.action.value, "risks": [risk._asdict() for risk in row.risks]}
     times = {name: None if fields[name] is None else time_text(fields[name]) for name in _TIMES}
     return fields | {"committed_by": list(row.committed_by)} | times
-
-
-def is_told(row: PlanRow) -> bool:
-    """Return whether a page shows the row: not one that stands as it did, nor one of a group that was not there."""
-    return row.action is not PlanAction.KEEP and all(risk.risk != "created_since" for risk in row.risks)
 
 
 def write_page(out: BinaryIO, page: PlanPage, table: PrintedTable, captions: Sequence[str]) -> list[str]:
@@ -81,7 +62,7 @@ def write_page(out: BinaryIO, page: PlanPage, table: PrintedTable, captions: Seq
         text.blank()
     left_out: list[str] = []
     if page.rows:
-        left_out = text.table(table, page.rows)
+        left_out = text.table(table, map(plan_json, page.rows))
         text.blank()
     for number, step in enumerate(page.steps, 1):
         text.behind(f"{number}. ", step.text)
@@ -104,7 +85,7 @@ def write_markdown(out: BinaryIO, page: PlanPage, table: PrintedTable, captions:
         lines.append(f"- **{matter.kind.severity.upper()}** `{matter.kind.name}` {markdown(matter.what())}")
         lines.append(f"  {markdown(matter.kind.means)} *{markdown(matter.kind.remedy)}*")
     if page.rows:
-        shown = [[_cell(value) for value in table.cells(row)] for row in page.rows]
+        shown = [[_cell(value) for value in table.cells(plan_json(row))] for row in page.rows]
         lines += ["", _line(table.titles), _line("---" for _ in table.titles), *map(_line, shown), ""]
     for number, step in enumerate(page.steps, 1):
         lines += [f"{number}. {markdown(step.text)}", "", "   ```"]

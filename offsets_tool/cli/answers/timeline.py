@@ -1,11 +1,10 @@
 """`offsets-tool timeline`: everything that happened, of all groups and log partitions, in one list in the order of time."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
-from offsets_tool.as_of.selection import Wanted
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.answers.sentence_rows import sentence_row
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
@@ -24,11 +23,8 @@ from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.moments.moment_notes import place
 from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_bound, parse_optional_time
 from offsets_tool.evidence.times import parse_duration
-from offsets_tool.rows import NO_TIMESTAMP
-from offsets_tool.story.broker_loads import with_loads
-from offsets_tool.story.sentence import Sentence
-from offsets_tool.story.story import GroupStory, Within
-from offsets_tool.story.timeline import in_time, of_log
+from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.review.stories import timeline_of
 
 TABLE = PrintedTable.of(
     Column.time("AT", 1, lambda row: _seconds(row["at"])),
@@ -49,24 +45,6 @@ Examples:
 
 def _seconds(time: str | None) -> str | None:
     return None if time is None else f"{time[:19]}Z"
-
-
-class TimelineAsked(NamedTuple):
-    """The options that choose what is told; the whole log is replayed in any case."""
-
-    wanted: Wanted
-    range: Filters
-    is_whole: bool
-
-    def within(self, log_partition: int | None) -> Within:
-        """Return whether a record of a log partition is in the range, as a function of its time and offset."""
-        found = self.range.range_of(log_partition)
-        return (lambda at, log_offset: False) if found is None else found.has
-
-    def has(self, sentence: Sentence) -> bool:
-        """Return whether a sentence about no group is in the range."""
-        at = NO_TIMESTAMP if sentence.at is None else sentence.at
-        return self.within(sentence.log_partition)(at, sentence.log_offset)
 
 
 def _timeline_options(command: F) -> F:
@@ -122,7 +100,7 @@ def timeline_command(*, format_: str | None, output_path: str | None, strict: bo
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = tell_range(replay.evidence, asked.range, clock)
         found = LogFindings(replay, given, server_logs)
-        told = with_loads(in_time(_stories(found, asked)), found.server_log)
+        told = timeline_of(found, asked, is_whole=options["is_whole"])
         rows = [sentence_row(each) for each in told]
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
@@ -132,7 +110,7 @@ def timeline_command(*, format_: str | None, output_path: str | None, strict: bo
     replay.finish()
 
 
-def _parse_asked(options: Mapping[str, Any], clock: Clock) -> TimelineAsked:
+def _parse_asked(options: Mapping[str, Any], clock: Clock) -> ReviewAsked:
     since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     middle = parse_optional_time(options["slice_at"], "--slice", clock)
     if middle is not None:
@@ -140,20 +118,4 @@ def _parse_asked(options: Mapping[str, Any], clock: Clock) -> TimelineAsked:
             raise UsageError("--slice says both ends of the range: drop --since and --until, or drop --slice")
         window = parse_duration(options["window"], "--window")
         since, until = Bound(time=middle - window), Bound(time=middle + window + 1)
-    return TimelineAsked(parse_wanted(options), Filters(since=since, until=until), options["is_whole"])
-
-
-def _stories(found: LogFindings, asked: TimelineAsked) -> Iterator[list[Sentence]]:
-    if not asked.wanted.groups and not asked.wanted.topics:
-        yield [each for each in of_log(found.of_log) if asked.has(each)]
-    for rows, findings in found.groups(asked.wanted):
-        within = asked.within(rows.log_partition)
-        story = GroupStory(
-            rows,
-            findings,
-            asked.wanted,
-            within=within,
-            is_whole=asked.is_whole,
-            server_log=found.server_log,
-        )
-        yield story.sentences()
+    return ReviewAsked(parse_wanted(options), Filters(since=since, until=until))

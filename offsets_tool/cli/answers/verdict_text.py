@@ -11,6 +11,7 @@ from offsets_tool.cli.texts import json_line
 from offsets_tool.findings.finder import places_and_lines
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import count
+from offsets_tool.review.verdict import Verdict
 from offsets_tool.rows import Row
 from offsets_tool.story.limits import unsaid
 from offsets_tool.story.verdict import (
@@ -19,7 +20,6 @@ from offsets_tool.story.verdict import (
     Ranked,
     group_headline,
     kinds_text,
-    log_headline,
     matters,
 )
 from offsets_tool.wire.text import shown, visible
@@ -44,55 +44,42 @@ _NOTICES: Final = 5
 """How many kinds of notices are told where there is nothing worse."""
 
 
-class Verdict(NamedTuple):
-    """What was found in an evidence, and what that rests on."""
+class VerdictPage(NamedTuple):
+    """A verdict, and what a command that shows more of it begins with."""
 
-    ranked: list[Ranked]
-    of_log: list[Finding]
-    """Findings about no group."""
-    coverage: list[str]
+    verdict: Verdict
     logs: list[str]
     """LOG... as it was given, quoted for a shell."""
     server_logs: list[str]
     """--server-log as it was given, quoted for a shell."""
 
-    @property
-    def findings(self) -> list[Finding]:
-        """All findings, those about no group first."""
-        return [*self.of_log, *(each for ranked in self.ranked for each in ranked.findings)]
 
-    @property
-    def headline(self) -> str:
-        """The verdict on the whole log, in one sentence."""
-        return log_headline(self.findings, len(self.ranked))
-
-
-def write_text(out: BinaryIO, verdict: Verdict, captions: Sequence[str], *, of_groups: bool) -> None:
+def write_text(out: BinaryIO, page: VerdictPage, captions: Sequence[str], *, of_groups: bool) -> None:
     """Write a verdict as sentences: on each of its groups with `of_groups`, else on the log, with the groups ranked."""
-    text = Paragraphs(out)
+    text, verdict = Paragraphs(out), page.verdict
     for caption in captions:
         text.say(caption)
     if of_groups:
         for each in verdict.ranked:
-            _group_text(text, verdict, each)
+            _group_text(text, page, each)
         for matter in matters(verdict.of_log):
             _matter_text(text, matter, meaning=True)
     else:
         _log_text(text, verdict)
-        _ranked_text(text, verdict)
+        _ranked_text(text, page)
     if verdict.ranked or not of_groups:
-        text.say(" ".join((*verdict.coverage, unsaid(bool(verdict.server_logs)))))
+        text.say(" ".join((*verdict.coverage, unsaid(bool(page.server_logs)))))
 
 
-def _group_text(text: Paragraphs, verdict: Verdict, ranked: Ranked) -> None:
+def _group_text(text: Paragraphs, page: VerdictPage, ranked: Ranked) -> None:
     text.heading(group_headline(ranked.group, ranked.findings))
     text.blank()
     for matter in matters(ranked.findings):
         _matter_text(text, matter, meaning=True)
     text.say(" ".join(ranked.sentences))
     text.blank()
-    _more(text, verdict, ranked.group, "explain", "findings")
-    _before(text, verdict, ranked)
+    _more(text, page, ranked.group, "explain", "findings")
+    _before(text, page, ranked)
 
 
 def _matter_text(text: Paragraphs, matter: Matter, *, meaning: bool) -> None:
@@ -121,7 +108,8 @@ def _log_text(text: Paragraphs, verdict: Verdict) -> None:
         text.blank()
 
 
-def _ranked_text(text: Paragraphs, verdict: Verdict) -> None:
+def _ranked_text(text: Paragraphs, page: VerdictPage) -> None:
+    verdict = page.verdict
     if not verdict.ranked:
         return
     text.table(TABLE, map(_ranked_row, verdict.ranked[:TOP]))
@@ -131,26 +119,26 @@ def _ranked_text(text: Paragraphs, verdict: Verdict) -> None:
         of = f"{concerned:,} of them with findings" if concerned else "without findings"
         text.say(f"And {count(len(left), 'more group')}, {of}.")
     text.blank()
-    _more(text, verdict, verdict.ranked[0].group, "diagnose", "explain")
+    _more(text, page, verdict.ranked[0].group, "diagnose", "explain")
 
 
-def _more(text: Paragraphs, verdict: Verdict, group: str, *commands: str) -> None:
+def _more(text: Paragraphs, page: VerdictPage, group: str, *commands: str) -> None:
     """Write the commands that show more of a group, ready to run."""
     text.say("For more:")
     for command in commands:
         of = shlex.quote(visible(shown(group)))
-        text.command(["offsets-tool", command, *verdict.logs, *verdict.server_logs, f"--group {of}"])
+        text.command(["offsets-tool", command, *page.logs, *page.server_logs, f"--group {of}"])
     text.blank()
 
 
-def _before(text: Paragraphs, verdict: Verdict, ranked: Ranked) -> None:
+def _before(text: Paragraphs, page: VerdictPage, ranked: Ranked) -> None:
     """Write the command that shows the offsets from before the worst of what moved or removed them."""
     worst = next((each for each in ranked.findings if each.kind in MOVES_OFFSETS), None)
     if worst is None:
         return
     of = shlex.quote(visible(shown(ranked.group)))
     text.say(f"The offsets from before {worst.evidence[0]} (add --format csv for a file to reset from):")
-    words = ["offsets-tool", "offsets", *verdict.logs, f"--group {of}", f"--as-of {worst.evidence[0]}"]
+    words = ["offsets-tool", "offsets", *page.logs, f"--group {of}", f"--as-of {worst.evidence[0]}"]
     text.command(words)
     text.blank()
 

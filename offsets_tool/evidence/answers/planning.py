@@ -64,10 +64,16 @@ def plan_back(
     partitions = partition_rows(at_end, given)
     for text in at_end.evidence.notes:
         replay.evidence.note_once(text)
-    end = at_end.moment
+    groups = (rows for partition in partitions for rows in partition.groups(wanted))
+    return plan_between(moment, at_end.moment, groups, ends, wanted)
+
+
+def plan_between(
+    moment: Snapshot, end: Snapshot, groups: Iterable[GroupRows], ends: KnownEnds, wanted: Wanted
+) -> Plan:
+    """Return the way back from one moment of an evidence, its end, to another; `groups` are the rows up to the end."""
     standing = _standing(moment, end, wanted)
     lags = _lags(end, ends, standing)
-    groups = (rows for partition in partitions for rows in partition.groups(wanted))
     cases = _cases(groups, standing, lags, moment, end)
     found = [plan_row(case) for case in cases]
     found.sort(key=lambda row: row[:3])

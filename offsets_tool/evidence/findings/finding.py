@@ -69,9 +69,13 @@ class LogFindings:
 
     def groups(self, wanted: Wanted = ALL) -> Iterator[GroupFindings]:
         """Yield the wanted groups with their findings, by log partition and name, with one group's rows at a time."""
+        for rows in self.rows(wanted):
+            yield GroupFindings(rows, worst_first(find_all(rows, self._context)))
+
+    def rows(self, wanted: Wanted = ALL) -> Iterator[GroupRows]:
+        """Yield the rows of the wanted groups, by log partition and name, without asking what is found in them."""
         for partition in self._partitions:
-            for rows in partition.groups(wanted):
-                yield GroupFindings(rows, worst_first(find_all(rows, self._context)))
+            yield from partition.groups(wanted)
 
     def bytes_of(self, rows: GroupRows) -> int:
         """Return the bytes of the keys and values of a group's records, in the log partition that these rows are of."""

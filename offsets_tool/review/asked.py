@@ -1,0 +1,58 @@
+"""What a review is asked about: groups and topics by name, and a range of times or places. The whole log is replayed anyway."""
+
+from typing import NamedTuple
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.columns.text.request import Range
+from offsets_tool.evidence.filters import EVERYTHING, Filters
+from offsets_tool.findings.rows import Finding
+from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.story.sentence import Sentence
+from offsets_tool.story.story import Within
+
+
+class ReviewAsked(NamedTuple):
+    """The names and the range that findings and sentences are chosen by."""
+
+    wanted: Wanted = Wanted()
+    range: Filters = EVERYTHING
+    """Only its range counts; names are those of `wanted`."""
+
+    def shows(self, finding: Finding) -> bool:
+        """Return whether a finding is about what is wanted, and was there in the range."""
+        return self.is_about(finding) and self.is_within(finding)
+
+    def is_about(self, finding: Finding) -> bool:
+        """Return whether a finding is about the groups and topics that are wanted, at whatever time."""
+        if self.wanted.groups and finding.group not in self.wanted.groups:
+            return False
+        if self.wanted.topics and finding.topic not in self.wanted.topics:
+            return False
+        return self.wanted.partition is None or finding.partition in (None, self.wanted.partition)
+
+    def is_within(self, finding: Finding) -> bool:
+        """Return whether a finding was there at a time of the range, whatever it is about."""
+        within = self.range.range_of(finding.log_partition)
+        return within is not None and _overlaps(within, finding)
+
+    def within(self, log_partition: int | None) -> Within:
+        """Return whether a record of a log partition is in the range, as a function of its time and offset."""
+        found = self.range.range_of(log_partition)
+        return (lambda at, log_offset: False) if found is None else found.has
+
+    def tells(self, sentence: Sentence) -> bool:
+        """Return whether a sentence about no group is in the range."""
+        at = NO_TIMESTAMP if sentence.at is None else sentence.at
+        return self.within(sentence.log_partition)(at, sentence.log_offset)
+
+
+def _overlaps(within: Range, finding: Finding) -> bool:
+    """Return whether a finding is found at an offset of the range, and was there at a time of it; what has no end still lasts."""
+    since, until = within.times
+    begins = finding.to_at if finding.from_at is None else finding.from_at
+    is_timed = since is not None or until is not None
+    if is_timed and begins is None:
+        return False
+    is_late = until is not None and begins is not None and begins >= until
+    is_over = since is not None and finding.to_at is not None and finding.to_at < since
+    return not (is_late or is_over) and Range(offsets=within.offsets).has(0, finding.log_offset)

@@ -1,0 +1,78 @@
+"""What happened, in sentences: of one group with its state, or of all groups and log partitions in the order of time."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
+from offsets_tool.findings.sentences import named
+from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.review.verdict import moment_words
+from offsets_tool.server_log.join import ServerLog
+from offsets_tool.story.broker_loads import with_loads
+from offsets_tool.story.limits import coverage_sentences, unsaid
+from offsets_tool.story.sentence import Sentence
+from offsets_tool.story.state import state_sentences
+from offsets_tool.story.story import GroupStory
+from offsets_tool.story.timeline import in_time, of_log
+
+
+class ToldGroup(NamedTuple):
+    """The story of one group, its state at the moment asked for, and what all that rests on."""
+
+    group: str
+    log_partition: int | None
+    story: list[Sentence]
+    state: list[str]
+    coverage: list[str]
+    unsaid: str
+
+    @property
+    def title(self) -> str:
+        """What is told, in one line."""
+        number = self.log_partition
+        of = "" if number is None else f"partition {number} of __consumer_offsets, "
+        return f"What happened to group {named(self.group)} ({of}times in UTC)"
+
+
+def told_group(found: GroupFindings, moment: Snapshot, wanted: Wanted, server_log: ServerLog) -> ToldGroup:
+    """Return the whole story of a group up to a moment, of the topics that are wanted."""
+    rows = found.rows
+    here = [each for each in moment if each.log_partition == rows.log_partition]
+    return ToldGroup(
+        rows.group,
+        rows.log_partition,
+        with_loads(GroupStory(rows, found.findings, wanted, server_log=server_log).sentences(), server_log),
+        list(state_sentences(rows, moment_words(moment, here[0] if here else None), wanted)),
+        list(coverage_sentences(here)),
+        unsaid(bool(server_log)),
+    )
+
+
+def timeline_of(found: LogFindings, asked: ReviewAsked, *, is_whole: bool = False) -> list[Sentence]:
+    """Return what happened in the range to all that is wanted, in the order of time; `is_whole` tells each commit by itself."""
+    stories = _stories(found, asked, is_whole=is_whole)
+    return with_loads(in_time(stories), found.server_log)
+
+
+def _stories(found: LogFindings, asked: ReviewAsked, *, is_whole: bool) -> Iterator[list[Sentence]]:
+    if not asked.wanted.groups and not asked.wanted.topics:
+        yield log_story(found, asked)
+    for group in found.groups(asked.wanted):
+        yield group_story(group, asked, found.server_log, is_whole=is_whole)
+
+
+def log_story(found: LogFindings, asked: ReviewAsked) -> list[Sentence]:
+    """Return the findings about no group in the range, as sentences."""
+    return [each for each in of_log(found.of_log) if asked.tells(each)]
+
+
+def group_story(
+    found: GroupFindings, asked: ReviewAsked, server_log: ServerLog, *, is_whole: bool = False
+) -> list[Sentence]:
+    """Return what happened to one group in the range, in the order of the log."""
+    rows, findings = found
+    within = asked.within(rows.log_partition)
+    story = GroupStory(rows, findings, asked.wanted, within=within, is_whole=is_whole, server_log=server_log)
+    return story.sentences()

@@ -1,0 +1,85 @@
+"""The verdict on an evidence: its groups, the worst first, findings about no group, and what all that rests on."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.as_of.views_describe import described_offsets
+from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.findings.finding import LogFindings
+from offsets_tool.evidence.lagging import add_lag
+from offsets_tool.findings.rows import Finding
+from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.story.limits import coverage_sentences
+from offsets_tool.story.sentence import when
+from offsets_tool.story.verdict import GroupLag, Ranked, group_headline, log_headline, ranked_group, ranking
+
+
+class Verdict(NamedTuple):
+    """What was found in an evidence, and what that rests on."""
+
+    ranked: list[Ranked]
+    """Every group that is wanted, the worst first."""
+    of_log: list[Finding]
+    """Findings about no group."""
+    coverage: list[str]
+    """From where on the evidence is complete, in sentences."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, those about no group first."""
+        return [*self.of_log, *(each for ranked in self.ranked for each in ranked.findings)]
+
+    @property
+    def headline(self) -> str:
+        """The verdict on the whole log, in one sentence."""
+        return log_headline(self.findings, len(self.ranked))
+
+    def headlines(self, wanted: Wanted) -> list[str]:
+        """Return the verdict on each group that was asked for by name; on the whole log where none was."""
+        if not wanted.groups:
+            return [self.headline]
+        return [group_headline(each.group, each.findings) for each in self.ranked]
+
+
+def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked, ends: KnownEnds) -> Verdict:
+    """Return the verdict on what is asked about at the moment that the findings are of; `ends` tell how far groups are behind."""
+    lags, words = _lags(moment, ends), moment_words(moment)
+    ranked = ranking(
+        ranked_group(rows, filter(asked.shows, findings), words, found.bytes_of(rows), lags.get(rows.group))
+        for rows, findings in found.groups(asked.wanted)
+    )
+    here = {each.log_partition for each in ranked if asked.wanted.groups}
+    return Verdict(
+        ranked,
+        [each for each in found.of_log if _is_here(each, asked, here)],
+        list(coverage_sentences(each for each in moment if not here or each.log_partition in here)),
+    )
+
+
+def moment_words(moment: Snapshot, here: PartitionSnapshot | None = None) -> str:
+    """Return when something stands so, to begin a sentence with; `here` is the log partition that it is told of."""
+    as_of = moment.as_of
+    if as_of.time is not None:
+        return f"At {when(as_of.time)}"
+    if not as_of.is_end:
+        return f"At {here.log_partition}:{here.end}" if here is not None else "At that moment"
+    return f"At the end of the log, {when(moment.newest_timestamp)}"
+
+
+def _is_here(finding: Finding, asked: ReviewAsked, here: Collection[int | None]) -> bool:
+    """Return whether a finding about a log partition is to be told: of groups, where one of them lives there."""
+    of_any = asked._replace(wanted=Wanted())
+    return of_any.shows(finding) and (not asked.wanted.groups or finding.log_partition in here)
+
+
+def _lags(moment: Snapshot, ends: KnownEnds) -> dict[str, GroupLag]:
+    """Return how far groups are behind, where ends of their partitions are known from more than commits."""
+    rows = described_offsets(moment, Wanted()) if ends.has_any else []
+    add_lag(moment, ends, rows)
+    lags: dict[str, list[int]] = {}
+    for row in rows:
+        if row["lag"] is not None:
+            lags.setdefault(row["group"], []).append(row["lag"])
+    return {group: GroupLag(sum(some), len(some)) for group, some in lags.items()}
