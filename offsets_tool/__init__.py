@@ -7,6 +7,7 @@ The names below are the public API; all other modules may change in any release.
     read_events       every record as an Arrow table
     read_histories    offsets, groups, members and anomalies over time, as Arrow tables
     snapshot_of       what the coordinators held at the end of the log, or at a moment
+    review_of         what an incident review says: verdict, coverage, findings, stories, plan, the records that show it
     offset_rows, group_rows, member_rows      a snapshot as dictionaries, for a DataFrame
     LogRecord, decode, encode                 one record with raw key and value; bytes to a typed event, and back
     Coordinator       replays events of one partition: what each changed, and the state
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from offsets_tool.history.history import History
     from offsets_tool.placement import partition_for
     from offsets_tool.replay.coordinator import Coordinator
+    from offsets_tool.review.review import review_of
     from offsets_tool.rows import LogRecord
 
 __version__ = "0.1.0"
@@ -47,6 +49,7 @@ __all__ = [
     "partition_for",
     "read_events",
     "read_histories",
+    "review_of",
     "snapshot_of",
 ]
 
@@ -64,6 +67,7 @@ _HOMES = {
     "partition_for": "placement",
     "read_events": "arrow_tables",
     "read_histories": "arrow_tables",
+    "review_of": "review.review",
     "snapshot_of": "evidence.replaying",
 }
 """The module of each public name."""

@@ -14,7 +14,6 @@ from offsets_tool.cli.inspect_notes import (
     overlap_note,
     problem_count,
     problem_notes,
-    total,
 )
 from offsets_tool.cli.opening import evidence_of, finish
 from offsets_tool.cli.options import output_options
@@ -27,6 +26,7 @@ from offsets_tool.evidence.lanes import SurveyLane
 from offsets_tool.evidence.sources import Source
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.left_out import find_left_out
+from offsets_tool.review.coverage import ledger_total
 from offsets_tool.survey import Survey
 from offsets_tool.time_texts import shown_time
 
@@ -84,7 +84,7 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
             _write_when_read(out, list(rows), chosen, table, evidence)
     for text in copies_notes(evidence.sources):
         note(text)
-    note(total(evidence.ledgers))
+    note(ledger_total(evidence.ledgers))
     if (reason := why_not_cached()) is not None:
         note(reason)
     where = "`unreadable` and `problems` of the rows name them" if chosen == "jsonl" else "see above"

@@ -97,19 +97,6 @@ def _fate(problem: Row) -> str:
     return " kept raw"
 
 
-def total(entries: Sequence[LedgerEntry]) -> str:
-    """Return one line with the sums of all ledgers, and whether all of them add up."""
-    sums = {name: sum(getattr(e, name) for e in entries) for name in ("bytes", "batches", "records")}
-    kept = sum(entry.raw_records for entry in entries)
-    verdict = (
-        "the ledger adds up" if all(entry.adds_up for entry in entries) else "THE LEDGER DOES NOT ADD UP"
-    )
-    return (
-        f"{len(entries)} file(s), {sums['bytes']:,} bytes, {sums['batches']:,} batches, {sums['records']:,} records, "
-        f"{kept:,} kept raw, {sum(e.bytes_unreadable for e in entries):,} bytes unreadable: {verdict}"
-    )
-
-
 def copies_notes(sources: Iterable[Source]) -> Iterator[str]:
     """Note that partitions are there in several copies, and how they are compared."""
     copies: dict[int, set[str]] = {}

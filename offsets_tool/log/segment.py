@@ -5,7 +5,8 @@ Every byte is in a BatchRead or an Unreadable, and ranges that meet add up to th
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
@@ -28,7 +29,7 @@ from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.files.mapping import map_file, raw_pieces, sha256, sha256_of
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import Segment
-from offsets_tool.rows import Batch, BatchRead, Unreadable
+from offsets_tool.rows import Batch, BatchRead, Codec, Unreadable
 
 _HASH_BESIDE: Final = 1 << 20
 """The size, in bytes, from which on a file is hashed in a thread of its own."""
@@ -87,6 +88,35 @@ def read_segment(
             ledger.add(read)
         yield read
     reading.finish()
+
+
+def batches_with(
+    segment: Segment, log_offsets: Collection[int], limits: Limits = LIMITS
+) -> Iterator[BatchRead | Unreadable]:
+    """Yield those batches of a segment, with their records, that may have one of these offsets; the content of others is not read.
+
+    Raises SourceError as `read_segment` does.
+    """
+    reading, ordered = SegmentReading(segment, limits=limits), sorted(log_offsets)
+    place, verdict = reading.segment, reading.verdict()
+    for item in reading.walker.walk():
+        if isinstance(item, Batch) and _has_any(item, ordered):
+            yield read_content(
+                reading.data,
+                item,
+                place.source,
+                place.log_partition,
+                limits=limits,
+                misplacement=verdict.get(item.position),
+            )
+
+
+def _has_any(batch: Batch, ordered: Sequence[int]) -> bool:
+    """Return whether a batch may have one of the offsets; what an old wrapper has only its content tells."""
+    if batch.magic < 2 and batch.codec is not Codec.NONE:
+        return True
+    at = bisect_left(ordered, batch.base_offset)
+    return at < len(ordered) and ordered[at] <= batch.last_offset
 
 
 def or_lost(items: Iterator[T], segment: Segment, ledger: Ledger) -> Iterator[T | Unreadable]:

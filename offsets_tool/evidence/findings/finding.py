@@ -22,6 +22,8 @@ from offsets_tool.findings.rows import Finding
 from offsets_tool.history.replayed_rows import replayed_rows
 from offsets_tool.history.transactions import TransactionLog, open_transactions
 from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.rebalances.row_builder import rebalance_rows
+from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.rules import Rules
 from offsets_tool.server_log.clocks import record_times
@@ -76,6 +78,10 @@ class LogFindings:
         """Yield the rows of the wanted groups, by log partition and name, without asking what is found in them."""
         for partition in self._partitions:
             yield from partition.groups(wanted)
+
+    def rebalances(self, rows: GroupRows) -> list[RebalanceRow]:
+        """Return the rebalances of a group, in the order of the log."""
+        return list(rebalance_rows(rows, self._context.session_timeout_ms, self.server_log))
 
     def bytes_of(self, rows: GroupRows) -> int:
         """Return the bytes of the keys and values of a group's records, in the log partition that these rows are of."""

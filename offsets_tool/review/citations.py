@@ -1,0 +1,46 @@
+"""The records that a review names: which of them are shown, the most telling first, and what each is."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from offsets_tool.events import Event
+from offsets_tool.evidence.cited_records import CitedPlace
+from offsets_tool.findings.finder import place_text, places_and_lines
+from offsets_tool.findings.rows import Finding
+from offsets_tool.story.sentence import Sentence
+
+
+class Citations(NamedTuple):
+    """The records that are named, by their places LOG_PARTITION:LOG_OFFSET, in the order of the log."""
+
+    records: dict[str, list[Event]]
+    """Several where copies differ."""
+    named: int
+    """How many places are named in all; those beyond the most that are kept are not in `records`."""
+
+
+def places_named(
+    findings: Iterable[Finding], sentences: Iterable[Sentence], most: int
+) -> tuple[list[CitedPlace], int]:
+    """Return the places of the records to be shown, at most so many, and how many are named.
+
+    First come the places at which findings are found, then what else shows them, then those of sentences.
+    """
+    shown = list(findings)
+    first = ((each.log_partition, each.log_offset) for each in shown)
+    told = ((each.log_partition, at) for each in sentences for at in (each.log_offset, each.last_log_offset))
+    places = list(dict.fromkeys(chain(first, _others(shown), told)))
+    return places[:most], len(places)
+
+
+def _others(findings: Iterable[Finding]) -> Iterator[CitedPlace]:
+    for finding in findings:
+        for place in places_and_lines(finding)[0]:
+            yield finding.log_partition, int(place.rpartition(":")[2])
+
+
+def citations(found: dict[CitedPlace, list[Event]], named: int) -> Citations:
+    """Return events at places as citations."""
+    order = sorted(found, key=lambda place: (-1 if place[0] is None else place[0], place[1]))
+    return Citations({place_text(*place): found[place] for place in order}, named)

@@ -1,0 +1,66 @@
+"""What an evidence covers: its files with their hashes and whether the ledger adds up, its log partitions and what they lack."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.log.ledger import LedgerEntry
+
+
+class CoveredPartition(NamedTuple):
+    """What the evidence has of one partition of the log."""
+
+    log_partition: int | None
+    begins: int
+    """Base offset of the first segment that is here."""
+    end: int
+    """The offset after the last record."""
+    missing: int
+    """Offsets before the end that have no record: compaction, segments that are not here, or damage."""
+    proven_from: int
+    """Every record from this offset on is here."""
+    is_damaged: bool
+    newest_at: int | None
+    """Time of the newest record, epoch milliseconds; None without one."""
+    groups: int
+    """Groups that are there at the end."""
+
+
+def covered(partition: PartitionSnapshot) -> CoveredPartition:
+    """Return what the evidence has of a partition that was replayed."""
+    return CoveredPartition(
+        partition.log_partition,
+        partition.begins,
+        partition.end,
+        partition.coverage.missing,
+        partition.coverage.proven_from,
+        partition.is_damaged,
+        partition.cut.newest_timestamp,
+        len(partition.state.groups),
+    )
+
+
+class EvidenceCoverage(NamedTuple):
+    """What was read, and what of the log it covers."""
+
+    files: Sequence[LedgerEntry]
+    partitions: Sequence[CoveredPartition]
+    sentences: Sequence[str]
+    """From where on it is complete, in words."""
+    notes: Sequence[str]
+    """What was noted while it was read and replayed."""
+    server_logs: Sequence[str] = ()
+    """Names of brokers' own logs that were read beside it."""
+
+
+def ledger_total(entries: Sequence[LedgerEntry]) -> str:
+    """Return one line with the sums of all ledgers, and whether all of them add up."""
+    sums = {name: sum(getattr(e, name) for e in entries) for name in ("bytes", "batches", "records")}
+    kept = sum(entry.raw_records for entry in entries)
+    verdict = (
+        "the ledger adds up" if all(entry.adds_up for entry in entries) else "THE LEDGER DOES NOT ADD UP"
+    )
+    return (
+        f"{len(entries)} file(s), {sums['bytes']:,} bytes, {sums['batches']:,} batches, {sums['records']:,} records, "
+        f"{kept:,} kept raw, {sum(e.bytes_unreadable for e in entries):,} bytes unreadable: {verdict}"
+    )

@@ -1,0 +1,103 @@
+"""The plan of a review: back to a moment that was named, or to before the first finding that offsets were lost or moved."""
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.selection import NameFilter, Wanted, exact_text
+from offsets_tool.evidence.answers.planning import Plan, plan_between
+from offsets_tool.evidence.answers.reset_gaps import incomplete
+from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.findings.finding import LogFindings
+from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.findings.finder import place_text
+from offsets_tool.findings.rows import Finding, Severity
+from offsets_tool.findings.sentences import named
+from offsets_tool.plans.commands import CommandWords, shell_word
+from offsets_tool.review.plan_page import KafkaTools, PlanPage, moment_text, plan_page
+from offsets_tool.story.sentence import when
+from offsets_tool.story.verdict import MOVES_OFFSETS, Ranked
+
+PlanCommand = Callable[[str, str | None], CommandWords]
+"""From a moment as --as-of takes it, and a group as --group takes it or None, to the words of the command that makes the plan."""
+_LOUD: Final = (Severity.CRITICAL.value, Severity.WARNING.value)
+
+
+class WayBack(NamedTuple):
+    """A plan, which moment it goes back to and why."""
+
+    plan: Plan
+    page: PlanPage
+    to: str
+    """The moment, as --as-of takes it."""
+    proposal: Finding | None
+    """The finding before which the moment lies, where nobody named one."""
+    command: CommandWords
+    """The command that makes the same plan."""
+
+    def why(self) -> str:
+        """Return why it goes back to that moment, in one sentence."""
+        if self.proposal is None:
+            return f"The moment {self.to} was asked for."
+        found, at = self.proposal, self.proposal.from_at
+        whose = "" if found.group is None else f" of group {named(found.group)}"
+        time = "" if at is None else f" ({when(at)})"
+        return (
+            f"Nobody named a moment: proposed is {self.to}{time}, before the first finding{whose} that says that its offsets "
+            f"were lost or moved, {found.kind}. Another moment may be the right one."
+        )
+
+
+def proposal_of(ranked: Iterable[Ranked]) -> Finding | None:
+    """Return the finding before which a plan should go back: the first in the log, of the worst group whose offsets were moved.
+
+    Notices count only where nothing is worse; None where no offset was lost or moved, or no file says its log partition.
+    """
+    moved = [
+        [each for each in group.findings if each.kind in MOVES_OFFSETS and each.log_partition is not None]
+        for group in ranked
+    ]
+    loud = [[each for each in some if each.severity in _LOUD] for some in moved]
+    some = next(filter(None, loud), None) or next(filter(None, moved), None)
+    return min(some, key=lambda each: each.log_offset) if some else None
+
+
+class PlanAsked(NamedTuple):
+    """Which plan is wanted: a moment and groups, or what a finding proposes."""
+
+    as_of: AsOf
+    wanted: Wanted
+    proposal: Finding | None = None
+
+    @classmethod
+    def before(cls, proposal: Finding) -> "PlanAsked":
+        """Return the plan of one group back to the record before that of a finding, which has a log partition and a group."""
+        assert proposal.log_partition is not None and proposal.group is not None
+        wanted = Wanted(NameFilter([exact_text(proposal.group)]))
+        return cls(AsOf(ends={proposal.log_partition: proposal.log_offset}), wanted, proposal)
+
+
+class PlanTools(NamedTuple):
+    """What a plan needs beside the evidence: known ends, Kafka's tools, and the command that writes the reset file."""
+
+    ends: KnownEnds
+    kafka: KafkaTools
+    command: PlanCommand
+
+
+def way_back(replay: EvidenceReplay, found: LogFindings, asked: PlanAsked, tools: PlanTools) -> WayBack:
+    """Replay the evidence of a replay that has run once more, to the moment, and return the plan back to it."""
+    again = replay.again(asked.as_of)
+    plan = plan_between(again.run(), replay.moment, found.rows(asked.wanted), tools.ends, asked.wanted)
+    lacking = incomplete(plan.moment, asked.wanted, replay.evidence)
+    group = None if asked.proposal is None else asked.wanted.groups.texts[0]
+    to = moment_text(plan)
+
+    def write_file(file: str, of: str | None) -> CommandWords:
+        text = group if of is None else exact_text(of)
+        return [*tools.command(to, text), "--format csv", f"--output {shell_word(file)}"]
+
+    page = plan_page(plan, lacking, tools.kafka, write_file)
+    proposal = asked.proposal
+    place = to if proposal is None else place_text(proposal.log_partition, proposal.log_offset)
+    return WayBack(plan, page, place, proposal, tools.command(to, group))
