@@ -30,7 +30,7 @@ from offsets_tool.rows import Row
 from offsets_tool.time_texts import time_text
 
 TABLE = PrintedTable.of(
-    Column.word("SEVERITY", 1),
+    Column.word("SEVERITY", 1).severe(),
     Column.time("FROM-AT", 3, lambda row: _seconds(row["from_at"])),
     Column.sentence("TITLE", 2),
     Column.word("KIND", 5),

@@ -6,10 +6,12 @@ asks how wide a character is.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from offsets_tool.cli.table import CellKind, Column, PrintedTable
+from offsets_tool.cli.terminal.styles import PLAIN, Pen
 from offsets_tool.wire.text import ABSENT
 
 GAP: Final = "  "
@@ -19,15 +21,20 @@ LEGIBLE: Final = 24
 """The width that names keep before columns of less importance get room."""
 ESSENTIAL: Final = 6
 """For how many columns names are shortened down to `LEAST`; for others only down to `LEGIBLE`."""
-SHORTENED: Final = {CellKind.NAME: 1, CellKind.TEXT: 1, CellKind.SENTENCE: 3}
+SHORTENED: Final = {CellKind.NAME: 1, CellKind.TEXT: 1, CellKind.LIST: 1.75, CellKind.SENTENCE: 2.5}
 """The kinds of cells that need not have their full width, and how many times the least width of a name each keeps.
 
 A column of another kind is shown whole or left out.
 """
+WRAPPED: Final = (CellKind.LIST, CellKind.SENTENCE)
+"""The kinds of cells that go on in further lines."""
 CUT: Final = "…"
+LONGEST: Final = 4
+"""How many lines a single word may take before it is shortened."""
 
 _NUMBER: Final = re.compile(r">?=?-?\d[\d.]*(e[+-]?\d+)?")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d([T ][\d:.]+Z?)?")
+_JOINTS: Final = "-./_"
 _WORD: Final = re.compile(rf"[A-Za-z_ ]{{1,{LEGIBLE}}}")
 
 
@@ -60,26 +67,29 @@ class _Measured(NamedTuple):
 
     def shortened(self, least: int) -> int:
         """Return the column's width when its names are shortened to `least` cells."""
-        content = min(self.content_width, least * SHORTENED.get(self.kind, self.content_width))
+        content = min(self.content_width, int(least * SHORTENED.get(self.kind, self.content_width)))
         return max(self.title_width, content)
 
 
-def lay_out(table: PrintedTable, rows: Sequence[Sequence[str]], width: int | None) -> Page:
-    """Lay out rows of cells in lines of at most `width`; None for no limit."""
+def lay_out(table: PrintedTable, rows: Sequence[Sequence[str]], width: int | None, pen: Pen = PLAIN) -> Page:
+    """Lay out rows of cells in lines of at most `width`; None for no limit. `pen` styles the heading, and severities."""
     measured = list(map(_measure, table.columns, zip(*rows, strict=True)))
     widths = {m.column.title: m.width for m in measured}
     if width is not None and not table.is_whole:
         widths = _fitted(measured, width)
     shown = [m for m in measured if m.column.title in widths]
-    columns = [_drawn(m, widths[m.column.title]) for m in shown]
-    heading, *lines = (line for cells in zip(*columns, strict=True) for line in _lines(cells))
-    return Page(heading, lines, tuple(m.column.title for m in shown))
+    columns = [_drawn(m, widths[m.column.title], pen) for m in shown]
+    blanks = [" " * widths[m.column.title] for m in shown]
+    heading, *lines = (line for cells in zip(*columns, strict=True) for line in _lines(cells, blanks))
+    return Page(pen.heading(heading), lines, tuple(m.column.title for m in shown))
 
 
-def _lines(cells: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a row: as many as its longest cell has."""
+def _lines(cells: Sequence[Sequence[str]], blanks: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a row: as many as its longest cell has, with `blanks` where a shorter one has no more."""
     for number in range(max(map(len, cells))):
-        texts = (cell[number] if number < len(cell) else " " * cell_width(cell[0]) for cell in cells)
+        texts = (
+            cell[number] if number < len(cell) else blank for cell, blank in zip(cells, blanks, strict=True)
+        )
         yield GAP.join(texts).rstrip()
 
 
@@ -118,38 +128,90 @@ def _first_to_fit(
 
 
 def _widened(kept: Sequence[_Measured], width: int) -> dict[str, int]:
-    """Return the widths by title, with the room that is left shared among the shortened names, the shortest first."""
+    """Return the widths by title: the room that is left makes names legible first, and then all columns, the shortest first."""
     widths = {m.column.title: m.shortened(LEAST) for m in kept}
     left = width - sum(widths.values()) - len(GAP) * (len(kept) - 1)
     if left < 0 and kept[0].kind in SHORTENED:
         return {kept[0].column.title: width}
-    short = sorted((m for m in kept if m.width > widths[m.column.title]), key=lambda m: m.width)
-    for number, m in enumerate(short):
-        more = min(m.width - widths[m.column.title], left // (len(short) - number))
-        widths[m.column.title] += more
-        left -= more
+    names = [m for m in kept if m.kind not in WRAPPED]
+    left = _shared(left, widths, {m.column.title: min(m.width, LEGIBLE) for m in names})
+    _shared(left, widths, {m.column.title: m.width for m in kept})
     return widths
 
 
-def _drawn(m: _Measured, width: int) -> list[list[str]]:
+def _shared(left: int, widths: dict[str, int], wanted: Mapping[str, int]) -> int:
+    """Widen columns up to what is wanted, by title, with the room that is left; return the room that is left then."""
+    short = sorted(
+        (title for title in wanted if wanted[title] > widths[title]), key=lambda title: wanted[title]
+    )
+    for number, title in enumerate(short):
+        more = min(wanted[title] - widths[title], left // (len(short) - number))
+        widths[title] += more
+        left -= more
+    return left
+
+
+def _drawn(m: _Measured, width: int, pen: Pen) -> list[list[str]]:
     """Return the heading and the cells of a column as lines, each padded, shortened or, if a sentence, wrapped to `width`."""
+    heading, *cells = _fitting(m, width)
+    return (
+        [heading, *([pen.severity(first), *more] for first, *more in cells)]
+        if m.column.is_severe
+        else [heading, *cells]
+    )
+
+
+def _fitting(m: _Measured, width: int) -> Iterator[list[str]]:
+    """Yield the heading and the cells of a column as lines of `width`."""
     texts = [m.column.title, *m.cells]
-    if m.kind is CellKind.SENTENCE:
-        return [list(_padded(wrap(text, width), width, is_right=False)) for text in texts]
+    if m.kind in WRAPPED:
+        yield from (list(_padded(wrap(text, width), width, is_right=False)) for text in texts)
+        return
     if m.width > width:
         texts = [shorten(text, width, tail=0 if m.kind is CellKind.TEXT else None) for text in texts]
-    return [[text] for text in _padded(texts, width, is_right=m.kind is CellKind.NUMBER)]
+    yield from ([text] for text in _padded(texts, width, is_right=m.kind is CellKind.NUMBER))
 
 
-def wrap(text: str, width: int) -> list[str]:
-    """Return the text in lines of no more than `width` cells of the terminal, broken at blanks; longer words are shortened."""
+def wrap(text: str, width: int, *, is_rigid: bool = True) -> list[str]:
+    """Return the text in lines of no more than `width` cells of the terminal.
+
+    It is broken at blanks, but not within backticks. A longer word takes several lines, and is shortened if these are too many;
+    unless the width is not rigid: then it stays whole, for the terminal to break.
+    """
     lines: list[str] = []
-    for word in (shorten(word, width) for word in text.split(" ")):
+    words = _words(text, width)
+    for word in chain.from_iterable(_pieces(word, width) for word in words) if is_rigid else words:
         if lines and cell_width(lines[-1]) + 1 + cell_width(word) <= width:
             lines[-1] = f"{lines[-1]} {word}"
         else:
             lines.append(word)
     return lines
+
+
+def _words(text: str, width: int) -> Iterator[str]:
+    """Yield the words of a text; a command, in backticks, is one word where a line has room for it."""
+    words: list[str] = []
+    is_open = False
+    for word in text.split(" "):
+        if is_open:
+            words[-1] += f" {word}"
+        else:
+            words.append(word)
+        is_open ^= word.count("`") % 2 == 1
+    for word in words:
+        yield from [word] if cell_width(word) <= width else word.split(" ")
+
+
+def _pieces(word: str, width: int) -> Iterator[str]:
+    """Yield a word in pieces that a line has room for, broken behind a `-` or the like where one is near the end of the line."""
+    word = shorten(word, LONGEST * width)
+    while cell_width(word) > width:
+        piece = _beginning(word, width)
+        place = max(map(piece.rfind, _JOINTS)) + 1
+        piece = piece[:place] if place > len(piece) // 2 else piece
+        yield piece or CUT
+        word = word[len(piece) :] if piece else ""
+    yield word
 
 
 def _padded(texts: Iterable[str], width: int, *, is_right: bool) -> Iterator[str]:

@@ -15,8 +15,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from offsets_tool.cli.layout import lay_out
+from offsets_tool.cli.layout import lay_out, wrap
 from offsets_tool.cli.table import PrintedTable
+from offsets_tool.cli.terminal.styles import is_stdout, pen_for
 from offsets_tool.cli.texts import ShowText, cell_text, csv_text, json_line
 from offsets_tool.errors import SetupError, UsageError
 from offsets_tool.rows import Row
@@ -133,15 +134,12 @@ class _LineFeeds:
 
 
 def _write_tables(out: BinaryIO, rows: Iterable[Any], table: PrintedTable, texts: ShowText) -> None:
-    is_terminal = out is sys.stdout.buffer and sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if is_terminal else None
-    bold = ("\x1b[1m", "\x1b[0m") if is_terminal and os.environ.get("TERM") != "dumb" else ("", "")
-    left, narrowed = iter(rows), table
+    width = shutil.get_terminal_size().columns if is_stdout(out) and sys.stdout.isatty() else None
+    left, narrowed, pen = iter(rows), table, pen_for(out)
     while some := list(islice(left, TABLE_ROWS)):
-        page = lay_out(
-            narrowed, [[_cell(value, texts) for value in narrowed.cells(row)] for row in some], width
-        )
-        lines = [page.heading.join(bold), *page.lines, ""]
+        cells = [[_cell(value, texts) for value in narrowed.cells(row)] for row in some]
+        page = lay_out(narrowed, cells, width, pen)
+        lines = [page.heading, *page.lines, ""]
         out.write("\n".join(lines).encode())
         # A column that one page has no room for stays away from all later pages.
         narrowed = narrowed._replace(columns=tuple(c for c in narrowed.columns if c.title in page.shown))
@@ -162,8 +160,11 @@ def _cell(value: Any, texts: ShowText = shown) -> str:
 
 
 def note(text: str) -> None:
-    """Write a sentence to stderr as one visible line, whatever characters the names in it have."""
-    print(visible(text), file=sys.stderr)
+    """Write a sentence to stderr as one visible line, whatever characters the names in it have; on a terminal, wrapped."""
+    seen = visible(text)
+    if sys.stderr is not None and sys.stderr.isatty():
+        seen = "\n".join(wrap(seen, shutil.get_terminal_size().columns, is_rigid=False))
+    print(seen, file=sys.stderr)
 
 
 class ProgressBar:

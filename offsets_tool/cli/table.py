@@ -26,6 +26,8 @@ class CellKind(StrEnum):
     """Names that people and clients choose, of any length: groups, topics, members, metadata, files. Shortened in the middle."""
     TEXT = "text"
     """Sentences, and fields such as `state=Stable members=2`. Shortened at the end, so that no two fields run together."""
+    LIST = "list"
+    """Several words or names that have to be seen all: they go on in further lines."""
     SENTENCE = "sentence"
     """Sentences that have to be read whole: they go on in further lines."""
     UNKNOWN = "unknown"
@@ -40,6 +42,8 @@ class Column(NamedTuple):
     importance: int
     field: str
     value: CellValue
+    is_severe: bool = False
+    """Whether its cells may begin with a severity, which has a colour."""
 
     @classmethod
     def number(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
@@ -70,6 +74,15 @@ class Column(NamedTuple):
     def sentence(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
         """Declare a column of sentences that go on in further lines. `value` is a field's name or a function of a row."""
         return _column(title, CellKind.SENTENCE, importance, value)
+
+    @classmethod
+    def listing(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
+        """Declare a column of several words, which go on in further lines. `value` is a field's name or a function of a row."""
+        return _column(title, CellKind.LIST, importance, value)
+
+    def severe(self) -> "Column":
+        """Return this column as one whose cells may begin with a severity."""
+        return self._replace(is_severe=True)
 
     @property
     def names(self) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from offsets_tool.server_log.join import ServerLog
 from offsets_tool.story.broker_loads import with_loads
 from offsets_tool.story.limits import coverage_sentences, unsaid
 from offsets_tool.story.sentence import Sentence
+from offsets_tool.story.shapes import GroupEvents, group_events
 from offsets_tool.story.state import state_sentences
 from offsets_tool.story.story import GroupStory
 from offsets_tool.story.timeline import in_time, of_log
@@ -23,6 +24,8 @@ class ToldGroup(NamedTuple):
 
     group: str
     log_partition: int | None
+    events: GroupEvents
+    """When it committed and rebalanced."""
     story: list[Sentence]
     state: list[str]
     coverage: list[str]
@@ -43,6 +46,7 @@ def told_group(found: GroupFindings, moment: Snapshot, wanted: Wanted, server_lo
     return ToldGroup(
         rows.group,
         rows.log_partition,
+        group_events(rows, wanted),
         with_loads(GroupStory(rows, found.findings, wanted, server_log=server_log).sentences(), server_log),
         list(state_sentences(rows, moment_words(moment, here[0] if here else None), wanted)),
         list(coverage_sentences(here)),

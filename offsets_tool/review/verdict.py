@@ -13,6 +13,7 @@ from offsets_tool.findings.rows import Finding
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.story.limits import coverage_sentences
 from offsets_tool.story.sentence import when
+from offsets_tool.story.shapes import NO_EVENTS, group_events
 from offsets_tool.story.verdict import GroupLag, Ranked, group_headline, log_headline, ranked_group, ranking
 
 
@@ -47,7 +48,14 @@ def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked, ends: K
     """Return the verdict on what is asked about at the moment that the findings are of; `ends` tell how far groups are behind."""
     lags, words = _lags(moment, ends), moment_words(moment)
     ranked = ranking(
-        ranked_group(rows, filter(asked.shows, findings), words, found.bytes_of(rows), lags.get(rows.group))
+        ranked_group(
+            rows,
+            filter(asked.shows, findings),
+            words,
+            found.bytes_of(rows),
+            lags.get(rows.group),
+            events=group_events(rows, asked.wanted) if asked.wanted.groups else NO_EVENTS,
+        )
         for rows, findings in found.groups(asked.wanted)
     )
     here = {each.log_partition for each in ranked if asked.wanted.groups}

@@ -11,6 +11,7 @@ from offsets_tool.findings.finders import kinds, worst_first
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import at_time, count, listed, named
+from offsets_tool.story.shapes import NO_EVENTS, GroupEvents
 from offsets_tool.story.state import state_sentences, state_words
 from offsets_tool.story.told_findings import certainty
 
@@ -154,6 +155,8 @@ class Ranked(NamedTuple):
     rebalances: int
     """Generations or epochs after the first."""
     lag: GroupLag | None
+    events: GroupEvents
+    """When it committed and rebalanced, where that is asked for."""
 
     @property
     def severity(self) -> str | None:
@@ -167,6 +170,8 @@ def ranked_group(
     moment: str,
     records_bytes: int,
     lag: GroupLag | None = None,
+    *,
+    events: GroupEvents = NO_EVENTS,
 ) -> Ranked:
     """Return a group for the ranking; `moment` says when it stands so: "At the end of the log"."""
     return Ranked(
@@ -179,6 +184,7 @@ def ranked_group(
         records_bytes,
         max(len({(row.generation, row.epoch) for row in rows.groups}) - 1, 0),
         lag,
+        events,
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.cli.layout import cell_width, lay_out, shorten, wrap
+from offsets_tool.cli.layout import CUT, cell_width, lay_out, shorten, wrap
 from offsets_tool.cli.render import _cell
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
@@ -150,5 +150,26 @@ def test_a_sentence_goes_on_in_lines_of_its_own() -> None:
     assert lay_out(table, [["rewind", text, "7"]], None).lines == [f"rewind  {text}          7"]
 
 
-def test_a_word_of_a_sentence_that_is_too_long_is_shortened() -> None:
-    assert wrap("see orders-orders-orders for it", 10) == ["see", "order…ders", "for it"]
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("see orders-orders-orders for it", ["see", "orders-", "orders-", "orders for", "it"]),
+        ("a  b", ["a  b"]),
+        ("x" * 50, ["x" * 10, "x" * 10, "…" + "x" * 9, "x" * 10]),
+        ("ask `a b c` now", ["ask", "`a b c`", "now"]),
+        ("ask `a b c d e f` now", ["ask `a b c", "d e f` now"]),
+        ("an odd ` and so on", ["an odd `", "and so on"]),
+        ("注文" * 6, ["注文注文注", "文注文注文", "注文"]),
+    ],
+)
+def test_a_sentence_is_broken_between_words_and_a_command_is_one(text: str, lines: list[str]) -> None:
+    assert wrap(text, 10) == lines
+
+
+@given(st.text(alphabet=" `ab-\u0301注🦊", max_size=60), st.integers(1, 30))
+def test_a_sentence_loses_nothing_and_no_line_is_too_wide(text: str, width: int) -> None:
+    lines = wrap(text, width)
+    assert all(cell_width(line) <= width for line in lines)
+    if CUT not in "".join(lines):
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    assert " ".join(wrap(text, width, is_rigid=False)) == text

@@ -26,6 +26,7 @@ from tests.replay.story_segments import in_order, write_log
 
 NAMES = ["", "-", "g" * 249, "注文" * 60, "🦊🦊", "two\nlines", "e\u0301" * 40]
 WIDTHS = (40, 80, 120, 200)
+_OF_TERMINALS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
 VIEWS = ("--offsets", "--members", "--state")
 pytestmark = pytest.mark.slow
 
@@ -46,9 +47,11 @@ _ALL = """
 import contextlib, fcntl, io, json, struct, sys, termios
 from offsets_tool.cli import main as tool
 
-for width, command in json.load(sys.stdin):
+asked, is_shown = json.load(sys.stdin)
+for width, command in asked:
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     said = io.StringIO()
+    said.isatty = lambda: is_shown
     with contextlib.redirect_stderr(said), contextlib.suppress(SystemExit):
         tool(command)
     sys.stdout.flush()
@@ -61,6 +64,8 @@ class Screen(NamedTuple):
 
     lines: list[str]
     said: str
+    raw: str
+    """As the terminal got it, with escapes."""
 
 
 def commands(log: Path) -> list[list[str]]:
@@ -104,16 +109,22 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def on_terminal(asked: Sequence[tuple[int, list[str]]]) -> list[Screen]:
-    """What commands show, each on a terminal of so many columns; one after the other, in one process."""
+def on_terminal(
+    asked: Sequence[tuple[int, list[str]]], *, notes_too: bool = False, **environment: str
+) -> list[Screen]:
+    """What commands show, each on a terminal of so many columns; one after the other, in one process.
+
+    With `notes_too` stderr is that terminal too; `environment` has variables of its process beside this one's.
+    """
     ours, theirs = pty.openpty()
-    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_TERMINALS}
+    env = {**kept, **environment}
     code = [sys.executable, "-c", _ALL]
     running = subprocess.Popen(code, stdin=subprocess.PIPE, stdout=theirs, stderr=subprocess.PIPE, env=env)
     os.close(theirs)
     assert running.stdin and running.stderr
     with running, running.stdin as stdin, running.stderr as stderr, os.fdopen(ours, "rb", 0) as screen:
-        stdin.write(json.dumps(asked).encode())
+        stdin.write(json.dumps([asked, notes_too]).encode())
         stdin.close()
         text = _drained(screen.fileno())
         assert running.wait() == 0, stderr.read()
@@ -132,7 +143,7 @@ def _drained(terminal: int) -> str:
 def _screen(part: str) -> Screen:
     shown, _, said = part.partition("\x1e")
     lines = re.sub(r"\x1b\[[0-9;]*m", "", shown.replace("\r\n", "\n")).splitlines()
-    return Screen(lines, json.loads(said.replace("\r\n", "")))
+    return Screen(lines, json.loads(said.replace("\r\n", "")), shown)
 
 
 def test_every_table_fits_its_terminal(log: Path) -> None:

@@ -107,6 +107,7 @@ def _write_text(out: BinaryIO, told: list[ToldGroup]) -> None:
         if number:
             text.blank()
         text.heading(each.title)
+        text.draw(each.events)
         for lead, sentence in zip(columns(map(_lead, each.story)), each.story, strict=True):
             text.behind(lead, sentence.text)
         text.blank()

@@ -3,7 +3,6 @@
 Names are made visible here, so that nothing in them steers a terminal or a page.
 """
 
-import os
 import re
 import shutil
 import sys
@@ -12,12 +11,17 @@ from typing import Any, BinaryIO, Final
 
 from offsets_tool.cli.layout import cell_width, lay_out, wrap
 from offsets_tool.cli.table import PrintedTable
+from offsets_tool.cli.terminal.sparklines import LEAD, levels_of, marks_of, shape_lines, span_text
+from offsets_tool.cli.terminal.styles import is_stdout, pen_for
 from offsets_tool.cli.texts import cell_text
 from offsets_tool.rows import Row
+from offsets_tool.story.shapes import GroupEvents
 from offsets_tool.wire.text import ABSENT, in_cell, shown, visible
 
 _LEAST: Final = 30
 """The fewest cells of a line that a sentence must have beside what stands before it; else it begins below that."""
+_READABLE: Final = 120
+"""How long the lines of a sentence are at most: longer ones are hard to read, however wide the terminal is."""
 _MARKS: Final = re.compile(r"[\\`*<>\[\]|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 """What Markdown would take for more than text."""
 
@@ -27,10 +31,10 @@ class Paragraphs:
 
     def __init__(self, out: BinaryIO) -> None:
         """Write to `out`; it is wrapped at the width of the terminal if it is one."""
-        is_terminal = out is getattr(sys.stdout, "buffer", None) and sys.stdout.isatty()
+        is_terminal = is_stdout(out) and sys.stdout.isatty()
         self._out = out
         self._width = shutil.get_terminal_size().columns if is_terminal else None
-        self._is_bold = is_terminal and os.environ.get("TERM") != "dumb"
+        self._pen = pen_for(out)
 
     @property
     def width(self) -> int | None:
@@ -44,7 +48,7 @@ class Paragraphs:
     def heading(self, text: str) -> None:
         """Write a sentence that stands above others, bold on a terminal."""
         for line in self._lines(text, 0):
-            self._line(f"\x1b[1m{line}\x1b[0m" if self._is_bold else line)
+            self._line(self._pen.heading(line))
 
     def say(self, text: str, indent: int = 0) -> None:
         """Write a sentence whose lines begin after `indent` blanks."""
@@ -52,25 +56,38 @@ class Paragraphs:
             self._line(" " * indent + line)
 
     def behind(self, lead: str, text: str) -> None:
-        """Write a sentence behind a lead, such as a place; it goes on below its own beginning, or all below a lead that is long."""
-        indent = len(lead)
+        """Write a sentence behind a lead, such as a place; it goes on below its own beginning, or all below a lead that is long.
+
+        A severity that either of them begins with has its colour.
+        """
+        indent, paint = len(lead), self._pen.severity
         if self._width is not None and self._width - indent < _LEAST:
-            self.say(lead.rstrip())
+            self._line(paint(lead.rstrip()))
             self.say(text, 4)
             return
         first, *more = self._lines(text, indent)
-        self._line(lead + first)
+        self._line(paint(lead) + paint(first))
         for line in more:
             self._line(" " * indent + line)
 
     def table(self, table: PrintedTable, rows: Iterable[Row]) -> list[str]:
         """Write rows as a table, and return the titles of the least important columns, which are left out if they have no room."""
         cells = [[_cell(value) for value in table.cells(row)] for row in rows]
-        page = lay_out(table, cells, self._width)
-        self._line(f"\x1b[1m{page.heading}\x1b[0m" if self._is_bold else page.heading)
-        for line in page.lines:
+        page = lay_out(table, cells, self._width, self._pen)
+        for line in (page.heading, *page.lines):
             self._line(line)
         return [title for title in table.titles if title not in page.shown]
+
+    def draw(self, events: GroupEvents) -> None:
+        """Write how often things happened as rows of blocks, with a blank line; nothing where few did, or there is no room."""
+        most = marks_of(self._width)
+        shapes = None if most is None else events.shapes(most)
+        if shapes is None:
+            return
+        for line in shape_lines(shapes, levels_of(self._out)):
+            self._line(line)
+        self.say(span_text(shapes), LEAD)
+        self.blank()
 
     def command(self, words: Sequence[str]) -> None:
         r"""Write a command line as a shell takes it, indented; what does not fit goes on after a backslash."""
@@ -85,7 +102,7 @@ class Paragraphs:
 
     def _lines(self, text: str, indent: int) -> list[str]:
         seen = visible(shown(text))
-        return [seen] if self._width is None else wrap(seen, max(self._width - indent, 1))
+        return [seen] if self._width is None else wrap(seen, max(min(self._width, _READABLE) - indent, 1))
 
     def _line(self, text: str) -> None:
         self._out.write(f"{text}\n".encode())

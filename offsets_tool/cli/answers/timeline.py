@@ -30,7 +30,7 @@ TABLE = PrintedTable.of(
     Column.time("AT", 1, lambda row: _seconds(row["at"])),
     Column.word("LOG", 4, lambda row: place(row["log_partition"], row["log_offset"])),
     Column.name("GROUP", 3),
-    Column.sentence("WHAT", 2, "text"),
+    Column.sentence("WHAT", 2, "text").severe(),
     Column.time("UNTIL", 6, lambda row: _seconds(row["until"])),
     Column.word("KIND", 5, lambda row: row["finding"] or row["kind"]),
 )

@@ -28,8 +28,8 @@ TOP: Final = 10
 """How many groups are listed before the rest is only counted."""
 TABLE: Final = PrintedTable.of(
     Column.name("GROUP", 1),
-    Column.word("WORST", 2, "severity"),
-    Column.text("FINDINGS", 3, lambda row: ", ".join(row["kinds"]) or None),
+    Column.word("WORST", 2, "severity").severe(),
+    Column.listing("FINDINGS", 3, lambda row: ", ".join(row["kinds"]) or None),
     Column.word("STATE", 4),
     Column.number("REBALANCES", 7),
     Column.number("COMMITS", 8),
@@ -78,6 +78,7 @@ def _group_text(text: Paragraphs, page: VerdictPage, ranked: Ranked) -> None:
         _matter_text(text, matter, meaning=True)
     text.say(" ".join(ranked.sentences))
     text.blank()
+    text.draw(ranked.events)
     _more(text, page, ranked.group, "explain", "findings")
     _before(text, page, ranked)
 
@@ -112,14 +113,23 @@ def _ranked_text(text: Paragraphs, page: VerdictPage) -> None:
     verdict = page.verdict
     if not verdict.ranked:
         return
-    text.table(TABLE, map(_ranked_row, verdict.ranked[:TOP]))
+    left_out = text.table(_table(verdict), map(_ranked_row, verdict.ranked[:TOP]))
     left = verdict.ranked[TOP:]
     if left:
         concerned = sum(bool(each.findings) for each in left)
         of = f"{concerned:,} of them with findings" if concerned else "without findings"
         text.say(f"And {count(len(left), 'more group')}, {of}.")
+    if left_out:
+        text.say(f"No room for {', '.join(left_out)}: widen the terminal; --format jsonl has all.")
     text.blank()
     _more(text, page, verdict.ranked[0].group, "diagnose", "explain")
+
+
+def _table(verdict: Verdict) -> PrintedTable:
+    """Return the columns of the ranking; lag only where that of a group is known."""
+    if any(each.lag is not None for each in verdict.ranked):
+        return TABLE
+    return TABLE._replace(columns=tuple(each for each in TABLE.columns if each.title != "LAG"))
 
 
 def _more(text: Paragraphs, page: VerdictPage, group: str, *commands: str) -> None:

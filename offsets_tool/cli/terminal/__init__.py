@@ -1,0 +1,1 @@
+"""What a terminal can show beyond text: colour and bold, and rows of blocks that draw a shape."""
