@@ -2,7 +2,7 @@
 # Everything downloaded lives in .venv and in .cache (OFFSETS_TOOL_CACHE names another folder), and is fetched once.
 
 PYTHON ?= python3
-EXTRAS := spark,fast,notebook,dev
+EXTRAS := spark,fast,plots,notebook,dev
 CACHE := $(or $(OFFSETS_TOOL_CACHE),.cache)
 BIN := .venv/bin
 INSTALLED := .venv/.installed

@@ -13,6 +13,8 @@ The names below are the public API; all other modules may change in any release.
     Coordinator       replays events of one partition: what each changed, and the state
     History           changes of one partition as rows that hold from one record to another
     partition_for     the partition of `__consumer_offsets` that a group lives in
+    group_pictures, topic_pictures    the pictures of a group, or of a whole log: each a Picture, for notebooks, pages and files
+    Picture           one picture: a sentence that says what is to be seen, an Altair chart, PNG, SVG or HTML
     OffsetsToolError  what all of these raise for input they cannot use; its subclasses are in `offsets_tool.errors`
 """
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from offsets_tool.evidence.replaying import snapshot_of
     from offsets_tool.history.history import History
     from offsets_tool.placement import partition_for
+    from offsets_tool.plots.group_pictures import group_pictures, topic_pictures
+    from offsets_tool.plots.picture import Picture
     from offsets_tool.replay.coordinator import Coordinator
     from offsets_tool.review.review import review_of
     from offsets_tool.rows import LogRecord
@@ -40,8 +44,10 @@ __all__ = [
     "History",
     "LogRecord",
     "OffsetsToolError",
+    "Picture",
     "decode",
     "encode",
+    "group_pictures",
     "group_rows",
     "member_rows",
     "offset_rows",
@@ -51,6 +57,7 @@ __all__ = [
     "read_histories",
     "review_of",
     "snapshot_of",
+    "topic_pictures",
 ]
 
 _HOMES = {
@@ -58,8 +65,10 @@ _HOMES = {
     "History": "history.history",
     "LogRecord": "rows",
     "OffsetsToolError": "errors",
+    "Picture": "plots.picture",
     "decode": "events",
     "encode": "events",
+    "group_pictures": "plots.group_pictures",
     "group_rows": "as_of.views_groups",
     "member_rows": "as_of.views_members",
     "offset_rows": "as_of.views_offsets",
@@ -69,6 +78,7 @@ _HOMES = {
     "read_histories": "arrow_tables",
     "review_of": "review.review",
     "snapshot_of": "evidence.replaying",
+    "topic_pictures": "plots.group_pictures",
 }
 """The module of each public name."""
 

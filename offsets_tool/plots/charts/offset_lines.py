@@ -1,0 +1,253 @@
+"""The picture of committed offsets over time: a panel for each of a few partitions; of many, all together and the oddest apart."""
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from statistics import median_low
+from typing import Any, Final
+
+import altair as alt
+
+from offsets_tool.findings.sentences import count
+from offsets_tool.plots.charts.tracks import Track, tracks_of
+from offsets_tool.plots.labels import elided
+from offsets_tool.plots.marks import MOST_MARKS, above
+from offsets_tool.plots.picture import DataSets, Picture, layered, stacked
+from offsets_tool.plots.sampling import LinePoint, merged, thinned
+from offsets_tool.plots.scene import GroupScene
+from offsets_tool.plots.themes import BLUE, ORANGE, VERMILLION
+from offsets_tool.plots.time_axis import AT, TimeAxis
+from offsets_tool.story.sentence import when
+
+PANELS: Final = 6
+"""Partitions that each have a panel of their own."""
+APART: Final = 4
+"""Partitions that have one beside all together, where they are more."""
+_MOST_POINTS: Final = 160
+_MOST_DOTS: Final = 80
+"""Points of a panel up to which each has a dot."""
+_BINS: Final = 100
+_HEIGHTS: Final = {1: 220, 2: 130, 3: 100}
+_LEAST_HEIGHT: Final = 76
+_TIME: Final = alt.Tooltip("at:N", title="time")
+
+
+def offset_picture(scene: GroupScene) -> Picture | None:
+    """Return the picture of committed offsets; None where no partition has any in the window."""
+    tracks, span = tracks_of(scene), scene.span
+    if not tracks or span is None:
+        return None
+    apart = tracks if len(tracks) <= PANELS else oddest(tracks)
+    panels, data = above(scene, span)
+    if len(tracks) > len(apart):
+        panels.append(_together(len(tracks), span, has_axis=not apart))
+        data["together"] = together_data(tracks, span)
+    for number, track in enumerate(apart):
+        panels.append(_panel(track, number, len(apart), span))
+        data |= panel_data(track, number)
+    return Picture(
+        "committed-offsets",
+        f"Committed offsets of group {elided(scene.rows.group)}",
+        _sentence(tracks, apart),
+        stacked(panels, data, span),
+    )
+
+
+def oddest(tracks: Sequence[Track]) -> list[Track]:
+    """Return the partitions that are shown apart of many: those that lost their offset or went back, the farthest first."""
+    odd = [track for track in tracks if track.backs or track.losses]
+    return sorted(odd, key=lambda track: (-track.worst_back, -len(track.losses), track.place))[:APART]
+
+
+def together_data(tracks: Sequence[Track], span: TimeAxis) -> list[dict[str, Any]]:
+    """Return how far partitions were since the first offset of each, at the end of each bin: the least, the middle, the most."""
+    steps = [_Steps(track) for track in tracks]
+    rows: list[dict[str, Any]] = []
+    for begin, end in span.bins(_BINS):
+        moved = [at for step in steps if (at := step.moved(min(end, span.end))) is not None]
+        if moved:
+            row = {
+                "t": span.clip(end),
+                "lo": min(moved),
+                "mid": median_low(moved),
+                "hi": max(moved),
+                "n": len(moved),
+            }
+            rows.append(
+                {"t": span.clip(begin)} | {name: row[name] for name in ("lo", "mid", "hi", "n")}
+                if not rows
+                else row
+            )
+    return rows
+
+
+class _Steps:
+    """A partition's offsets, asked for at one time after another."""
+
+    def __init__(self, track: Track) -> None:
+        self._times = [point.at for point in track.points]
+        self._offsets = [point.offset for point in track.points]
+        self._first = next(offset for offset in self._offsets if offset is not None)
+
+    def moved(self, at: int) -> int | None:
+        """Return how far it was from its first offset at a time; None while it had none."""
+        number = bisect_right(self._times, at) - 1
+        offset = self._offsets[number] if number >= 0 else None
+        return None if offset is None else offset - self._first
+
+
+def _together(number: int, span: TimeAxis, *, has_axis: bool) -> alt.LayerChart:
+    base = alt.Chart(alt.NamedData("together")).transform_calculate(at=AT)
+    tooltip = [
+        _TIME,
+        alt.Tooltip("lo:Q", title="least", format=","),
+        alt.Tooltip("mid:Q", title="middle", format=","),
+        alt.Tooltip("hi:Q", title="most", format=","),
+        alt.Tooltip("n:Q", title="partitions", format=","),
+    ]
+    y = alt.Y("lo:Q", title="offsets moved", axis=alt.Axis(format="~s", tickCount=4))
+    area = base.mark_area(opacity=0.3, color=BLUE, interpolate="step-after").encode(
+        x=span.x(has_axis=has_axis), y=y, y2="hi:Q", tooltip=tooltip
+    )
+    line = base.mark_line(color=BLUE, interpolate="step-after").encode(x=span.x(has_axis=has_axis), y="mid:Q")
+    title = f"all {number:,} partitions, since the first offset of each: least, middle and most"
+    return layered(area, line, height=130, title=title)
+
+
+def panel_data(track: Track, number: int) -> DataSets:
+    """Return the data sets of one partition's panel: its line, what held in silences, steps back, losses."""
+    holds = list(track.holds())
+    sets = {
+        "line": list(_line(track)),
+        "hold": [
+            {"t": begin, "t2": end, "v": offset}
+            for (begin, end, offset), _ in merged(
+                holds, MOST_MARKS, lambda hold: hold[0], lambda hold: hold[1] - hold[0]
+            )
+        ],
+        "back": [
+            {"t": point.at, "v": point.offset, "b": point.before, "n": times}
+            for point, times in merged(
+                track.backs, MOST_MARKS, lambda point: point.at, lambda point: point.back
+            )
+        ],
+        "lost": [
+            {"t": point.at, "v": point.before, "x": point.cause, "n": times}
+            for point, times in merged(track.losses, MOST_MARKS, lambda point: point.at, lambda point: 0)
+        ],
+    }
+    return {f"{name}{number}": rows for name, rows in sets.items() if rows}
+
+
+def _line(track: Track) -> Iterator[dict[str, Any]]:
+    segments = list(track.segments())
+    points = sum(map(len, segments))
+    for number, segment in enumerate(segments):
+        of = [LinePoint(point.at, point.offset or 0, point.before is not None) for point in segment]
+        for point in thinned(of, max(_MOST_POINTS * len(segment) // points, 4)):
+            yield {"t": point.at, "v": point.value, "s": number}
+
+
+def _panel(track: Track, number: int, panels: int, span: TimeAxis) -> alt.LayerChart:
+    data = panel_data(track, number)
+    has_axis = number == panels - 1
+    height = _HEIGHTS.get(panels, _LEAST_HEIGHT)
+    y = alt.Y(
+        "v:Q",
+        title="offset" if height > _LEAST_HEIGHT else None,
+        scale=alt.Scale(zero=False),
+        axis=alt.Axis(tickCount=4),
+    )
+    common = {"x": span.x(has_axis=has_axis), "y": y}
+
+    layers: list[alt.Chart] = []
+    if f"hold{number}" in data:
+        layers.append(
+            _over("hold", number)
+            .mark_rule(strokeDash=[2, 3], color=BLUE, opacity=0.8)
+            .encode(**common, x2="t2:T")
+        )
+    if f"line{number}" in data:
+        is_dotted = len(data[f"line{number}"]) <= _MOST_DOTS
+        tooltip = [_TIME, alt.Tooltip("v:Q", title="committed offset", format=",")]
+        layers += [
+            _over("line", number)
+            .mark_line(interpolate="step-after", color=BLUE, strokeWidth=1.5)
+            .encode(**common, detail="s:N"),
+            _over("line", number)
+            .mark_point(filled=True, size=16, color=BLUE, opacity=1 if is_dotted else 0)
+            .encode(**common, tooltip=tooltip),
+        ]
+    layers += _odd_layers(number, common, data)
+    return layered(*layers, height=height, title=track.label)
+
+
+def _odd_layers(number: int, common: dict[str, Any], data: Collection[str]) -> Iterator[alt.Chart]:
+    """Yield what shows steps back and losses of a panel."""
+    if f"back{number}" in data:
+        tooltip = [
+            _TIME,
+            alt.Tooltip("b:Q", title="went back from", format=","),
+            alt.Tooltip("v:Q", title="to", format=","),
+            alt.Tooltip("n:Q", title="steps back here"),
+        ]
+        yield _over("back", number).mark_rule(color=VERMILLION, strokeWidth=1.5).encode(**common, y2="b:Q")
+        yield (
+            _over("back", number)
+            .mark_point(filled=True, shape="triangle-down", size=70, color=VERMILLION, opacity=1)
+            .encode(**common, tooltip=tooltip)
+        )
+    if f"lost{number}" in data:
+        tooltip = [
+            _TIME,
+            alt.Tooltip("v:Q", title="lost offset", format=","),
+            alt.Tooltip("x:N", title="how"),
+            alt.Tooltip("n:Q", title="losses here"),
+        ]
+        yield (
+            _over("lost", number)
+            .mark_point(shape="M-1,-1L1,1M-1,1L1,-1", size=60, strokeWidth=2, color=ORANGE, opacity=1)
+            .encode(**common, tooltip=tooltip)
+        )
+
+
+def _over(name: str, number: int) -> alt.Chart:
+    return alt.Chart(alt.NamedData(f"{name}{number}")).transform_calculate(at=AT)
+
+
+def _sentence(tracks: Sequence[Track], apart: Sequence[Track]) -> str:
+    commits = [(point.at, track) for track in tracks for point in track.commits]
+    texts = [f"{count(len(tracks), 'partition')}, {_commits([at for at, _ in commits])}"]
+    backs = [(point.back, point.at, track) for track in tracks for point in track.backs]
+    if backs:
+        far, at, track = max(backs, key=lambda back: back[0])
+        which = len({track.place for *_, track in backs})
+        often = f", {len(backs):,} times in all, the farthest" if len(backs) > 1 else ":"
+        texts.append(
+            f"{_of(which, len(tracks))} went back{often} {track.label} by {count(far, 'offset')} at {when(at)}"
+        )
+    else:
+        texts.append("none went back")
+    losses = [(point.at, track) for track in tracks for point in track.losses]
+    if losses:
+        which = len({track.place for _, track in losses})
+        texts.append(
+            f"{_of(which, len(tracks))} lost the offset, the first at {when(min(at for at, _ in losses))}"
+        )
+    if len(apart) < len(tracks):
+        texts.append(
+            f"{len(apart)} are shown apart; name a topic or a partition to see others"
+            if apart
+            else "name a topic or a partition to see it alone"
+        )
+    return "; ".join(texts) + "."
+
+
+def _commits(times: Sequence[int]) -> str:
+    if not times:
+        return "no commit in this time"
+    first, last = when(min(times)), when(max(times))
+    return f"{count(len(times), 'commit')} " + (f"at {first}" if first == last else f"from {first} to {last}")
+
+
+def _of(some: int, total: int) -> str:
+    return "it" if total == 1 else f"{some:,} of them" if some < total else "all of them"

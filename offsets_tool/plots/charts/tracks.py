@@ -1,0 +1,135 @@
+"""Where a partition's committed offset stood over time: its commits in a window, steps back and losses among them.
+
+Between two commits far apart there is a silence, in which the offset held: it is no slope. Knows no chart.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Final, NamedTuple
+
+from offsets_tool.history.rows import OffsetEndCause, OffsetHistoryRow
+from offsets_tool.plots.scene import GroupScene
+from offsets_tool.replay.changes import TopicPartition
+
+LOSSES: Final = (
+    OffsetEndCause.DELETED,
+    OffsetEndCause.GROUP_DELETED,
+    OffsetEndCause.ABSENT,
+    OffsetEndCause.HIDDEN,
+)
+"""How an offset ends without a newer one."""
+_SILENCE: Final = 5
+"""A silence is so many times as long as half of the distances between commits are."""
+_SHARE: Final = 40
+"""And at least such a part of the window."""
+
+
+class TrackPoint(NamedTuple):
+    """A committed offset from a time on; None from when on there was none."""
+
+    at: int
+    offset: int | None
+    before: int | None = None
+    """The offset that it went back from, or that was lost; None for a step ahead."""
+    cause: str = ""
+    is_carried: bool = False
+    """Whether it was committed before the window."""
+
+    @property
+    def back(self) -> int:
+        """How far it went back, in offsets; 0 if it did not."""
+        return 0 if self.before is None or self.offset is None else self.before - self.offset
+
+
+@dataclass(frozen=True)
+class Track:
+    """The committed offset of one partition over time."""
+
+    place: TopicPartition
+    label: str
+    points: tuple[TrackPoint, ...]
+    end: int
+    """Until when it is followed, epoch milliseconds."""
+
+    @property
+    def commits(self) -> list[TrackPoint]:
+        """The commits in the window."""
+        return [point for point in self.points if point.offset is not None and not point.is_carried]
+
+    @property
+    def backs(self) -> list[TrackPoint]:
+        """The commits that went back, in the window."""
+        return [point for point in self.points if point.back]
+
+    @property
+    def losses(self) -> list[TrackPoint]:
+        """Where the offset was lost, in the window."""
+        return [point for point in self.points if point.offset is None]
+
+    @property
+    def worst_back(self) -> int:
+        """How far it went back at once, in offsets; 0 if it did not."""
+        return max((point.back for point in self.points), default=0)
+
+    def segments(self) -> Iterator[list[TrackPoint]]:
+        """Yield the points between silences and losses; a silence is as long as the commits around do not explain."""
+        silence = self._silence()
+        run: list[TrackPoint] = []
+        for point in self.points:
+            if run and (point.offset is None or point.at - run[-1].at > silence or run[-1].is_carried):
+                yield run
+                run = []
+            if point.offset is not None:
+                run.append(point)
+        if run:
+            yield run
+
+    def holds(self) -> Iterator[tuple[int, int, int]]:
+        """Yield from when to when the offset held without a commit in a silence, and which it was."""
+        silence = self._silence()
+        for point, after in pairwise((*self.points, TrackPoint(self.end, None))):
+            if point.offset is not None and after.at > point.at:
+                is_silent = point.is_carried or after.offset is None or after.at - point.at > silence
+                if is_silent:
+                    yield point.at, after.at, point.offset
+
+    def _silence(self) -> float:
+        commits = self.commits
+        distances = [after.at - before.at for before, after in pairwise(commits)]
+        whole = self.end - self.points[0].at if self.points else 0
+        return max(_SILENCE * median(distances), whole / _SHARE) if distances else 0
+
+
+def tracks_of(scene: GroupScene) -> list[Track]:
+    """Return the wanted partitions' committed offsets in the window, by topic and partition."""
+    by_place: dict[TopicPartition, list[OffsetHistoryRow]] = {}
+    for row in scene.offsets:
+        by_place.setdefault(TopicPartition(row.topic, row.partition), []).append(row)
+    span = scene.span
+    if span is None:
+        return []
+    end = span.end if scene.rows.newest_at is None else span.clip(scene.rows.newest_at)
+    return [
+        Track(place, scene.partition_label(*place), tuple(_points(scene, rows)), end)
+        for place, rows in sorted(by_place.items())
+    ]
+
+
+def _points(scene: GroupScene, rows: Sequence[OffsetHistoryRow]) -> Iterable[TrackPoint]:
+    span = scene.span
+    assert span is not None
+    for row in rows:
+        is_carried = not scene.has(row.from_timestamp, row.from_timestamp)
+        went_back = row.delta is not None and row.delta < 0 and not is_carried
+        before = row.committed_offset - (row.delta or 0) if went_back else None
+        yield TrackPoint(
+            span.clip(row.from_timestamp), row.committed_offset, before, row.begin_cause, is_carried
+        )
+        if (
+            row.end_cause in LOSSES
+            and row.to_timestamp is not None
+            and scene.has(row.to_timestamp, row.to_timestamp)
+        ):
+            yield TrackPoint(span.clip(row.to_timestamp), None, row.committed_offset, row.end_cause)

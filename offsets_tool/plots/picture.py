@@ -1,0 +1,157 @@
+"""A picture: what it is called, what is to be seen in words, and its chart; as a specification, as bytes, as a file.
+
+Nothing is fetched from a network: vl-convert draws PNG and SVG in this process, and a page holds all that it needs. Knows no rows.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from textwrap import wrap
+from typing import Any, Final
+
+import altair as alt
+import vl_convert
+
+from offsets_tool.errors import UsageError
+from offsets_tool.plots.themes import Theme, theme_config
+from offsets_tool.plots.time_axis import WIDTH, TimeAxis
+
+AnyChart = alt.Chart | alt.LayerChart | alt.VConcatChart | alt.HConcatChart
+"""What a picture is drawn of."""
+AnyPanel = alt.Chart | alt.LayerChart
+"""What stands above or below another in a picture."""
+DataSets = dict[str, list[dict[str, Any]]]
+"""The rows that a picture draws, by the names that its charts give them."""
+_SUBTITLE: Final = 120
+"""Characters of a line of the sentence below a picture's title."""
+_SCALE: Final = 2.0
+"""Points of a PNG for each point of the picture."""
+_PAGE: Final = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>offsets-tool</title>
+<style>body {{ background: {ground}; margin: 16px }}</style></head>
+<body><div id="picture"></div>
+<script type="application/json" id="spec">{spec}</script>
+<script>{library}</script>
+</body></html>
+"""
+_DRAW: Final = """
+const spec = JSON.parse(document.getElementById("spec").textContent);
+vegaEmbed("#picture", spec, { actions: false, renderer: "svg" });
+"""
+_MARKUP: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+"""What JSON inside of a page escapes, so that no text of it is taken for markup."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture of an evidence: a chart, and in words what is to be seen in it.
+
+    A notebook shows it; `save` writes it as PNG, SVG, HTML or Vega-Lite.
+
+    >>> from offsets_tool.plots.picture import Picture
+    >>> chart = alt.Chart(alt.NamedData("commits")).mark_point().encode(x="t:T", y="v:Q")
+    >>> picture = Picture("commits", "Commits", "One commit, of offset 5.", chart)
+    >>> picture.spec(Theme.DARK)["config"]["background"], picture.svg()[:4]
+    ('#0d1117', '<svg')
+    """
+
+    name: str
+    """What it is called in file names and links, as in committed-offsets."""
+    title: str
+    """What it shows, in a few words."""
+    sentence: str
+    """What is to be seen in it, with figures: its caption, and what is read to those who cannot see it."""
+    chart: AnyChart
+    """The Altair chart, without a theme and without the title."""
+    theme: Theme = Theme.LIGHT
+    """The ground that it is drawn for unless a call says another."""
+
+    def themed(self, theme: Theme) -> "Picture":
+        """Return the same picture for another ground."""
+        return replace(self, theme=theme)
+
+    def spec(self, theme: Theme | None = None, *, has_title: bool = True) -> dict[str, Any]:
+        """Return its Vega-Lite specification with the data inside; without a title for where title and sentence stand beside."""
+        spec: dict[str, Any] = self.chart.to_dict(validate=False)
+        spec["config"] = theme_config(theme or self.theme)
+        spec["description"] = f"{self.title}. {self.sentence}"
+        if has_title:
+            spec["title"] = {
+                "text": self.title,
+                "subtitle": wrap(self.sentence, _SUBTITLE),
+                "anchor": "start",
+            }
+        return spec
+
+    def svg(self, theme: Theme | None = None, *, has_title: bool = True) -> str:
+        """Return it as SVG, as vl-convert draws it."""
+        return vl_convert.vegalite_to_svg(self.spec(theme, has_title=has_title), allowed_base_urls=[])
+
+    def png(self, theme: Theme | None = None, *, scale: float = _SCALE) -> bytes:
+        """Return it as PNG, with so many points for each of the picture's own."""
+        return vl_convert.vegalite_to_png(self.spec(theme), scale=scale, allowed_base_urls=[])
+
+    def save(self, path: str | Path, theme: Theme | None = None) -> Path:
+        """Write it as what the name ends in: .png, .svg, .html (a page on its own, which can be zoomed) or .json (Vega-Lite).
+
+        UsageError for another ending.
+        """
+        path = Path(path)
+        made = {
+            ".png": lambda: self.png(theme),
+            ".svg": lambda: self.svg(theme).encode(),
+            ".html": lambda: self._page(theme).encode(),
+            ".json": lambda: json.dumps(self.spec(theme), ensure_ascii=False).encode(),
+        }.get(path.suffix.lower())
+        if made is None:
+            raise UsageError(f"{path}: a picture is a .png, .svg, .html or .json; name the file so")
+        path.write_bytes(made())
+        return path
+
+    def _page(self, theme: Theme | None) -> str:
+        spec = self.spec(theme)
+        return _PAGE.format(
+            ground=spec["config"]["background"],
+            spec=json.dumps(spec, ensure_ascii=False).translate(_MARKUP),
+            library=vl_convert.javascript_bundle(_DRAW),
+        )
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """Return what a notebook shows: the specification, for those that draw it themselves and can zoom, and a PNG."""
+        spec = self.spec()
+        return {
+            "application/vnd.vegalite.v6+json": spec,
+            "image/png": self.png(),
+            "text/plain": f"{self.title}. {self.sentence}",
+        }
+
+
+def layered(*layers: alt.Chart, height: int, title: str | None = None) -> alt.LayerChart:
+    """Return layers as one panel, so many points high, with its title above where it begins."""
+    named = {} if title is None else {"title": alt.Title(title, fontSize=11, offset=2)}
+    made = alt.layer(*layers, width=WIDTH, height=height, **named)
+    assert isinstance(made, alt.LayerChart)
+    return made
+
+
+def stacked(panels: Sequence[AnyPanel], data: DataSets, span: TimeAxis) -> AnyChart:
+    """Return panels one below the other over named data sets, zoomed together along their axis of time.
+
+    An axis that is cut cannot be zoomed: a narrower window shows more.
+    """
+    chart = alt.vconcat(*panels)
+    chart.datasets = data
+    if not span.is_cut:
+        chart.params = [_zoom(panels)]
+    return chart
+
+
+def _zoom(panels: Sequence[AnyPanel]) -> alt.TopLevelSelectionParameter:
+    # Named here, as Altair's own way of sharing a parameter among panels warns of it.
+    views = [f"panel{number}" for number in range(len(panels))]
+    for view, panel in zip(views, panels, strict=True):
+        first = panel.layer[0] if isinstance(panel, alt.LayerChart) else panel
+        first.name = view
+    select = alt.IntervalSelectionConfig(type="interval", encodings=["x"])
+    return alt.TopLevelSelectionParameter(name="zoom", select=select, bind="scales", views=views)

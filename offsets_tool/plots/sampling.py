@@ -1,0 +1,58 @@
+"""Fewer points of a line that looks the same: of each bin of time the first, the last, the lowest and the highest.
+
+(M4: Jugel, Jerzak, Hackenbroich, Markl, "M4: a visualization-oriented time series data aggregation", VLDB 2014.) Numbers alone.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+T = TypeVar("T")
+_OF_A_BIN: Final = 4
+
+
+class LinePoint(NamedTuple):
+    """A value from a time on, epoch milliseconds; one that `is_kept` is never left out."""
+
+    at: int
+    value: float
+    is_kept: bool = False
+
+
+def thinned(points: Sequence[LinePoint], most: int) -> list[LinePoint]:
+    """Return a line's points, in the order of time, thinned to about `most` and those that are kept.
+
+    First, last, lowest and highest of all stay, and so do those of each bin.
+    """
+    if len(points) <= most:
+        return list(points)
+    begin, end = points[0].at, points[-1].at
+    bins = max(most // _OF_A_BIN, 1)
+    by_bin: dict[int, list[int]] = {}
+    for number, point in enumerate(points):
+        by_bin.setdefault((point.at - begin) * bins // (end - begin + 1), []).append(number)
+    chosen = {number for numbers in by_bin.values() for number in _outline(points, numbers)}
+    chosen.update(number for number, point in enumerate(points) if point.is_kept)
+    return [points[number] for number in sorted(chosen)]
+
+
+def _outline(points: Sequence[LinePoint], numbers: Sequence[int]) -> Iterable[int]:
+    yield numbers[0]
+    yield numbers[-1]
+    yield min(numbers, key=lambda number: points[number].value)
+    yield max(numbers, key=lambda number: points[number].value)
+
+
+def merged(
+    items: Sequence[T], most: int, at: Callable[[T], int], worst: Callable[[T], float]
+) -> list[tuple[T, int]]:
+    """Return things that happened with how many each stands for: all, or where they are too many the worst of each bin of time.
+
+    None is left out of the count; `worst` is the larger the worse.
+    """
+    if len(items) <= most:
+        return [(item, 1) for item in items]
+    begin, end = min(map(at, items)), max(map(at, items))
+    by_bin: dict[int, list[T]] = {}
+    for item in items:
+        by_bin.setdefault((at(item) - begin) * most // (end - begin + 1), []).append(item)
+    return [(max(some, key=worst), len(some)) for _, some in sorted(by_bin.items())]
