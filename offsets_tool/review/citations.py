@@ -1,18 +1,18 @@
 """The records that a review names: which of them are shown, the most telling first, and what each is."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
 from offsets_tool.events import Event
-from offsets_tool.evidence.cited_records import CitedPlace
+from offsets_tool.evidence.answers.cited_records import CitedPlace
 from offsets_tool.findings.finder import place_text, places_and_lines
 from offsets_tool.findings.rows import Finding
 from offsets_tool.story.sentence import Sentence
 
 
 class Citations(NamedTuple):
-    """The records that are named, by their places LOG_PARTITION:LOG_OFFSET, in the order of the log."""
+    """The records that are named, by their places LOG_PARTITION:LOG_OFFSET, the most telling first."""
 
     records: dict[str, list[Event]]
     """Several where copies differ."""
@@ -40,7 +40,6 @@ def _others(findings: Iterable[Finding]) -> Iterator[CitedPlace]:
             yield finding.log_partition, int(place.rpartition(":")[2])
 
 
-def citations(found: dict[CitedPlace, list[Event]], named: int) -> Citations:
-    """Return events at places as citations."""
-    order = sorted(found, key=lambda place: (-1 if place[0] is None else place[0], place[1]))
-    return Citations({place_text(*place): found[place] for place in order}, named)
+def citations(found: Mapping[CitedPlace, list[Event]], places: Iterable[CitedPlace], named: int) -> Citations:
+    """Return events at places, which are in the order of `places_named`, as citations."""
+    return Citations({place_text(*place): found[place] for place in places if place in found}, named)

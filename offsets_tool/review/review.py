@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import NameFilter, Wanted, exact_text
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.cited_records import cited_records
+from offsets_tool.evidence.answers.cited_records import cited_records
 from offsets_tool.evidence.clock_places import tell_range
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import open_evidence
@@ -193,7 +193,7 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
         groups,
         timeline,
         plan,
-        citations(cited_records(replay.evidence, places), named),
+        citations(cited_records(replay.evidence, places), places, named),
         unsaid(bool(found.server_log)),
         replay.moment.newest_timestamp,
     )
