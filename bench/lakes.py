@@ -18,9 +18,9 @@ from bench.pace import Entry, race, timed
 from bench.table import Table, number, times
 from bench.tally import Tally, agreed
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.lake.tables import EVENTS, LOG
+from offsets_tool.lake.tables import Table as LakeTable
 from spark.ingest.ingest import Request, ingest
-from spark.lake.tables import EVENTS, LOG
-from spark.lake.tables import Table as LakeTable
 from spark.runtime.session import session
 
 MASTER: Final = "local[2]"

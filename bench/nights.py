@@ -13,10 +13,10 @@ from bench.inputs import Input
 from bench.lakes import MASTER
 from bench.table import Table, number, times
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.lake.tables import LOG
 from offsets_tool.log.archive.delta import open_delta
 from spark.ingest.ingest import Request, ingest
 from spark.lake.scan import facts_of
-from spark.lake.tables import LOG
 from spark.replay.replay import replay
 from spark.runtime.session import session
 

@@ -16,12 +16,12 @@ from bench.generator.batches import HEADER
 from bench.tally import Tally, of_events
 from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
+from offsets_tool.lake.tables import EVENTS, LOG
 from offsets_tool.log.batches.compression import inflate
 from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.rows import Batch
 from spark.lake.parquet import TableWriter
-from spark.lake.tables import EVENTS, LOG
 
 KAFKA_VERSION: Final = "4.3.1"
 _ORIGIN: Final = Origin("bench", "segment", 0, 1)

@@ -13,8 +13,8 @@ from bench.lakes import MASTER, copier
 from bench.processes import measured
 from bench.table import Table, number, times
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.lake.tables import EVENTS, LOG
 from spark.ingest.ingest import Request
-from spark.lake.tables import EVENTS, LOG
 from spark.run import JobDone, run
 from spark.runtime.session import session
 

@@ -1,7 +1,7 @@
 """One row of each table that an ingest writes, column by column: type, whether it may be null, and a sentence for the operator.
 
 The only declaration of these columns: Arrow, Parquet, Delta and Spark types and the tables' comments are derived from it
-(wire.arrow, spark.lake.tables). Null means one thing a column, and its sentence says which. No dependency on Arrow.
+(wire.arrow, offsets_tool.lake.tables). Null means one thing a column, and its sentence says which. No dependency on Arrow.
 """
 
 from datetime import datetime

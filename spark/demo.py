@@ -16,10 +16,11 @@ from pyspark.sql import SparkSession
 from offsets_tool.cli.render import write_rows
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.lake.tables import TABLES
 from spark.ingest.ingest import Request, ingest
-from spark.lake.tables import TABLES, read_table
 from spark.runtime.jars import cache
 from spark.runtime.session import session
+from spark.views.views import OpenLake
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 CORPORA: Final = Path(os.path.relpath(ROOT / "fixtures" / "corpora"))
@@ -132,8 +133,7 @@ def _ingest(running: SparkSession) -> str:
         done = ingest(request, lambda: running)
         records = sum(row["records"] for row in done.sources)
         print(f"run {done.run}: {len(done.sources)} files, {records} records in log and events")
-    for table in TABLES:
-        read_table(running, str(lake), table).createOrReplaceTempView(table.name)
+    OpenLake(running, str(lake)).show(table.name for table in TABLES)
     return shown
 
 

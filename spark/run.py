@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.lake.tables import LAG
 from offsets_tool.log.files.folders import PathKind, look_at
 from offsets_tool.log.topics import find_topics
 from spark.derived.derive import Derived, asked_before, finished
@@ -20,7 +21,6 @@ from spark.derived.expiry import OF_EXPIRY, as_before, expiry
 from spark.derived.findings import findings
 from spark.derived.lag import OF_LAG, LagRequest, lag
 from spark.ingest.ingest import Ingested, Request, ingest
-from spark.lake.tables import LAG
 from spark.replay.replay import Replayed, replay
 from spark.replay.topic_ids import DIRECTORY, Named
 from spark.runtime.rows import Progress, untold

@@ -156,10 +156,11 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
     Without QUERY, queries are read from the terminal or a pipe; each ends with a line that ends with a semicolon. All answers
     show the lake as it was when the command began, and complete runs only.
     """
+    from offsets_tool.lake.answers import statements  # noqa: PLC0415
     from spark.lake.failures import in_one_sentence  # noqa: PLC0415
     from spark.lake.folder import is_small  # noqa: PLC0415
     from spark.runtime.session import BRIEF, session  # noqa: PLC0415
-    from spark.views.sql import ask, statements  # noqa: PLC0415
+    from spark.views.sql import ask  # noqa: PLC0415
     from spark.views.views import OpenLake  # noqa: PLC0415
 
     chosen = format_ or default_format()

@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from offsets_tool.errors import UsageError
 from offsets_tool.job_rows import DerivationRow
+from offsets_tool.lake.tables import DERIVATIONS, REPLAYS, Table
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import String
 from spark.lake.commit import REPLAY, ArrowLake, Chain
 from spark.lake.folder import locked
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced, ReplacedPlaces, Replacement
-from spark.lake.tables import DERIVATIONS, REPLAYS, Table
 
 BasisFields = Mapping[str, Any]
 """What rows were computed from: the run of the replay and the options, as JSON has them."""

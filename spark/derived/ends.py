@@ -18,11 +18,11 @@ from offsets_tool.job_rows import EndRow
 from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.samples import EndSample
+from offsets_tool.lake.tables import ENDS
 from offsets_tool.wire.text import shown, shown_row
 from spark.derived.derive import write_rows
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.scan import scan
-from spark.lake.tables import ENDS
 
 OF_ENDS: Final = Chain("offsets-tool ends", (ENDS,))
 

@@ -17,6 +17,7 @@ from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
+from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.replay.rules import Rules
 from spark.derived.derive import Derived, Made, asked_before, derive, replayed
@@ -25,7 +26,6 @@ from spark.derived.expiry_tasks import ExpiryInput, ExpiryJob, write_live, write
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.scan import facts_of
-from spark.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS
 from spark.replay.checkpoints import REMEDY, checkpoint_path, log_facts_of
 from spark.replay.plan import LakeRow as Replay
 from spark.replay.plan import LogPartition, latest

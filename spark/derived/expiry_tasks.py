@@ -24,12 +24,12 @@ from offsets_tool.columns.expiry import (
 from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.expiry.removals import LongestLifetime
 from offsets_tool.expiry.topic_removals import LogEnd
+from offsets_tool.lake.tables import EXPIRY, REMOVALS
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import shown
 from spark.derived.derive import FilesMade, Made, made_of, write_derived
 from spark.lake.scan import file_rows
-from spark.lake.tables import EXPIRY, REMOVALS
 from spark.replay.checkpoints import REMEDY, checkpoint_path
 from spark.replay.plan import LogPartition
 from spark.runtime.rows import Batches, Rows, Task, numbers_of

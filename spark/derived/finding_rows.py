@@ -20,13 +20,7 @@ from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
-from offsets_tool.log.archive.delta import open_delta
-from offsets_tool.replay.changes import TopicPartition
-from offsets_tool.wire.arrow import arrow_schema, record_batch
-from offsets_tool.wire.schema import Bytes, Int32, String
-from offsets_tool.wire.text import from_shown, shown
-from spark.lake.scan import facts_of, file_rows, is_within
-from spark.lake.tables import (
+from offsets_tool.lake.tables import (
     ANOMALIES,
     EXPIRY,
     GROUP_HISTORY,
@@ -34,6 +28,12 @@ from spark.lake.tables import (
     OFFSET_HISTORY,
     TRANSACTIONS,
 )
+from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.wire.arrow import arrow_schema, record_batch
+from offsets_tool.wire.schema import Bytes, Int32, String
+from offsets_tool.wire.text import from_shown, shown
+from spark.lake.scan import facts_of, file_rows, is_within
 from spark.runtime.rows import Batches, Progress, Rows, StartSpark, is_little, numbers_of, of_units
 
 _KINDS: Final[tuple[type[GroupRow], ...]] = (

@@ -19,6 +19,7 @@ from offsets_tool.findings.context import ContextParts, LogContext
 from offsets_tool.findings.finders import find_all, find_in_log
 from offsets_tool.findings.group_rows import GroupRows, LogStretch
 from offsets_tool.findings.rows import Finding
+from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REBALANCES, REPLAYS, Table
 from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.replay.rules import Rules
@@ -43,7 +44,6 @@ from spark.derived.finding_rows import FindingInput
 from spark.derived.log_findings import partition_facts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.failures import in_one_sentence
-from spark.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REBALANCES, REPLAYS, Table
 from spark.replay.plan import LakeRow, LogPartition, latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 

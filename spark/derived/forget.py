@@ -15,17 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.errors import UsageError
-from offsets_tool.wire.arrow import record_batch
-from offsets_tool.wire.text import shown
-from spark.derived.expiry import OF_EXPIRY
-from spark.derived.findings import OF_FINDINGS
-from spark.derived.lag import OF_LAG
-from spark.lake.commit import INGEST, REPLAY, ArrowLake
-from spark.lake.folder import FORGETTING, is_table, locked, require_lake
-from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.replaced import Replacing, is_only
-from spark.lake.scan import FileFacts, file_rows, is_within
-from spark.lake.tables import (
+from offsets_tool.lake.tables import (
     ALL_TABLES,
     COPIES,
     ENDS,
@@ -36,6 +26,17 @@ from spark.lake.tables import (
     TABLES,
     Table,
 )
+from offsets_tool.lake.whole import is_table
+from offsets_tool.wire.arrow import record_batch
+from offsets_tool.wire.text import shown
+from spark.derived.expiry import OF_EXPIRY
+from spark.derived.findings import OF_FINDINGS
+from spark.derived.lag import OF_LAG
+from spark.lake.commit import INGEST, REPLAY, ArrowLake
+from spark.lake.folder import FORGETTING, locked, require_lake
+from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.replaced import Replacing, is_only
+from spark.lake.scan import FileFacts, file_rows, is_within
 from spark.replay.checkpoints import checkpoint_path
 
 _CHAINS: Final = (INGEST, REPLAY, OF_LAG, OF_EXPIRY, OF_FINDINGS)

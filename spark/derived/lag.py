@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.lag.asked import LagAsked
 from offsets_tool.columns.lag.batches import lag_batches
+from offsets_tool.lake.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY
 from offsets_tool.wire.arrow import arrow_schema
 from spark.derived.derive import (
     BasisFields,
@@ -32,7 +33,6 @@ from spark.derived.lag_rows import LagInput
 from spark.ingest.plan import counts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.scan import greatest_of
-from spark.lake.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 
 OF_LAG: Final = Chain("offsets-tool lag", (LAG, DERIVATIONS))

@@ -13,9 +13,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.scan import scan
-from spark.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
 from spark.replay.plan import latest
 
 _PLACES: Final = pa.schema([("topic", pa.string()), ("partition", pa.int32())])

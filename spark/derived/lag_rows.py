@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.lag.asked import COLUMNS, ORDER
 from offsets_tool.lag.samples import EndMethod
+from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, Table
 from offsets_tool.log.archive.delta import open_delta
 from spark.lake.replaced import Replacement
 from spark.lake.scan import facts_of, file_rows, is_within, scan
-from spark.lake.tables import ENDS, OFFSET_HISTORY, Table
 from spark.runtime.rows import (
     Batches,
     Progress,

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.job_rows import CopyRow
+from offsets_tool.lake.tables import COPIES, LOG, SOURCES, Table
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
@@ -29,7 +30,6 @@ from spark.ingest.tasks import IngestJob, UnitDone, account_units, log_units, wr
 from spark.lake.commit import ArrowLake, Lake, SparkLake
 from spark.lake.folder import locked
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.tables import COPIES, LOG, SOURCES, Table
 from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, Task, is_little, of_units, untold
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.lake.tables import EVENTS, LOG
 from offsets_tool.log.batches.limits import Limits
 from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import record_batch
@@ -19,7 +20,6 @@ from offsets_tool.wire.text import shown
 from spark.ingest.account import PieceRead
 from spark.ingest.plan import Unit
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.tables import EVENTS, LOG
 from spark.runtime.rows import Batches, Task, numbers_of
 
 

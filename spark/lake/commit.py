@@ -23,15 +23,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.decode import decode_batches
-from offsets_tool.log.archive.delta import delta_rows, open_delta
-from offsets_tool.log.archive.delta_log import has_commit
-from spark.lake.folder import other_columns
-from spark.lake.journal import JOURNAL, REWRITTEN, finished, given_up, journal_of, packed, unpacked
-from spark.lake.parquet import NewFile
-from spark.lake.replaced import Replaced, Replacement, Replacing, count_replaced, replace
-from spark.lake.scan import FileFacts, facts_of
-from spark.lake.statements import create_statement
-from spark.lake.tables import (
+from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, given_up, journal_of, packed, unpacked
+from offsets_tool.lake.tables import (
     COPIES,
     EVENTS,
     LOG,
@@ -40,6 +33,13 @@ from spark.lake.tables import (
     TABLES,
     Table,
 )
+from offsets_tool.lake.whole import other_columns
+from offsets_tool.log.archive.delta import delta_rows, open_delta
+from offsets_tool.log.archive.delta_log import has_commit
+from spark.lake.parquet import NewFile
+from spark.lake.replaced import Replaced, Replacement, Replacing, count_replaced, replace
+from spark.lake.scan import FileFacts, facts_of
+from spark.lake.statements import create_statement
 
 Action = AddAction | RemoveAction
 """One of Delta's actions: a file that a commit adds to a table, or removes."""

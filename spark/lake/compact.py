@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
+from offsets_tool.lake.tables import ALL_TABLES, Table
+from offsets_tool.lake.whole import is_table
 from offsets_tool.log.archive.delta import open_delta
-from spark.lake.folder import is_table, locked, require_lake
-from spark.lake.tables import ALL_TABLES, Table
+from spark.lake.folder import locked, require_lake
 
 DAYS_KEPT: Final = 7
 """For how many days files of older versions are kept; Delta's own default."""

@@ -1,12 +1,11 @@
 """Say in one sentence what the failure of a job means: what is damaged or in the way, what still holds, and what to do.
 
 The one place that translates errors of deltalake, Arrow, Spark, Java and the disk. Each job commits last, so that a failed one does
-not count. Knows the lake's folders, and not what a job does.
+not count. Knows not what a job does.
 """
 
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -18,9 +17,8 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError, UsageError
-from offsets_tool.log.archive.delta import damage_of_files
-from offsets_tool.log.archive.delta_log import DELTA_LOG, Damage, first_line, why_no_parquet
-from spark.lake.tables import ALL_TABLES, DERIVED_TABLES, ENDS, REPLAY_TABLES, TABLES, Table
+from offsets_tool.lake.damage import damage_of_lake, what_holds, with_what_holds
+from offsets_tool.log.archive.delta_log import first_line
 
 _FOREIGN: Final = (DeltaError, pa.ArrowException, OSError, UnicodeDecodeError, PySparkException, Py4JError)
 _AGAIN: Final = "nothing of this run counts and what was there holds"
@@ -41,9 +39,7 @@ def in_one_sentence(lake: str) -> Iterator[None]:
     except (UsageError, SetupError, BrokenPipeError):
         raise
     except SourceError as error:
-        if held := _what_holds(Path(lake).absolute(), Path(error.path)):
-            raise OffsetsToolError(f"{error}; {held}") from error
-        raise
+        raise with_what_holds(error, lake) from error
     except OffsetsToolError as error:
         # An error of the disk in a task arrives as text.
         if said := _of_disk(lake, str(error)):
@@ -55,8 +51,9 @@ def in_one_sentence(lake: str) -> Iterator[None]:
 
 def _told(lake: str, error: BaseException) -> str:
     said, root = str(error), Path(lake).absolute()
-    if found := _damage(root, said):
-        return f"{found.path}: {found.reason}; {_what_holds(root, found.path)}"
+    named = (Path("/", unquote(name)) for name in _NAMED.findall(said))
+    if found := damage_of_lake(root, named):
+        return f"{found.path}: {found.reason}; {what_holds(root, found.path)}"
     if of_disk := _of_disk(lake, said):
         return of_disk
     if isinstance(error, Py4JNetworkError | ConnectionError):
@@ -86,42 +83,3 @@ def in_words(error: BaseException) -> str:
 def is_of_files(error: Py4JJavaError) -> bool:
     """Return whether Spark failed because of the lake's files, and not because of the question."""
     return any(sign in str(error) for sign in ("file:/", "FAILED_READ_FILE", "[DELTA_"))
-
-
-def _damage(root: Path, said: str) -> Damage | None:
-    """Return the first damaged file of the lake's tables, by their logs, sizes and footers, and the file that Spark names."""
-    for table in ALL_TABLES:
-        folder = root / table.name
-        if os.path.lexists(folder / DELTA_LOG) and (found := damage_of_files(folder)):
-            return found
-    for name in _NAMED.findall(said):
-        path = Path("/", unquote(name))
-        if path.is_relative_to(root) and path.suffix == ".parquet" and (reason := why_no_parquet(path)):
-            return Damage(path, reason)
-    return None
-
-
-def _what_holds(root: Path, damaged: Path) -> str | None:
-    """Return what still holds where this file is damaged, and what to do; None for a file that belongs to no table."""
-    if not damaged.is_absolute() or not damaged.is_relative_to(root) or damaged == root:
-        return None
-    name = damaged.relative_to(root).parts[0]
-    if name in [table.name for table in TABLES]:
-        return "the lake's other tables hold: put it back from a backup, or ingest the same sources into a new lake"
-    if name in [table.name for table in REPLAY_TABLES]:
-        return (
-            f"{_listed(TABLES)} hold: move all other folders of the lake away, and run offsets-spark replay, lag, expiry "
-            "and findings, which make them anew"
-        )
-    if name in [table.name for table in DERIVED_TABLES]:
-        others = f"{ENDS.name}, " if name == ENDS.name else ""
-        return (
-            f"{_listed(TABLES)} and the histories hold: move {others}lag, expiry, findings, rebalances and derivations out of the "
-            "lake, and run offsets-spark lag, expiry and findings, which make them anew"
-        )
-    return None
-
-
-def _listed(tables: Sequence[Table]) -> str:
-    *first, last = (table.name for table in tables)
-    return f"{', '.join(first)} and {last}"

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from spark.lake.tables import Table
+from offsets_tool.lake.tables import Table
 
 GROUP_ROWS: Final = 131_072
 GROUP_BYTES: Final = 16 << 20

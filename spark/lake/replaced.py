@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.lake.tables import Table
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.scan import FileFacts, file_rows, is_within
-from spark.lake.tables import Table
 
 _PARTITIONS: Final = 1 << 32
 """A number above that of any partition."""

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from offsets_tool.errors import SourceError
+from offsets_tool.lake.tables import Table
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_log import UNREADABLE, first_line
 from spark.lake.parquet import encoded_schema
-from spark.lake.tables import Table
 
 ROWS_AT_ONCE: Final = 16_384
 """The rows of a batch at most."""

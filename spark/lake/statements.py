@@ -2,7 +2,7 @@
 
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark.lake.tables import Table
+from offsets_tool.lake.tables import Table
 
 
 def create_statement(table: Table, name: str) -> str:

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.job_rows import ReplayRow
+from offsets_tool.lake.tables import COPIES, REPLAYS, TOPIC_NAMES, Table
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.folder import locked, require_lake
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced
-from spark.lake.tables import COPIES, REPLAYS, TOPIC_NAMES, Table
 from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
 from spark.replay.copies import LakeCopy, copies_of
 from spark.replay.news import news

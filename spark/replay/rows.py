@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.replay.row_events import COLUMNS, PLACE, RAW
+from offsets_tool.lake.tables import EVENTS, LOG, Table
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.records.kinds import COMMITS
 from spark.ingest.plan import counts
 from spark.lake.parquet import encoded_schema
 from spark.lake.scan import FileFacts, facts_of, file_rows, group_rows, is_within
-from spark.lake.tables import EVENTS, LOG, Table
 from spark.replay.merge import Part, merged, sorted_parts
 from spark.replay.plan import Work
 

@@ -23,12 +23,12 @@ from offsets_tool.columns.replay.history import (
     Start,
 )
 from offsets_tool.errors import OffsetsToolError, SourceError
+from offsets_tool.lake.tables import HISTORIES
 from offsets_tool.log.copies.views import LeftOut
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
 from offsets_tool.wire.text import shown
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.tables import HISTORIES
 from spark.replay.checkpoints import checkpoint_path, keep_checkpoint
 from spark.replay.copies import LakeCopies, LakeCopy
 from spark.replay.joined import JoinedRows

@@ -4,43 +4,14 @@ They go on showing the lake as it was when it was opened; later runs count when 
 SQL functions only: no Python runs for any row.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from offsets_tool.views.copies import VIEWS as OF_COPIES
-from offsets_tool.views.derived import VIEWS as OF_DERIVATIONS
-from offsets_tool.views.history import VIEWS as OF_HISTORIES
-from offsets_tool.views.kinds import VIEWS as OF_KINDS
-from offsets_tool.views.log import VIEWS as OF_THE_LOG
+from offsets_tool.lake.contents import CONTENTS, OF_CONTENTS, VIEWS, Shown, names_in, shown_of
 from offsets_tool.views.view import View
 from spark.views.stored import open_tables
-
-VIEWS: Final = (*OF_COPIES, *OF_THE_LOG, *OF_HISTORIES, *OF_DERIVATIONS, *OF_KINDS)
-"""All views of a lake, each behind those that it reads."""
-CONTENTS: Final = "contents"
-"""The name of the view that lists all tables and views, and says what one row of each is."""
-_OF_CONTENTS: Final = {
-    "name": "The table's or view's name.",
-    "kind": "table or view.",
-    "comment": "What one row of it is.",
-    "lacks": "The table that must be there first; null if it can be asked.",
-}
-_WORD: Final = re.compile(r"\w+|\$")
-_ANY_NAME: Final = {"show", "identifier", "immediate", "$"}
-"""Words of queries that may ask for tables without their names, or make names of parts."""
-
-
-class Shown(NamedTuple):
-    """A table or view of the session; one that cannot be asked yet names in `lacks` the table that the lake does not have."""
-
-    name: str
-    kind: str
-    comment: str
-    lacks: str | None
 
 
 def open_lake(session: SparkSession, lake: str) -> tuple[Shown, ...]:
@@ -59,20 +30,17 @@ class OpenLake:
         self._make: dict[str, Callable[[], DataFrame]] = {}
         self._made: set[str] = set()
         self._reads: dict[str, tuple[str, ...]] = {}
-        shown: dict[str, Shown] = {}
-        for table, frame in open_tables(session, lake).items():
-            shown[table.name] = Shown(table.name, "table", table.comment, None if frame else table.name)
-            if frame:
-                self._make[table.name] = frame
+        tables = open_tables(session, lake)
+        made = {table: frame for table, frame in tables.items() if frame is not None}
+        self.shown = shown_of(tables, made)
+        """All tables and views, those too that cannot be asked yet."""
+        self._make |= {table.name: frame for table, frame in made.items()}
+        lacking = {one.name for one in self.shown if one.lacks}
         for view in VIEWS:
-            lacks = next((shown[name].lacks for name in view.reads if shown[name].lacks), None)
-            shown[view.name] = Shown(view.name, "view", view.comment, lacks)
-            if not lacks:
+            if view.name not in lacking:
                 self._make[view.name] = partial(_rows_of, session, view)
                 self._reads[view.name] = view.reads
         self._make[CONTENTS] = self._contents
-        self.shown = tuple(shown.values())
-        """All tables and views, those too that cannot be asked yet."""
         if "://" in lake:
             # Of tables in a folder alone the version is known at which they were opened.
             self.show(self.names)
@@ -84,8 +52,7 @@ class OpenLake:
 
     def show_for(self, query: str) -> None:
         """Make the tables and views that a query names."""
-        words = {word.lower() for word in _WORD.findall(query)}
-        self.show(name for name in self.names if name in words or words & _ANY_NAME)
+        self.show(names_in(query, self.names))
 
     def show(self, names: Iterable[str]) -> None:
         """Make tables and views, and what they read; what cannot be asked yet is no view of the session then."""
@@ -101,7 +68,7 @@ class OpenLake:
 
     def _contents(self) -> DataFrame:
         columns = ", ".join(f"{name} STRING" for name in Shown._fields)
-        return _with_comments(self._session.createDataFrame(self.shown, columns), _OF_CONTENTS)
+        return _with_comments(self._session.createDataFrame(self.shown, columns), OF_CONTENTS)
 
 
 def _rows_of(session: SparkSession, view: View) -> DataFrame:

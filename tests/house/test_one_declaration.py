@@ -9,9 +9,9 @@ Where each declaration goes, which CONTRIBUTING repeats:
   the line the coordinator does not import. A type that no release has any more gets `until`. Its bytes are a case for the tests.
 - A release: the last range, or a line at the end, of `RELEASES` in `offsets_tool/records/kinds.py`; what a release prints otherwise
   is one more line in the tables of `offsets_tool/dialects`.
-- A table: one `Table` in `spark/lake/tables.py`, with the class of its rows, its key, the columns that compaction sorts by, and the
-  command that makes it (`made_by`). It is made with that command's tables, checked, compacted, shown to SQL, and named with the
-  command that makes it where it is lacking.
+- A table: one `Table` in `offsets_tool/lake/tables.py`, with the class of its rows, its key, the columns that compaction sorts by,
+  and the command that makes it (`made_by`). It is made with that command's tables, checked, compacted, shown to SQL, and named
+  with the command that makes it where it is lacking.
 - A finding: one module in a room of `offsets_tool/findings`, with its `FindingKind` and a function below `@finder`, or
   `@log_finder` for a log partition as a whole. The command shows it, and takes its name for `--kind`.
 """
@@ -119,7 +119,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kinds = folder / "offsets_tool/records/kinds.py"
     add(kinds, LAST_TYPE, RECORD_TYPE)
     add(kinds, LAST_RELEASE, RELEASE)
-    add(folder / "spark/lake/tables.py", LAST_TABLE, TABLE, is_after=False)
+    add(folder / "offsets_tool/lake/tables.py", LAST_TABLE, TABLE, is_after=False)
     (folder / "offsets_tool/findings/membership/seen.py").write_text(FINDING, encoding="utf-8")
     return folder
 
@@ -235,8 +235,8 @@ from pathlib import Path
 from deltalake import DeltaTable
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.statements import create_statement
-from spark.lake.tables import ALL_TABLES, REPLAY_TABLES
-from spark.views.views import VIEWS
+from offsets_tool.lake.tables import ALL_TABLES, REPLAY_TABLES
+from offsets_tool.lake.contents import VIEWS
 
 ArrowLake(Path({str(tmp_path)!r}), REPLAY).create()
 made = {{path.name for path in Path({str(tmp_path)!r}).iterdir()}}

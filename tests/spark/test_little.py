@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from offsets_tool.lake.tables import ALL_TABLES
 from offsets_tool.log.archive.delta import delta_rows
 from spark.derived import lag_rows
 from spark.ingest.ingest import Request
-from spark.lake.tables import ALL_TABLES
 from spark.run import run
 from spark.runtime import rows
 from tests.corpora import LAG

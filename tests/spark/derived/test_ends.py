@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.lake.tables import ENDS
 from spark.derived.ends import OF_ENDS, EndsAdded, EndsRequest, add_ends
 from spark.lake.commit import ArrowLake
-from spark.lake.tables import ENDS
 from tests.spark.histories import rows
 
 

@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 from offsets_tool.cli import main
 from offsets_tool.errors import UsageError
 from offsets_tool.findings.rows import Finding
+from offsets_tool.lake.tables import FINDINGS, LOG, OFFSET_HISTORY, REBALANCES
 from offsets_tool.rebalances.rows import RebalanceRow
 from spark.cli import main as lake_main
 from spark.derived import findings as job
 from spark.derived.derive import Derived
 from spark.derived.findings import findings
-from spark.lake.tables import FINDINGS, LOG, OFFSET_HISTORY, REBALANCES
 from spark.run import run_findings
 from spark.runtime import rows as runtime
 from tests.depth import DEEP

@@ -9,12 +9,12 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.lake.tables import ALL_TABLES
 from offsets_tool.log.archive.delta import delta_rows
 from spark.derived.expiry import expiry
 from spark.derived.forget import forget
 from spark.derived.lag import LagRequest, lag
 from spark.lake.compact import compact
-from spark.lake.tables import ALL_TABLES
 from spark.run import run_findings
 from tests.evidence.copies import copy
 from tests.replay.story import commit

@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.lake.tables import EVENTS
 from spark.ingest.ingest import Request, Writer, ingest
 from spark.lake.folder import locked
-from spark.lake.tables import EVENTS
 from tests.corpora import COPIES
 from tests.spark.lakes import (
     CORPORA,

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
+from offsets_tool.lake.tables import TABLES
 from spark.cli import main
-from spark.lake.tables import TABLES
 from tests.spark.histories import histories, rows
 from tests.spark.lakes import CORPORA, content, ingest_here
 

@@ -10,10 +10,19 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.lake.tables import (
+    ALL_TABLES,
+    DERIVATIONS,
+    EVENTS,
+    EXPIRY,
+    LAG,
+    REPLAY_TABLES,
+    TABLES,
+    Table,
+)
 from spark.derived.expiry import expiry
 from spark.derived.lag import LagRequest, lag
 from spark.lake.compact import compact
-from spark.lake.tables import ALL_TABLES, DERIVATIONS, EVENTS, EXPIRY, LAG, REPLAY_TABLES, TABLES, Table
 from spark.replay.replay import replay
 from spark.views.views import open_lake
 from tests.spark.lakes import SEGMENT, ingest_here

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from offsets_tool.lake.tables import RowRefused, Sum, Table
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Bytes, Int64, String
 from spark.lake.parquet import GROUP_BYTES, STATISTIC_LENGTH, NewFile, TableWriter
-from spark.lake.tables import RowRefused, Sum, Table
 
 
 class Row(NamedTuple):

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from offsets_tool.errors import SourceError
+from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
 from spark.lake.commit import REPLAY, ArrowLake, Chain
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.scan import greatest_of, scan
-from spark.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
 from tests.spark.lakes import Row
 from tests.spark.views.random_lake import full
 

@@ -6,8 +6,9 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from offsets_tool.lake.tables import TABLES, Table
 from spark.ingest.ingest import Writer
-from spark.lake.tables import TABLES, Table, read_table
+from spark.views.stored import open_tables
 from tests.spark.lakes import (
     CORPORA,
     SEGMENT,
@@ -61,8 +62,11 @@ def test_a_lake_may_change_its_writer(session: SparkSession, lake: Path) -> None
 
 def test_spark_reads_what_deltalake_reads(session: SparkSession, tmp_path: Path) -> None:
     ingest_here(tmp_path, NEW)
+    found = open_tables(session, str(tmp_path))
     for table in TABLES:
-        seen = read_table(session, str(tmp_path), table).toArrow().to_pylist()
+        frame = found[table]
+        assert frame
+        seen = frame().toArrow().to_pylist()
         assert in_order(seen, table.name) == rows(tmp_path, table.name)
 
 

@@ -20,7 +20,7 @@ from offsets_tool.columns.replay.row_events import COLUMNS
 from spark.replay.plan import Work
 from spark.replay.rows import LakeRows
 from spark.replay.tasks import ReplayJob, replay_rows
-from spark.lake.tables import EVENTS, LOG
+from offsets_tool.lake.tables import EVENTS, LOG
 
 ALIKE = {{
     "log_partition": 0, "is_transactional": False, "is_control": False, "record_type": 1,

@@ -7,12 +7,7 @@ from random import Random
 
 import pyarrow as pa
 
-from spark.derived.expiry import OF_EXPIRY
-from spark.derived.findings import OF_FINDINGS
-from spark.derived.lag import OF_LAG
-from spark.lake.commit import INGEST, REPLAY, ArrowLake, Chain
-from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.tables import (
+from offsets_tool.lake.tables import (
     DERIVATIONS,
     EXPIRY,
     FINDINGS,
@@ -22,6 +17,11 @@ from spark.lake.tables import (
     SOURCES,
     Table,
 )
+from spark.derived.expiry import OF_EXPIRY
+from spark.derived.findings import OF_FINDINGS
+from spark.derived.lag import OF_LAG
+from spark.lake.commit import INGEST, REPLAY, ArrowLake, Chain
+from spark.lake.parquet import NewFile, TableWriter
 from tests.spark.lakes import Row
 
 CONFIDENCE = ("none", "low", "medium", "high", "exact")

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.findings.finders import worst_first
 from offsets_tool.findings.rows import Finding
+from offsets_tool.lake.tables import FINDINGS, LAG
 from offsets_tool.views.derived import VIEWS
-from spark.lake.tables import FINDINGS, LAG
 from spark.views.views import open_lake
 from tests.spark.lakes import Row
 from tests.spark.views.random_lake import (

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from pyspark.sql import DataFrame, SparkSession
 
 from offsets_tool.cli import main as tool
+from offsets_tool.lake.tables import DERIVED_TABLES, REPLAY_TABLES
 from offsets_tool.records.consumer import ConsumerGroupMetadataKey, ConsumerGroupMetadataValue
 from offsets_tool.views.derived import VIEWS as OF_DERIVATIONS
-from spark.lake.tables import DERIVED_TABLES, REPLAY_TABLES
 from spark.replay.replay import replay
 from spark.views.views import open_lake
 from tests.depth import DEEP

@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from offsets_tool.cli.render import write_rows
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.lake.answers import statements
+from offsets_tool.lake.contents import CONTENTS, OF_KINDS, VIEWS
 from offsets_tool.views.copies import INNER
 from spark.cli import main
 from spark.derived.ends import EndsRequest
@@ -19,8 +21,8 @@ from spark.derived.expiry import expiry
 from spark.derived.lag import LagRequest, lag
 from spark.lake.folder import is_small
 from spark.replay.replay import replay
-from spark.views.sql import ask, statements
-from spark.views.views import CONTENTS, OF_KINDS, VIEWS, OpenLake, open_lake
+from spark.views.sql import ask
+from spark.views.views import OpenLake, open_lake
 from tests.corpora import FIXTURES, LAG
 from tests.spark.lakes import CORPORA, SEGMENT, ingest_here, rows
 

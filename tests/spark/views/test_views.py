@@ -14,9 +14,10 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.evidence.distinct_records import shown_records
 from offsets_tool.evidence.evidence import open_evidence
+from offsets_tool.lake.contents import VIEWS, Shown
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.wire.schema import Primitive, Shape, schema_of
-from spark.views.views import VIEWS, Shown, open_lake
+from spark.views.views import open_lake
 from tests.corpora import COPIES, REPLICATED
 from tests.evidence.copies import copy
 from tests.replay.story import commit

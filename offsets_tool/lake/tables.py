@@ -1,7 +1,7 @@
 """The lake's tables, each declared once: its rows' class (columns and comments), its key, and what must always hold.
 
 Plain Delta tables: no clustering, row tracking, column mapping, identity or default columns, deletion vectors, so that files
-written by any Arrow writer belong in them. Knows nothing about writing (spark.lake.commit).
+written by any Arrow writer belong in them. Knows nothing about writing.
 """
 
 from enum import StrEnum
@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.expiry.rows import ExpiryRow, RemovalRow
@@ -278,12 +277,3 @@ HISTORIES: Final = tuple(table for table in REPLAY_TABLES if table.ends)
 """The tables of histories, in the order of columns.replay.history.ROWS."""
 DERIVED_TABLES: Final = _made_by(Maker.LAG, Maker.EXPIRY, Maker.FINDINGS)
 """The tables that are derived from histories and replaced as a whole; `derivations` says which of their rows count."""
-
-
-def read_table(session: SparkSession, lake: str, table: Table) -> DataFrame:
-    """Return a table's rows, without those of an ingest that was interrupted and waits to be finished."""
-    rows = session.read.format("delta").load(f"{lake}/{table.name}")
-    if table not in (LOG, EVENTS):
-        return rows
-    runs = session.read.format("delta").load(f"{lake}/{SOURCES.name}").select("run").distinct()
-    return rows.join(runs, "run", "left_semi").select(*table.schema.names)

@@ -1,0 +1,112 @@
+"""Which rows of a lake's tables count at the moment when it is opened: whole runs only, and the same ones in all tables.
+
+Asks whoever can open a table for the few values that say so, and leaves the rows themselves to that engine.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+from offsets_tool.lake.journal import run_of
+from offsets_tool.lake.tables import (
+    DERIVATIONS,
+    DERIVED_TABLES,
+    REPLAY_TABLES,
+    REPLAYS,
+    SOURCES,
+    TABLES,
+    Table,
+)
+from offsets_tool.lake.whole import no_lake
+from offsets_tool.log.archive.delta import open_delta
+
+ReadRow = Mapping[str, Any]
+_COMMITS_SEEN: Final = 50
+"""How many commits of a table are looked at, from the newest on: those of an interrupted replay are among them."""
+
+
+class StoredTable(Protocol):
+    """A table as it was when an engine opened it."""
+
+    def values(self, columns: Sequence[str]) -> list[ReadRow]:
+        """Return the rows of some columns, each value at least once."""
+        ...
+
+
+Stored = TypeVar("Stored", bound=StoredTable)
+
+
+class Runs(NamedTuple):
+    """The runs whose rows count: all up to the last, but for those given up, which are few."""
+
+    last: int
+    given_up: tuple[int, ...]
+
+
+class Counted(NamedTuple, Generic[Stored]):
+    """The rows of a table that count: of a version (None: as it was opened), and there of some runs (None: of all)."""
+
+    stored: Stored
+    version: int | None = None
+    runs: Runs | None = None
+
+
+def counted_rows(
+    lake: str, open_table: Callable[[Table], Stored | None]
+) -> dict[Table, Counted[Stored] | None]:
+    """Return of all tables which rows are of finished runs; None for a table without any. UsageError where there is no lake.
+
+    Tables that say which runs are finished are opened first, since all others then have every row of these runs. `open_table`
+    returns None for a table that does not exist.
+    """
+    accounts = {table: open_table(table) for table in (SOURCES, REPLAYS, DERIVATIONS)}
+    sources = accounts[SOURCES]
+    if sources is None:
+        raise no_lake(lake)
+    runs = _counted(row["run"] for row in sources.values(["run"]))
+    last = _last_runs(accounts[REPLAYS], accounts[DERIVATIONS])
+    found: dict[Table, Counted[Stored] | None] = {}
+    for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES):
+        stored = accounts[table] if table in accounts else open_table(table)
+        if stored is None:
+            found[table] = None
+        elif table in TABLES:
+            found[table] = Counted(stored, runs=runs)
+        elif table in REPLAY_TABLES or table.is_replaced:
+            found[table] = _as_after(lake, table, stored, last.get(table))
+        else:
+            found[table] = Counted(stored)
+    return found
+
+
+def _counted(finished: Iterable[int]) -> Runs:
+    runs = set(finished)
+    last = max(runs, default=0)
+    return Runs(last, tuple(sorted(set(range(1, last + 1)) - runs)))
+
+
+def _last_runs(replays: StoredTable | None, derivations: StoredTable | None) -> dict[Table, int | None]:
+    """Return the last finished run of each table whose rows later runs replace."""
+    last = dict.fromkeys(REPLAY_TABLES, None if replays is None else _last(replays.values(["run"])))
+    told = [] if derivations is None else derivations.values(["derived", "run"])
+    return last | {
+        table: _last(row for row in told if row["derived"] == table.name)
+        for table in DERIVED_TABLES
+        if table.is_replaced
+    }
+
+
+def _last(runs: Iterable[ReadRow]) -> int | None:
+    return max((row["run"] for row in runs), default=None)
+
+
+def _as_after(lake: str, table: Table, stored: Stored, run: int | None) -> Counted[Stored] | None:
+    """Return the rows of a table as it was after a run, if there was one."""
+    return Counted(stored, _version(f"{lake}/{table.name}", run)) if run else None
+
+
+def _version(path: str, run: int) -> int:
+    """Return the version of a history before any later run changed its rows, which no condition on the rows could undo."""
+    commits = open_delta(path).history(_COMMITS_SEEN)
+    later = [commit["version"] for commit in commits if run_of(commit.get("userMetadata")) > run]
+    newest: int = commits[0]["version"]
+    return min(later) - 1 if later else newest

@@ -1,0 +1,54 @@
+"""Whether a folder is a lake of this layout, and whole: no table or commit of it is lost. Locks nothing, and reads no rows."""
+
+from pathlib import Path
+
+from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.lake.tables import ALL_TABLES, SOURCES, TABLES, Table
+from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.archive.delta_log import DELTA_LOG, lost_commit
+
+
+def is_table(root: Path, table: Table) -> bool:
+    """Return whether the lake has the table."""
+    return (root / table.name / DELTA_LOG).is_dir()
+
+
+def no_lake(lake: str | Path, missing: Table = SOURCES) -> UsageError:
+    """Return the error for a folder without a table that every lake has."""
+    return UsageError(
+        f"{lake} is no lake (it has no table {missing.name}): name the folder that an ingest made"
+    )
+
+
+def other_columns(path: str) -> UsageError:
+    """Return the error for a table, by its path, that another version of this program made."""
+    return UsageError(
+        f"{path} has other columns than this version writes: ingest into a new lake, from the same sources"
+    )
+
+
+def check_whole(root: Path) -> None:
+    """Raise SourceError where a table with rows, or a commit of one, is lost: a job that went on would forget those rows.
+
+    An ingest that was killed while it made the first tables has left no rows yet.
+    """
+    missing = [table.name for table in TABLES if not is_table(root, table)]
+    if missing and any(_has_rows(root, table) for table in TABLES):
+        raise SourceError(
+            (root / missing[0]).as_posix(), "is no table any more, though the lake's other tables are there"
+        )
+    for table in ALL_TABLES:
+        if found := lost_commit(root / table.name):
+            raise SourceError(found.path.as_posix(), found.reason)
+
+
+def has_its_columns(root: Path, table: Table) -> bool:
+    """Return whether a table of the lake has the columns that this version declares."""
+    there: list[str] = [field.name for field in open_delta(root / table.name).schema().fields]
+    return there == list(table.schema.names)
+
+
+def _has_rows(root: Path, table: Table) -> bool:
+    """Return whether an ingest has written to a table; one of its name with other columns is not part of a lake."""
+    has_files = is_table(root, table) and next((root / table.name).glob("*.parquet"), None) is not None
+    return has_files and has_its_columns(root, table)
