@@ -132,28 +132,41 @@ _LATEST: Final = View(
     {},
 )
 
+_ABORTED: Final = (
+    "SELECT cluster, log_partition, log_offset FROM transaction_outcomes WHERE outcome = 'ABORT'"
+)
+"""The places of records whose transaction was aborted: compaction drops them."""
+
+
+def _of_keys(records: str, more: str = "") -> str:
+    """Return SQL with a row for each key of these records: how many, their bytes, those of the newest, whether that is a tombstone.
+
+    `records` has the columns of `log`; `more` names others that it has of a key, each after a comma.
+    """
+    return f"""
+      SELECT cluster, log_partition{more}, counts, count(*) AS records, sum(size) AS bytes, count_if(deletes) AS tombstones,
+             min(nullif(timestamp, -1)) AS first_timestamp, max(nullif(timestamp, -1)) AS last_timestamp,
+             max_by(size, log_offset) AS newest, counts AND max_by(deletes, log_offset) AS dead
+      FROM (
+        SELECT record.*, NOT is_control AND value IS NULL AS deletes,
+               coalesce(length(key), 0) + coalesce(length(value), 0) AS size,
+               NOT is_control AND key IS NOT NULL AND aborted.log_offset IS NULL AS counts
+        FROM ({records}) AS record LEFT JOIN ({_ABORTED}) AS aborted
+        ON record.cluster = aborted.cluster AND record.log_partition <=> aborted.log_partition
+          AND record.log_offset = aborted.log_offset)
+      GROUP BY cluster, log_partition{more}, key, counts"""
+
+
 _COMPACTION: Final = View(
     "compaction",
     "What compaction would leave of a log partition: of each key the newest value. A newest tombstone stays too, until "
     "delete.retention.ms has passed.",
-    """
+    f"""
     SELECT cluster, log_partition, sum(records) AS records, sum(bytes) AS bytes, count_if(counts) AS keys,
            count_if(dead) AS dead_keys, count_if(dead) / nullif(count_if(counts), 0) AS share_dead,
            count_if(counts AND NOT dead) AS records_left, sum(if(counts AND NOT dead, newest, 0)) AS bytes_left,
            1 - sum(if(counts AND NOT dead, newest, 0)) / nullif(sum(bytes), 0) AS share_freed
-    FROM (
-      SELECT cluster, log_partition, counts, count(*) AS records, sum(size) AS bytes,
-             max_by(size, log_offset) AS newest, counts AND max_by(deletes, log_offset) AS dead
-      FROM (
-        SELECT record.cluster, record.log_partition, record.log_offset, key, value IS NULL AS deletes,
-               coalesce(length(key), 0) + coalesce(length(value), 0) AS size,
-               NOT is_control AND key IS NOT NULL AND aborted.log_offset IS NULL AS counts
-        FROM log_once AS record LEFT JOIN (
-          SELECT cluster, log_partition, log_offset FROM transaction_outcomes WHERE outcome = 'ABORT') AS aborted
-        ON record.cluster = aborted.cluster AND record.log_partition <=> aborted.log_partition
-          AND record.log_offset = aborted.log_offset
-        WHERE record.branch = 'current')
-      GROUP BY cluster, log_partition, key, counts)
+    FROM ({_of_keys("SELECT * FROM log_once WHERE branch = 'current'")})
     GROUP BY cluster, log_partition
     """,
     {
@@ -168,6 +181,47 @@ _COMPACTION: Final = View(
     },
 )
 
+_WITH_GROUPS: Final = """
+        SELECT log.*, event.`group`, event.control IS NULL AND event.topic IS NOT NULL AS is_commit
+        FROM log_once AS log JOIN events_once AS event
+        ON log.cluster = event.cluster AND log.source = event.source AND log.log_partition <=> event.log_partition
+          AND log.log_offset = event.log_offset AND log.run = event.run
+        WHERE log.branch = 'current'"""
+_SIZES: Final = View(
+    "size",
+    "Whose bytes a log partition has, and what compaction would leave of them, as `offsets-tool size` shows it; here the bytes are "
+    "those of keys and values, without what batches add and compression saves.",
+    f"""
+    SELECT cluster, log_partition, `group`, records, bytes, bytes / sum(bytes) OVER (PARTITION BY cluster) AS share,
+           keys, dead_keys, commits, commit_bytes, tombstones, {at("first_timestamp")} AS first_at,
+           {at("last_timestamp")} AS last_at, records_left, bytes_left,
+           1 - bytes_left / nullif(bytes, 0) AS share_freed
+    FROM (
+      SELECT cluster, log_partition, `group`, sum(records) AS records, sum(bytes) AS bytes, count_if(counts) AS keys,
+             count_if(dead) AS dead_keys, sum(if(is_commit, records, 0)) AS commits, sum(if(is_commit, bytes, 0)) AS commit_bytes,
+             sum(tombstones) AS tombstones, min(first_timestamp) AS first_timestamp, max(last_timestamp) AS last_timestamp,
+             count_if(counts AND NOT dead) AS records_left, sum(if(counts AND NOT dead, newest, 0)) AS bytes_left
+      FROM ({_of_keys(_WITH_GROUPS, ", `group`, is_commit")})
+      GROUP BY cluster, log_partition, `group`)
+    """,
+    {
+        "group": "The group; null for markers of transactions and for keys that cannot be read.",
+        "records": "Its records in the log partition, tombstones too.",
+        "bytes": "Bytes of their keys and values, uncompressed.",
+        "share": "Of the bytes of all records in the cluster, 0 to 1.",
+        "keys": "Different keys of its records, nothing of aborted transactions.",
+        "dead_keys": "Keys whose newest record is a tombstone.",
+        "commits": "Its offset commits, tombstones of them too.",
+        "commit_bytes": "Bytes of these records' keys and values.",
+        "tombstones": "Its records that delete their key.",
+        "first_at": "Time of its first record, UTC; null without one.",
+        "last_at": "Time of its last record, UTC; null without one.",
+        "records_left": "Keys whose newest record is a value: compaction leaves one record of each, if what is open is committed.",
+        "bytes_left": "Bytes of these records' keys and values.",
+        "share_freed": "Of its bytes, 0 to 1: what compaction would free; null without any.",
+    },
+)
+
 VIEWS: Final = (
     _OUTCOMES,
     _COMMITS,
@@ -175,4 +229,5 @@ VIEWS: Final = (
     _OFFENDERS,
     _LATEST,
     _COMPACTION,
+    _SIZES,
 )

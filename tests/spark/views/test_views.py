@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from offsets_tool.evidence.answers.sizing import EvidenceSizes
 from offsets_tool.evidence.distinct_records import shown_records
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.lake.contents import VIEWS, Shown
 from offsets_tool.records import RECORD_TYPES
+from offsets_tool.sizes.rows import group_rows
 from offsets_tool.wire.schema import Primitive, Shape, schema_of
 from spark.views.views import open_lake
 from tests.corpora import COPIES, REPLICATED
@@ -29,6 +31,9 @@ from tests.spark.replay.test_copies import copies_of
 pytestmark = pytest.mark.spark
 
 CLUSTERS = ("2.4.1-mix", "3.9.2-txn", "3.7.2-kip848", "4.3.1-kip848", "4.3.1-newgroups", "3.9.2-compaction")
+
+
+_SUMMED = ("records", "bytes", "dead_keys", "records_left", "bytes_left")
 
 
 @pytest.fixture(scope="module")
@@ -242,6 +247,44 @@ def test_compaction(lake: Path, asked: SparkSession, events: list[Row]) -> None:
             }
         )
     assert answer(asked, "SELECT * FROM compaction ORDER BY cluster, log_partition") == expected
+
+
+def test_size(asked: SparkSession) -> None:
+    """What `offsets-tool size` counts of each group whose transactions all were committed, and together what `compaction` has."""
+    names = {
+        "records": "records",
+        "tombstones": "tombstones",
+        "keys": "keys",
+        "commits": "commits",
+        "records_left": "left_records",
+    }
+    found = answer(asked, "SELECT * FROM size")
+    not_committed = {
+        row["group"]
+        for row in answer(
+            asked, "SELECT `group` FROM transaction_outcomes WHERE outcome IS DISTINCT FROM 'COMMIT'"
+        )
+    }
+    for cluster in ("2.4.1-mix", "4.3.1-newgroups", "3.9.2-txn"):
+        with open_evidence(CORPORA / cluster / "segments") as evidence:
+            shown = group_rows(EvidenceSizes(evidence).run(), 0)
+        expected = {
+            (row["log_partition"], row["group"]): [row[name] for name in names.values()]
+            for row in shown
+            if row["group"] is not None and row["group"] not in not_committed
+        }
+        assert len(expected) > 5 and expected == {
+            (row["log_partition"], row["group"]): [row[name] for name in names]
+            for row in found
+            if row["cluster"] == cluster and row["group"] is not None and row["group"] not in not_committed
+        }
+    of_partitions: dict[Any, Counter[str]] = defaultdict(Counter)
+    for row in found:
+        of_partitions[row["cluster"], row["log_partition"]] += Counter({n: row[n] for n in _SUMMED})
+    assert of_partitions == {
+        (row["cluster"], row["log_partition"]): Counter({n: row[n] for n in _SUMMED})
+        for row in answer(asked, "SELECT * FROM compaction")
+    }
 
 
 def test_latest_records(asked: SparkSession, events: list[Row]) -> None:
