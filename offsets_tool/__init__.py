@@ -4,10 +4,13 @@ The names below are the public API; all other modules may change in any release.
 `import offsets_tool` costs nothing. Names end in `_rows` where dictionaries come out, begin with `read_` where Arrow tables do.
 
     open_evidence     open files, folders, archives or a live topic; its `events()` are decoded records
+    read_files        what the evidence is, file by file: hashes, where every byte and record went; as an Arrow table
     read_events       every record as an Arrow table
     read_histories    offsets, groups, members and anomalies over time, as Arrow tables
+    read_findings, read_timeline, read_rebalances, read_assignments, read_lag      what the commands of these names show
     snapshot_of       what the coordinators held at the end of the log, or at a moment
     review_of         what an incident review says: verdict, coverage, findings, stories, plan, the records that show it
+    review_tables     its tables, in Arrow: groups, findings, timeline, plan, rebalances, assignments and histories
     offset_rows, group_rows, member_rows      a snapshot as dictionaries, for a DataFrame
     LogRecord, decode, encode                 one record with raw key and value; bytes to a typed event, and back
     Coordinator       replays events of one partition: what each changed, and the state
@@ -22,7 +25,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from offsets_tool.arrow_tables import read_events, read_histories
+    from offsets_tool.arrow_tables import (
+        read_assignments,
+        read_events,
+        read_files,
+        read_findings,
+        read_histories,
+        read_lag,
+        read_rebalances,
+        read_timeline,
+        review_tables,
+    )
     from offsets_tool.as_of.views_groups import group_rows
     from offsets_tool.as_of.views_members import member_rows
     from offsets_tool.as_of.views_offsets import offset_rows
@@ -53,9 +66,16 @@ __all__ = [
     "offset_rows",
     "open_evidence",
     "partition_for",
+    "read_assignments",
     "read_events",
+    "read_files",
+    "read_findings",
     "read_histories",
+    "read_lag",
+    "read_rebalances",
+    "read_timeline",
     "review_of",
+    "review_tables",
     "snapshot_of",
     "topic_pictures",
 ]
@@ -74,9 +94,16 @@ _HOMES = {
     "offset_rows": "as_of.views_offsets",
     "open_evidence": "evidence.evidence",
     "partition_for": "placement",
+    "read_assignments": "arrow_tables",
     "read_events": "arrow_tables",
+    "read_files": "arrow_tables",
+    "read_findings": "arrow_tables",
     "read_histories": "arrow_tables",
+    "read_lag": "arrow_tables",
+    "read_rebalances": "arrow_tables",
+    "read_timeline": "arrow_tables",
     "review_of": "review.review",
+    "review_tables": "arrow_tables",
     "snapshot_of": "evidence.replaying",
     "topic_pictures": "plots.group_pictures",
 }

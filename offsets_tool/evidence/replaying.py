@@ -67,13 +67,18 @@ def snapshot_of(
     evidence = open_evidence(
         *paths, bootstrap_server=bootstrap_server, listener=listener, view=view, leader=leader
     )
-    if isinstance(as_of, str):
-        clock = Clock.in_zone(zone)
-        bound = parse_bound((as_of,), "as_of", clock, takes_epochs=True)
-        tell_moment(evidence, bound, "as_of", clock)
-        as_of = as_of_bound(bound)
-    with EvidenceReplay(evidence, as_of, rules=rules, topic_ids=topic_ids) as replay:
+    moment = moment_asked(evidence, as_of, Clock.in_zone(zone))
+    with EvidenceReplay(evidence, moment, rules=rules, topic_ids=topic_ids) as replay:
         return replay.run()
+
+
+def moment_asked(evidence: Evidence, as_of: str | AsOf, clock: Clock) -> AsOf:
+    """Return the moment that a text means, and note how it was understood; an AsOf as it is. UsageError as `snapshot_of`."""
+    if not isinstance(as_of, str):
+        return as_of
+    bound = parse_bound((as_of,), "as_of", clock, takes_epochs=True)
+    tell_moment(evidence, bound, "as_of", clock)
+    return as_of_bound(bound)
 
 
 class RowsAgain(NamedTuple):

@@ -1,11 +1,14 @@
 """What a review is asked about: groups and topics by name, and a range of times or places. The whole log is replayed anyway."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.columns.text.request import Range
-from offsets_tool.evidence.filters import EVERYTHING, Filters
+from offsets_tool.evidence.filters import EVERYTHING, Filters, wanted_of
+from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.findings.rows import Finding
+from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.story.sentence import Sentence
 from offsets_tool.story.story import Within
@@ -40,10 +43,40 @@ class ReviewAsked(NamedTuple):
         found = self.range.range_of(log_partition)
         return (lambda at, log_offset: False) if found is None else found.has
 
+    def shows_rebalance(self, row: RebalanceRow) -> bool:
+        """Return whether a rebalance is of what is wanted: by a topic of its members, and if it began or ended in the range."""
+        # Names first: a note on a missing name must not name one that only the range leaves out.
+        if self.wanted.topics and not self.wanted.topics.meet(row.topics):
+            return False
+        within = self.range.range_of(row.log_partition)
+        if within is None:
+            return False
+        ends = ((row.from_at, row.from_log_offset), (row.to_at, row.to_log_offset))
+        return any(
+            log_offset is not None and within.has(NO_TIMESTAMP if at is None else at, log_offset)
+            for at, log_offset in ends
+        )
+
     def tells(self, sentence: Sentence) -> bool:
         """Return whether a sentence about no group is in the range."""
         at = NO_TIMESTAMP if sentence.at is None else sentence.at
         return self.within(sentence.log_partition)(at, sentence.log_offset)
+
+
+def asked_about(
+    clock: Clock,
+    *,
+    group: str | Sequence[str] | None = None,
+    topic: str | Sequence[str] | None = None,
+    partition: int | None = None,
+    since: str | None = None,
+    until: str | None = None,
+) -> ReviewAsked:
+    """Return what texts ask about, times in the zone of `clock`; UsageError for one that does not read."""
+    given = [() if text is None else (text,) for text in (since, until)]
+    bounds = [parse_bound(text, name, clock) for text, name in zip(given, ("since", "until"), strict=True)]
+    groups, topics = ((each,) if isinstance(each, str) else tuple(each or ()) for each in (group, topic))
+    return ReviewAsked(wanted_of(groups, topics, partition), Filters(since=bounds[0], until=bounds[1]))
 
 
 def _overlaps(within: Range, finding: Finding) -> bool:

@@ -11,7 +11,6 @@ from offsets_tool.evidence.clock_places import tell_range
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.expiring import PolicyGiven
-from offsets_tool.evidence.filters import Filters, wanted_of
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
@@ -20,7 +19,7 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding
 from offsets_tool.plans.commands import CommandWords, shell_word
 from offsets_tool.rebalances.rows import RebalanceRow
-from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.review.asked import ReviewAsked, asked_about
 from offsets_tool.review.citations import Citations, citations, places_named
 from offsets_tool.review.coverage import EvidenceCoverage, covered
 from offsets_tool.review.plan_page import KafkaTools
@@ -130,11 +129,7 @@ def review_of(
     ('1:43', [(0, 80, 50), (1, 80, 50)])
     """
     clock, names = Clock.in_zone(zone), [os.fspath(path) for path in paths]
-    wanted = wanted_of([group] if isinstance(group, str) else (group or ()))
-    bounds = [
-        parse_bound(_given(text), option, clock) for text, option in ((since, "since"), (until, "until"))
-    ]
-    asked = ReviewAsked(wanted, Filters(since=bounds[0], until=bounds[1]))
+    asked = asked_about(clock, group=group, since=since, until=until)
     back = (
         None
         if plan_as_of is None
@@ -147,15 +142,11 @@ def review_of(
             KnownEnds(names, files=[os.fspath(path) for path in ends]),
             PolicyGiven() if policy is None else policy,
             read_server_logs([os.fspath(path) for path in server_logs]),
-            None if back is None else PlanAsked(back, wanted),
+            None if back is None else PlanAsked(back, asked.wanted),
             plan_command=_plan_command(names),
             most_groups=most_groups,
         )
         return review_replay(replay, asked, given)
-
-
-def _given(text: str | None) -> tuple[str, ...]:
-    return () if text is None else (text,)
 
 
 def _plan_command(names: Sequence[str]) -> PlanCommand:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-from offsets_tool.as_of.selection import Wanted
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, group_option, parse_wanted, range_options
@@ -23,7 +22,8 @@ from offsets_tool.evidence.findings.rebalances import rebalances_in
 from offsets_tool.evidence.moments.moment_notes import place
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.rebalances.rows import DurationMethod, MemberName, RebalanceRow
-from offsets_tool.rows import NO_TIMESTAMP, Row
+from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.rows import Row
 from offsets_tool.server_log.parse import ServerLogFile
 from offsets_tool.time_texts import duration_text, time_text
 
@@ -86,27 +86,6 @@ Examples:
 """
 
 
-class RebalancesAsked(NamedTuple):
-    """The options that choose which rebalances are shown; the whole log is replayed in any case."""
-
-    wanted: Wanted
-    range: Filters
-
-    def shows(self, row: RebalanceRow) -> bool:
-        """Return whether the options choose this rebalance: by a topic of its members, and if it began or ended in the range."""
-        # Names first: a note on a missing name must not name one that only the range leaves out.
-        if self.wanted.topics and not self.wanted.topics.meet(row.topics):
-            return False
-        within = self.range.range_of(row.log_partition)
-        if within is None:
-            return False
-        ends = ((row.from_at, row.from_log_offset), (row.to_at, row.to_log_offset))
-        return any(
-            log_offset is not None and within.has(NO_TIMESTAMP if at is None else at, log_offset)
-            for at, log_offset in ends
-        )
-
-
 def _rebalances_options(command: F) -> F:
     """Add the options that choose which rebalances are shown, from --group to --until, to a command."""
     topic = click.option(
@@ -148,18 +127,18 @@ def rebalances_command(*, format_: str | None, output_path: str | None, strict: 
     replay.finish()
 
 
-def _parse_asked(options: Row, clock: Clock) -> RebalancesAsked:
+def _parse_asked(options: Row, clock: Clock) -> ReviewAsked:
     since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
-    return RebalancesAsked(parse_wanted(options), Filters(since=since, until=until))
+    return ReviewAsked(parse_wanted(options), Filters(since=since, until=until))
 
 
-def _shown(replay: OpenReplay, asked: RebalancesAsked, server_logs: Sequence[ServerLogFile]) -> Iterator[Row]:
-    for row in filter(asked.shows, rebalances_in(replay, asked.wanted, server_logs)):
+def _shown(replay: OpenReplay, asked: ReviewAsked, server_logs: Sequence[ServerLogFile]) -> Iterator[Row]:
+    for row in filter(asked.shows_rebalance, rebalances_in(replay, asked.wanted, server_logs)):
         replay.evidence.has_shown = True
         yield rebalance_row(row)
 
 
-def _absent(replay: OpenReplay, asked: RebalancesAsked) -> Iterator[str]:
+def _absent(replay: OpenReplay, asked: ReviewAsked) -> Iterator[str]:
     """Yield why nothing is shown: names that have no rebalances, a range that leaves all out, or a log without any."""
     evidence, has_range = replay.evidence, asked.range.is_active
     yield from absent_then(replay, asked.wanted, "rebalance", is_shown=evidence.has_shown or has_range)
