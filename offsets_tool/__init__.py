@@ -25,17 +25,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from offsets_tool.arrow_tables import (
+    from offsets_tool.arrow_tables.answers import (
         read_assignments,
-        read_events,
-        read_files,
         read_findings,
-        read_histories,
         read_lag,
         read_rebalances,
         read_timeline,
         review_tables,
     )
+    from offsets_tool.arrow_tables.records import read_events, read_files, read_histories
     from offsets_tool.as_of.views_groups import group_rows
     from offsets_tool.as_of.views_members import member_rows
     from offsets_tool.as_of.views_offsets import offset_rows
@@ -94,16 +92,16 @@ _HOMES = {
     "offset_rows": "as_of.views_offsets",
     "open_evidence": "evidence.evidence",
     "partition_for": "placement",
-    "read_assignments": "arrow_tables",
-    "read_events": "arrow_tables",
-    "read_files": "arrow_tables",
-    "read_findings": "arrow_tables",
-    "read_histories": "arrow_tables",
-    "read_lag": "arrow_tables",
-    "read_rebalances": "arrow_tables",
-    "read_timeline": "arrow_tables",
+    "read_assignments": "arrow_tables.answers",
+    "read_events": "arrow_tables.records",
+    "read_files": "arrow_tables.records",
+    "read_findings": "arrow_tables.answers",
+    "read_histories": "arrow_tables.records",
+    "read_lag": "arrow_tables.answers",
+    "read_rebalances": "arrow_tables.answers",
+    "read_timeline": "arrow_tables.answers",
     "review_of": "review.review",
-    "review_tables": "arrow_tables",
+    "review_tables": "arrow_tables.answers",
     "snapshot_of": "evidence.replaying",
     "topic_pictures": "plots.group_pictures",
 }

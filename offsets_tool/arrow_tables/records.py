@@ -1,0 +1,107 @@
+"""The evidence itself as Arrow tables: its files, its records, and what held from one record to the next.
+
+Columns are those of the lake's tables, but for `cluster` and `run`. Decodes and replays nothing itself.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+
+from offsets_tool.arrow_tables.table_of_rows import AnyPath, table_of
+from offsets_tool.columns.decode import decode_batches, log_batches
+from offsets_tool.columns.reading import RowReader
+from offsets_tool.evidence.answers.files import FileRow, file_rows
+from offsets_tool.evidence.evidence import Evidence, open_evidence
+from offsets_tool.evidence.lanes import rows_pay
+from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.evidence.sources import Source
+from offsets_tool.history.replayed_rows import replayed_rows
+from offsets_tool.history.rows import (
+    AnomalyRow,
+    GroupHistoryRow,
+    MemberHistoryRow,
+    OffsetHistoryRow,
+)
+from offsets_tool.table_rows import EventRow
+from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.text import shown
+
+_HISTORIES: Final[dict[str, type]] = {
+    "offset_history": OffsetHistoryRow,
+    "group_history": GroupHistoryRow,
+    "member_history": MemberHistoryRow,
+    "anomalies": AnomalyRow,
+}
+_OF_LAKES: Final = ["cluster", "run"]
+"""Columns that tell rows of one lake apart, and are the same in all rows here."""
+
+
+def read_files(*paths: AnyPath, **options: Any) -> pa.Table:
+    """Return what the evidence is, a row a file: its hash, where every byte and record of it went, what it covers.
+
+    Everything is read and counted, as by `offsets-tool inspect`. Columns are those of `evidence.answers.files.FileRow`, options
+    those of `open_evidence`. SourceError for a path that cannot be read.
+
+    >>> files = read_files("fixtures/corpora/3.9.2-txn/segments")
+    >>> files.num_rows, all(files["adds_up"].to_pylist()), sum(files["records"].to_pylist())
+    (4, True, 97)
+    """
+    with open_evidence(*paths, **options) as evidence:
+        return table_of(FileRow, file_rows(evidence))
+
+
+def read_events(*paths: AnyPath, **options: Any) -> pa.Table:
+    """Return every record below the paths, decoded: an Arrow table with the columns of the lake's `events`.
+
+    A commit has its fields in columns; all other kinds have Kafka's JSON in `value_json`; what did not read is in `problem`.
+    Options are those of `open_evidence`, but for `filters`. SourceError for a path that cannot be read.
+
+    >>> table = read_events("fixtures/corpora/3.9.2-txn/segments")
+    >>> table.num_rows, table.column("group")[0].as_py()
+    (97, 'shipping-hangonly-17b3')
+    >>> frame = table.to_pandas()  # with pandas, of the extras `spark` and `notebook`
+    """
+    schema = arrow_schema(EventRow)
+    with open_evidence(*paths, **options) as evidence:
+        batches = [batch.cast(schema) for batch in _batches(evidence)]
+    return pa.Table.from_batches(batches, schema).drop_columns(_OF_LAKES)
+
+
+def _batches(evidence: Evidence) -> Iterator[pa.RecordBatch]:
+    reader = RowReader(log=False, fast=rows_pay(evidence.sources))
+    for source in evidence.sources:
+        if source.segment is None:
+            yield from _of_records(evidence, source)
+        else:
+            yield from (read.events for read in evidence.rows(source, reader) if read.events is not None)
+
+
+def _of_records(evidence: Evidence, source: Source) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of an archive or a live topic. The ledger counts events, so each record is decoded for it first."""
+    records = (event.record for item in evidence.items(source) for event in evidence.decoded(item))
+    return decode_batches(log_batches(records, cluster="", source=shown(source.name), run=0))
+
+
+def read_histories(*paths: AnyPath, **options: Any) -> dict[str, pa.Table]:
+    """Return what held from one record to the next, by name: `offset_history`, `group_history`, `member_history`, `anomalies`.
+
+    Each is an Arrow table with the columns of the lake's table of that name; what still holds has no `to_log_offset`. Options are
+    those of `open_evidence`: of several copies of a partition, view="evidence" gives what is known to have happened. UsageError for
+    copies of two clusters, SourceError for a path that cannot be read.
+
+    >>> histories = read_histories("fixtures/corpora/2.4.1-mix/segments")
+    >>> offsets = histories["offset_history"]
+    >>> [row["delta"] for row in offsets.to_pylist() if row["group"] == "iris_pricing" and (row["delta"] or 0) < 0]
+    [-3681, -556552787]
+    >>> nights = [f"fixtures/corpora-replicated/4.1.2-nightly/copies/{name}" for name in ("night-1", "final")]
+    >>> [read_histories(*nights, view=view)["offset_history"].num_rows for view in ("coordinator", "evidence")]
+    [35, 178]
+    """
+    rows: dict[type, list[tuple[Any, ...]]] = {row: [] for row in _HISTORIES.values()}
+    with EvidenceReplay(open_evidence(*paths, **options)) as replay:
+        name_of = replay.run().names.name
+        for _, replayed in replay.once_more():
+            for row in replayed_rows(replayed, name_of):
+                rows[type(row)].append(row)
+    return {name: table_of(row, rows[row]) for name, row in _HISTORIES.items()}
