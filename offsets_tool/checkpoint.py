@@ -38,7 +38,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
 from offsets_tool.wire.json import uuid_text
 
-VERSION: Final = 7
+VERSION: Final = 8
 
 _FORMAT: Final = "offsets-tool checkpoint"
 _LEVEL: Final = 1

@@ -13,7 +13,7 @@ from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
-from offsets_tool.evidence.expiring import expiry_rows
+from offsets_tool.evidence.expiring import find_expiry
 from offsets_tool.evidence.moments.moment_notes import orphans
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import duration_text, shown_time, time_text
@@ -87,7 +87,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
     wanted = parse_wanted(options)
     given = parse_policy(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        rows = expiry_rows(replay, given, wanted)
+        rows = find_expiry(replay, given, wanted).rows
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)

@@ -36,8 +36,16 @@ class PolicyGiven(NamedTuple):
     check_interval_ms: int | None = None
 
 
-def expiry_rows(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> list[Row]:
-    """Run the replay; return a row for each offset that is there, one a retention, then one for each that is gone.
+class FoundExpiry(NamedTuple):
+    """What is told of expiry: a row for each offset that is there, one a retention, then one for each that is gone."""
+
+    rows: list[Row]
+    facts: dict[int | None, LogFacts]
+    """What the records of each log partition say of its cluster."""
+
+
+def find_expiry(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> FoundExpiry:
+    """Run the replay; return the rows of the wanted groups, and what they rest on.
 
     Notes what of the policy is supposed, and what the log cannot tell.
     """
@@ -54,7 +62,10 @@ def expiry_rows(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> l
     found = explained(removals, moment.newest_timestamp, first.policy, first.known)
     rows = [row for basis in bases for row in live_rows(moment, basis.policy, _now(moment), wanted)]
     rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
-    return rows + removed_rows(found, first.policy, wanted)
+    return FoundExpiry(
+        rows + removed_rows(found, first.policy, wanted),
+        {each.partition.log_partition: each.facts for each in removals},
+    )
 
 
 def _removals(replay: EvidenceReplay, told: ClusterFacts) -> list[PartitionRemovals]:

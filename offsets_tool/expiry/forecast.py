@@ -52,7 +52,7 @@ def forecast(
 class PartitionRemovals(NamedTuple):
     """The offsets removed in one partition of the log, and those left.
 
-    `changed` is when each group last changed, in epoch milliseconds.
+    `changed` is when each group last changed, in epoch milliseconds; `facts` are those of all records.
     """
 
     partition: PartitionSnapshot
@@ -61,12 +61,19 @@ class PartitionRemovals(NamedTuple):
     dropped: list[DroppedCommit]
     alive: list[LongestLifetime]
     log_end: LogEnd
+    facts: LogFacts
 
 
 def partition_removals(
-    partition: PartitionSnapshot, tracker: RemovalTracker, found: Iterable[Removal | DroppedCommit]
+    partition: PartitionSnapshot,
+    tracker: RemovalTracker,
+    found: Iterable[Removal | DroppedCommit],
+    facts: LogFacts,
 ) -> PartitionRemovals:
-    """Return the removals of one partition: all that were `found` by a tracker, which has seen everything after the last."""
+    """Return the removals of one partition: all that were `found` by a tracker, which has seen everything after the last.
+
+    `facts` are complete then, too.
+    """
     removals, dropped = list[Removal](), list[DroppedCommit]()
     for each in found:
         if isinstance(each, DroppedCommit):
@@ -80,7 +87,13 @@ def partition_removals(
         end=partition.end,
     )
     return PartitionRemovals(
-        partition, tracker.memory().changed, removals, dropped, list(tracker.lifetimes.alive()), log_end
+        partition,
+        tracker.memory().changed,
+        removals,
+        dropped,
+        list(tracker.lifetimes.alive()),
+        log_end,
+        facts,
     )
 
 
@@ -89,7 +102,7 @@ def all_removals(replayed: ReplayedPartitions, facts: ClusterFacts) -> list[Part
     found = []
     for partition, happened in replayed:
         log, tracker = LogFacts(), RemovalTracker(partition.log_partition)
-        found.append(partition_removals(partition, tracker, _folded(tracker, _observed(happened, log))))
+        found.append(partition_removals(partition, tracker, _folded(tracker, _observed(happened, log)), log))
         facts.add(log)
     return found
 

@@ -1,12 +1,12 @@
-"""Facts of one log partition that tell its cluster's release and policy: record types, value versions, retention, newest time.
+"""Facts of one log partition that tell its cluster's releases and policy: record types, value versions, retention, newest time.
 
 Keeps counts only, so that it stays small however many records pass. Observes events, or many at once.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from offsets_tool.as_of.as_of import timestamp_of
 from offsets_tool.events import Event
@@ -17,16 +17,35 @@ _NONE: Final = -1
 _LONG: Final = 1 << 64
 
 
+class VersionRange(NamedTuple):
+    """Where records of one type and version are: the first and the last of them, with their times in epoch milliseconds."""
+
+    first_offset: int
+    first_at: int | None
+    last_offset: int
+    last_at: int | None
+
+    def joined(self, other: "VersionRange") -> "VersionRange":
+        """Return the range that has both."""
+        first = self if self.first_offset <= other.first_offset else other
+        last = self if self.last_offset >= other.last_offset else other
+        return VersionRange(first.first_offset, first.first_at, last.last_offset, last.last_at)
+
+
+TypeVersion = tuple[int, int | None]
+"""A record type and the version of a value; None for a tombstone or a value that does not decode."""
+
+
 @dataclass(slots=True)
 class LogFacts:
     """Facts of one log partition.
 
-    `seen`: record types with the versions of their values that could be decoded (None without a value). `lasting`: number of
+    `seen`: record types with the versions of their values that could be decoded, and where. `lasting`: number of
     commits by the time from commit to expiry, in Java's long arithmetic, which is how the broker added them. `newest`: time of the
     newest record, epoch milliseconds. `is_new`: whether a record proves the new coordinator, by whichever rules it was replayed.
     """
 
-    seen: set[tuple[int, int | None]] = field(default_factory=set)
+    seen: dict[TypeVersion, VersionRange] = field(default_factory=dict)
     lasting: Counter[int] = field(default_factory=Counter)
     newest: int | None = None
     is_new: bool = False
@@ -36,25 +55,27 @@ class LogFacts:
 
     def observe(self, event: Event) -> None:
         """Learn from one event."""
-        self._reach(timestamp_of(event))
+        at = timestamp_of(event)
+        self._reach(at)
         if event.type_id is None or event.key is None:
             return
         self.is_new = self.is_new or proves_new(event)
-        value = event.value
-        self.seen.add((event.type_id, value.version if value else None))
+        value, offset = event.value, event.record.log_offset
+        self._see((event.type_id, value.version if value else None), VersionRange(offset, at, offset, at))
         if event.type_id in COMMITS and value is not None and value.data.expire_timestamp != _NONE:
             self.lasting[_as_long(value.data.expire_timestamp - value.data.commit_timestamp)] += 1
 
     def observe_many(
         self,
-        seen: Iterable[tuple[int, int | None]],
+        seen: Mapping[TypeVersion, VersionRange],
         lasting: Mapping[int, int],
         newest: int | None,
         *,
         is_new: bool,
     ) -> None:
         """Learn from many events, whose facts were counted elsewhere."""
-        self.seen.update(seen)
+        for type_version, where in seen.items():
+            self._see(type_version, where)
         self.lasting.update(lasting)
         self.is_new = self.is_new or is_new
         self._reach(newest)
@@ -70,13 +91,17 @@ class LogFacts:
             self.proven_from = behind_gap
         self._next_offset = last + 1
 
+    def _see(self, type_version: TypeVersion, where: VersionRange) -> None:
+        known = self.seen.get(type_version)
+        self.seen[type_version] = where if known is None else known.joined(where)
+
     def _reach(self, timestamp: int | None) -> None:
         if timestamp is not None and (self.newest is None or timestamp > self.newest):
             self.newest = timestamp
 
     def pack(self) -> Any:
         """Return the facts as JSON."""
-        seen = sorted(([*each] for each in self.seen), key=repr)
+        seen = sorted(([*each, *where] for each, where in self.seen.items()), key=repr)
         lasting = sorted(self.lasting.items())
         return [seen, lasting, self.newest, self.is_new, self.proven_from, self._next_offset]
 
@@ -84,7 +109,7 @@ class LogFacts:
     def unpack(cls, packed: Any) -> "LogFacts":
         """Return the facts from which `pack` made this JSON."""
         seen, lasting, *others = packed
-        known = {(type_id, version) for type_id, version in seen}
+        known = {(type_id, version): VersionRange(*where) for type_id, version, *where in seen}
         return cls(known, Counter(dict(lasting)), *others)
 
 

@@ -81,7 +81,7 @@ class ClusterFacts:
 
     def add(self, log: LogFacts) -> None:
         """Add the facts of one partition; the order does not matter."""
-        self._seen |= log.seen
+        self._seen |= log.seen.keys()
         self._new = self._new or log.is_new
         self._lasting.update(log.lasting)
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from offsets_tool.expiry.log_facts import TypeVersion, VersionRange
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import UnreadableKind
 
@@ -34,6 +35,8 @@ class PartitionFacts(NamedTuple):
     contradictions: int = 0
     """Offsets at which copies have different records of one leader epoch."""
     contradiction_at: int | None = None
+    versions: Mapping[TypeVersion, VersionRange] = {}
+    """Where records of which type and version are."""
 
     @property
     def group(self) -> None:

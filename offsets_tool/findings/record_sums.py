@@ -1,11 +1,13 @@
-"""What the records of a log partition come to: the bytes of each group.
+"""What the records of a log partition come to: the bytes of each group, and where records of which version are.
 
 Takes records one by one, or what a caller has summed up of many. Judges nothing.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 
 from offsets_tool.events import Event
+from offsets_tool.expiry.log_facts import TypeVersion, VersionRange
 
 
 class RecordSums:
@@ -16,6 +18,8 @@ class RecordSums:
         self.log_partition = log_partition
         self.bytes: Counter[str] = Counter()
         """By group, the bytes of keys and values of its records."""
+        self.versions: Mapping[TypeVersion, VersionRange] = {}
+        """Where records of which type and version are, as LogFacts counted them; empty if nobody did."""
 
     def observe(self, event: Event) -> None:
         """Add a record; a deletion that only another copy's lack of a record proves is none."""

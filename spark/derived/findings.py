@@ -18,6 +18,7 @@ from offsets_tool.errors import OffsetsToolError, SetupError, UsageError
 from offsets_tool.findings.context import ContextParts, LogContext
 from offsets_tool.findings.finders import find_all, find_in_log
 from offsets_tool.findings.group_rows import GroupRows, LogStretch
+from offsets_tool.findings.partition_facts import PartitionFacts
 from offsets_tool.findings.rows import Finding
 from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REBALANCES, REPLAYS, Table
 from offsets_tool.rebalances.row_builder import rebalance_rows
@@ -44,7 +45,7 @@ from spark.derived.finding_rows import FindingInput
 from spark.derived.log_findings import partition_facts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.failures import in_one_sentence
-from spark.replay.plan import LakeRow, LogPartition, latest
+from spark.replay.plan import latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 
 OF_FINDINGS: Final = Chain("offsets-tool findings", (FINDINGS, REBALANCES, DERIVATIONS))
@@ -129,7 +130,8 @@ class _Findings:
             for place, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
             if place[0] == cluster
         }
-        newest = {place: facts.newest for place, facts in facts_of_logs(self._root, replays).items()}
+        facts = facts_of_logs(self._root, replays)
+        newest = {place: each.newest for place, each in facts.items()}
         stretches = {
             place[1]: LogStretch(
                 place[1], row["proven_from_log_offset"], row["next_log_offset"], newest.get(place)
@@ -142,15 +144,20 @@ class _Findings:
             is_new=any(row["rules"] == Rules.NEW for row in replays.values()),
         )
         task = _finding_task(self._root, run, given, told)
+        partitions = partition_facts(self._root, cluster, replays, facts)
         of_groups = given.grouped(self._start, self._progress).through(task, arrow_schema(FilesMade))
-        return made_of([*of_groups.collect(), *self._of_log(run, cluster, replays, told)])
+        return made_of(
+            [
+                *of_groups.collect(),
+                *self._of_log(run, cluster, told, partitions),
+            ]
+        )
 
     def _of_log(
-        self, run: int, cluster: str, replays: Mapping[LogPartition, LakeRow], context: LogContext
+        self, run: int, cluster: str, context: LogContext, partitions: Iterable[PartitionFacts]
     ) -> Iterator[Sequence[str]]:
         """Write what is found of log partitions as a whole; yield the rows of FilesMade."""
-        all_ = partition_facts(self._root, cluster, replays)
-        some = [found for facts in all_ for found in find_in_log(facts, context)]
+        some = [found for each in partitions for found in find_in_log(each, context)]
         rows = [(cluster, shown_batch(Finding, some))] if some else []
         for made in write_derived(self._root, FINDINGS, run, rows):
             yield from (tuple(row.values()) for row in made.to_pylist())

@@ -1,4 +1,4 @@
-"""What finders ask of log partitions as a whole, from rows of `sources` and `replays`: no record is read.
+"""What finders ask of log partitions as a whole, from rows of `sources` and `replays` and facts of the log: no record is read.
 
 Which of it is a finding is declared in offsets_tool.findings.
 """
@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.findings.partition_facts import FileSums, PartitionFacts, UnreadableBytes, of_files
 from offsets_tool.rows import UnreadableKind
 from spark.ingest.plan import SourceFields, counts
@@ -15,9 +16,12 @@ from spark.replay.plan import LakeRow, LogPartition
 
 
 def partition_facts(
-    root: Path, cluster: str, replays: Mapping[LogPartition, LakeRow]
+    root: Path,
+    cluster: str,
+    replays: Mapping[LogPartition, LakeRow],
+    log_facts: Mapping[LogPartition, LogFacts],
 ) -> Iterator[PartitionFacts]:
-    """Yield the facts of each log partition of a cluster, given its rows of `replays`."""
+    """Yield the facts of each log partition of a cluster, given its rows of `replays` and what its records say."""
     upto = max((row["ingest_run"] for row in replays.values()), default=0)
     by_partition: dict[int | None, list[SourceFields]] = defaultdict(list)
     for row in sorted(
@@ -27,7 +31,9 @@ def partition_facts(
             by_partition[row["log_partition"]].append(row)
     for log_partition, rows in by_partition.items():
         facts = of_files(log_partition, _files(rows))
-        yield _with_copies(facts, replays.get((cluster, log_partition)))
+        place = cluster, log_partition
+        versions = log_facts[place].seen if place in log_facts else {}
+        yield _with_copies(facts._replace(versions=versions), replays.get(place))
 
 
 def _files(rows: Iterable[SourceFields]) -> Iterator[FileSums]:

@@ -4,11 +4,13 @@ import re
 
 import pytest
 
+from offsets_tool.expiry.log_facts import VersionRange
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finders import find_in_log, finders, kinds, log_finders, worst_first
 from offsets_tool.findings.partition_facts import PartitionFacts
 from offsets_tool.findings.rows import Finding, Severity
-from tests.corpora import FIXTURES
+from tests.corpora import CORPORA, FIXTURES
+from tests.findings.found import findings_in
 
 REFERENCE = FIXTURES.parent / "docs" / "reference.md"
 
@@ -48,6 +50,12 @@ def test_the_worst_comes_first_then_the_oldest() -> None:
     assert worst_first([timeless, late, early, critical]) == [critical, early, late, timeless]
 
 
+def versions(places: dict[tuple[int, int | None], tuple[int, int]]) -> PartitionFacts:
+    """Facts of a log partition with records of these types and versions, from one offset to another."""
+    ranges = {each: VersionRange(first, first, last, last) for each, (first, last) in places.items()}
+    return PartitionFacts(3, versions=ranges)
+
+
 @pytest.mark.parametrize(
     ("facts", "kind", "place"),
     [
@@ -61,10 +69,33 @@ def test_the_worst_comes_first_then_the_oldest() -> None:
         (PartitionFacts(3, raw_records=2, reasons={"unknown type 99": 2}), "foreign_records", "3:0"),
         (PartitionFacts(3, copies=2, abandoned=4, abandoned_at=7), "records_abandoned", "3:7"),
         (PartitionFacts(3, copies=2, contradictions=4, contradiction_at=7), "copies_contradict", "3:7"),
+        (versions({(1, 2): (0, 6), (1, 3): (7, 9), (2, 3): (4, 8)}), "broker_version_changed", "3:7 3:6"),
+        (versions({(1, 3): (0, 9), (1, 4): (4, 8)}), "broker_versions_mixed", "3:4 3:8"),
+        # A client that gives its own expiry chooses version 1; a tombstone has no version.
+        (versions({(1, 3): (0, 9), (1, 1): (4, 5), (1, None): (6, 20), (2, 3): (4, 4)}), None, ""),
     ],
 )
 def test_a_log_partition_is_asked_as_a_whole(facts: PartitionFacts, kind: str | None, place: str) -> None:
     found = list(find_in_log(facts, LogContext()))
-    assert [(each.kind, each.evidence, each.group) for each in found] == (
-        [(kind, (place,), None)] if kind else []
+    assert [(each.kind, " ".join(each.evidence), each.group) for each in found] == (
+        [(kind, place, None)] if kind else []
     )
+
+
+@pytest.mark.parametrize(
+    ("corpus", "kinds_before_and_after"),
+    [
+        ("0.8.2.2-to-0.11.0.3-upgrade", {("GroupMetadata v0", "GroupMetadata v1")}),
+        ("4.3.1-classic", set()),
+        ("4.3.1-kip848", set()),
+    ],
+)
+def test_an_upgrade_is_told_and_nothing_else(
+    corpus: str, kinds_before_and_after: set[tuple[str, str]]
+) -> None:
+    told = [each.title for each in findings_in(CORPORA / corpus) if each.kind.startswith("broker_version")]
+    said = (
+        re.match(r"Brokers wrote (.*) to partition .* from .* on, and (.*) before", each) for each in told
+    )
+    assert {(each[2], each[1]) for each in said if each} == kinds_before_and_after
+    assert bool(told) == bool(kinds_before_and_after)

@@ -33,7 +33,7 @@ def removals_by_rows(
     `coordinator` starts anew, by the rules that were found to hold.
     """
     replay = RemovalsReplay(coordinator, RemovalTracker(partition.log_partition))
-    return partition_removals(partition, replay.tracker, _found(replay, partition.end, reads, facts))
+    return partition_removals(partition, replay.tracker, _found(replay, partition.end, reads, facts), facts)
 
 
 def _found(

@@ -8,7 +8,7 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import numbers
 from offsets_tool.columns.replay.compiled.tables import MARKERS, Kind
-from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.expiry.log_facts import LogFacts, TypeVersion, VersionRange
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_TIMESTAMP
 
@@ -22,7 +22,7 @@ def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
     times = rows.column("timestamp").to_numpy()
     marked = times[np.isin(kinds, MARKERS)]
     if (marked := marked[marked != NO_TIMESTAMP]).size:
-        facts.observe_many((), {}, int(marked.max()), is_new=False)
+        facts.observe_many({}, {}, int(marked.max()), is_new=False)
     places = np.flatnonzero(np.isin(kinds, (Kind.COMMIT, Kind.PENDING)))
     if not len(places):
         return
@@ -30,14 +30,27 @@ def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
         numbers(rows.column(name), _NONE)[places]
         for name in ("record_type", "value_version", "commit_timestamp", "expire_timestamp")
     )
-    seen = np.flatnonzero(np.bincount(types.astype(np.int64) << _BITS | versions)).tolist()
+    at = np.where(times[places] != NO_TIMESTAMP, times[places], committed)
+    seen = _ranges(
+        types.astype(np.int64) << _BITS | versions, rows.column("log_offset").to_numpy()[places], at
+    )
     is_own = expires != _NONE
     # Wraps as Java's long does, and so does LogFacts.
     lasting = _counts(expires[is_own] - committed[is_own])
-    at = np.where(times[places] != NO_TIMESTAMP, times[places], committed)
-    found = {(each >> _BITS, each & ~(-1 << _BITS)) for each in seen}
-    is_new = any(version == TOPIC_ID_VERSION for _, version in found)
-    facts.observe_many(found, lasting, int(at.max()), is_new=is_new)
+    is_new = any(version == TOPIC_ID_VERSION for _, version in seen)
+    facts.observe_many(seen, lasting, int(at.max()), is_new=is_new)
+
+
+def _ranges(codes: Array, offsets: Array, at: Array) -> dict[TypeVersion, VersionRange]:
+    """Return where each type and version is, of numbers that hold both."""
+    found: dict[TypeVersion, VersionRange] = {}
+    for code in np.flatnonzero(np.bincount(codes)).tolist():
+        places = np.flatnonzero(codes == code)
+        first, last = places[np.argmin(offsets[places])], places[np.argmax(offsets[places])]
+        found[code >> _BITS, code & ~(-1 << _BITS)] = VersionRange(
+            int(offsets[first]), int(at[first]), int(offsets[last]), int(at[last])
+        )
+    return found
 
 
 def _counts(times: Array) -> dict[int, int]:

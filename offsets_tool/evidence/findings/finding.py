@@ -4,12 +4,12 @@ What is a finding, and of which rows, is declared in offsets_tool.findings.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.events import Event
-from offsets_tool.evidence.expiring import PolicyGiven, expiry_rows
+from offsets_tool.evidence.expiring import PolicyGiven, find_expiry
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
@@ -61,7 +61,7 @@ class LogFindings:
         for text in notes_on(self.server_log):
             replay.evidence.note(text)
         self._sums = {partition.sums.log_partition: partition.sums for partition in self._partitions}
-        self.of_log = worst_first(_of_log(replay, self._context))
+        self.of_log = worst_first(_of_log(replay, self._context, self._sums))
         """Findings about no group, the worst first."""
 
     @property
@@ -96,13 +96,17 @@ def findings_of(
     return worst_first([*(each for group in found.groups() for each in group.findings), *found.of_log])
 
 
-def _of_log(replay: EvidenceReplay, context: LogContext) -> Iterator[Finding]:
-    """Yield what is found of each log partition as a whole: in its ledgers, and in what joining its copies left out."""
+def _of_log(
+    replay: EvidenceReplay, context: LogContext, sums: Mapping[int | None, RecordSums]
+) -> Iterator[Finding]:
+    """Yield what is found of each log partition as a whole: in its ledgers, its records, and what joining its copies left out."""
     by_partition: dict[int | None, list[LedgerEntry]] = defaultdict(list)
     for entry in replay.evidence.ledgers:
         by_partition[entry.log_partition].append(entry)
     for number, entries in by_partition.items():
-        yield from find_in_log(_with_copies(replay, of_ledgers(number, entries)), context)
+        facts = _with_copies(replay, of_ledgers(number, entries))
+        versions = sums[number].versions if number in sums else {}
+        yield from find_in_log(facts._replace(versions=versions), context)
 
 
 def _with_copies(replay: EvidenceReplay, facts: PartitionFacts) -> PartitionFacts:
@@ -124,12 +128,16 @@ def partition_rows(
 ) -> "list[AnyPartition]":
     """Run the replay and return the rows of every log partition by group: by columns where that pays, unless the caller says."""
     more: _ByPartition = defaultdict(list)
-    for row in expiry_rows(replay, given._replace(retentions=given.retentions[:1]), ALL):
+    expiry = find_expiry(replay, given._replace(retentions=given.retentions[:1]), ALL)
+    for row in expiry.rows:
         more[row["log_partition"]].append(expiry_row(row))
     for partition in replay.moment:
         number = partition.log_partition
         more[number] += open_transactions(partition.state.transactions.values(), number)
-    return _with_histories(replay, more, is_by_columns=is_by_columns)
+    partitions = _with_histories(replay, more, is_by_columns=is_by_columns)
+    for each in partitions:
+        each.sums.versions = expiry.facts[each.sums.log_partition].seen
+    return partitions
 
 
 def history_rows(replay: EvidenceReplay) -> "list[AnyPartition]":
