@@ -10,14 +10,33 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding
 from offsets_tool.lag.rows import LagRow
+from offsets_tool.plots.charts.cadence import group_cadence_picture, topic_cadence_picture
+from offsets_tool.plots.charts.epochs import epoch_picture
+from offsets_tool.plots.charts.group_state import group_state_picture
+from offsets_tool.plots.charts.lag_lines import lag_picture
+from offsets_tool.plots.charts.member_load import member_load_picture
 from offsets_tool.plots.charts.offset_lines import offset_picture
+from offsets_tool.plots.charts.owners import partition_owners_picture
+from offsets_tool.plots.charts.transaction_spans import transaction_picture
+from offsets_tool.plots.charts.treemap import size_picture
+from offsets_tool.plots.labels import Labels
 from offsets_tool.plots.picture import Picture
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.rows import Row
+from offsets_tool.wire.times import LAST_MILLISECOND
 
-_DRAWN: Final = (offset_picture,)
+_DRAWN: Final = (
+    offset_picture,
+    lag_picture,
+    group_state_picture,
+    partition_owners_picture,
+    member_load_picture,
+    epoch_picture,
+    transaction_picture,
+    group_cadence_picture,
+)
 
 
 def group_pictures(
@@ -75,6 +94,13 @@ def topic_pictures(
     >>> with EvidenceReplay(open_evidence("fixtures/incidents/member-seeks-back/segments")) as replay:
     ...     groups = LogFindings(replay, PolicyGiven()).groups()
     ...     print([each.name for each in topic_pictures(found.rows for found in groups)])
-    []
+    ['groups-cadence']
     """
-    return []
+    times, labels = dict[str, list[int]](), Labels()
+    low, high = since or 0, LAST_MILLISECOND + 1 if until is None else until
+    for rows in groups:
+        at = [row.from_timestamp for row in rows.commits if low <= row.from_timestamp < high]
+        if at:
+            times.setdefault(labels.label(rows.group), []).extend(at)
+    found = (topic_cadence_picture(times), size_picture(sizes))
+    return [picture for picture in found if picture is not None]

@@ -23,13 +23,13 @@ _LANE_HEIGHT: Final = 15
 _RANK: Final = {severity.value: rank for rank, severity in enumerate(reversed(Severity))}
 
 
-def finding_marks(scene: GroupScene, span: TimeAxis) -> list[dict[str, Any]]:
+def finding_marks(scene: GroupScene, axis: TimeAxis) -> list[dict[str, Any]]:
     """Return the findings as data: lane `l`, time `t`, how many `n`, and what they say in `x`."""
     marks = []
     for lane in _LANES[:-1]:
         some = [pair for pair in scene.findings if pair[1].severity == lane]
         for (at, finding), number in merged(some, MOST_MARKS, lambda pair: pair[0], lambda pair: 0):
-            marks.append({"l": lane, "t": span.clip(at), "n": number, "x": _text(finding, number)})
+            marks.append({"l": lane, "t": axis.clip(at), "n": number, "x": _text(finding, number)})
     return marks
 
 
@@ -38,7 +38,7 @@ def _text(finding: Finding, number: int) -> str:
     return said(finding.title) + more
 
 
-def rebalance_marks(scene: GroupScene, span: TimeAxis) -> list[dict[str, Any]]:
+def rebalance_marks(scene: GroupScene, axis: TimeAxis) -> list[dict[str, Any]]:
     """Return the rebalances as data: from `t` to `t2`, how many `n`, and why in `x`."""
     found = merged(
         scene.rebalances, MOST_MARKS, lambda row: began_at(row) or 0, lambda row: row.duration_ms or 0
@@ -46,8 +46,8 @@ def rebalance_marks(scene: GroupScene, span: TimeAxis) -> list[dict[str, Any]]:
     return [
         {
             "l": REBALANCES,
-            "t": span.clip(began_at(row) or 0),
-            "t2": span.clip(row.to_at or began_at(row) or 0),
+            "t": axis.clip(began_at(row) or 0),
+            "t2": axis.clip(row.to_at or began_at(row) or 0),
             "n": number,
             "x": _why(row, number),
         }
@@ -61,17 +61,17 @@ def _why(row: RebalanceRow, number: int) -> str:
     return f"{step}: {row.cause.replace('_', ' ')}, {row.members} members{more}"
 
 
-def above(scene: GroupScene, span: TimeAxis) -> tuple[list[AnyPanel], DataSets]:
+def above(scene: GroupScene, axis: TimeAxis) -> tuple[list[AnyPanel], DataSets]:
     """Return the panel of findings and rebalances that stands above others, and its data set; both empty without any."""
-    marks = [*finding_marks(scene, span), *rebalance_marks(scene, span)]
+    marks = [*finding_marks(scene, axis), *rebalance_marks(scene, axis)]
     lanes = [lane for lane in _LANES if any(mark["l"] == lane for mark in marks)]
-    return ([_strip(lanes, span)], {"marks": marks}) if lanes else ([], {})
+    return ([_strip(lanes, axis)], {"marks": marks}) if lanes else ([], {})
 
 
-def _strip(lanes: list[str], span: TimeAxis) -> alt.LayerChart:
+def _strip(lanes: list[str], axis: TimeAxis) -> alt.LayerChart:
     base = alt.Chart(alt.NamedData("marks")).transform_calculate(at=AT)
     common = {
-        "x": span.x(has_axis=False),
+        "x": axis.x(has_axis=False),
         "y": alt.Y("l:N", sort=lanes, title=None, axis=alt.Axis(ticks=False, domain=False)),
         "color": alt.Color("l:N", scale=alt.Scale(domain=list(_LANES), range=list(_COLORS)), legend=None),
         "tooltip": [
@@ -86,6 +86,6 @@ def _strip(lanes: list[str], span: TimeAxis) -> alt.LayerChart:
     layers: list[alt.Chart] = [points.transform_filter(f"!({is_rebalance})")]
     if REBALANCES in lanes:
         rebalances = base.transform_filter(is_rebalance)
-        layers.append(rebalances.mark_bar(height=9).encode(**common, x2="t2:T"))
-        layers.append(rebalances.mark_tick(thickness=1.5, height=11).encode(**common))
+        layers.append(rebalances.mark_bar(height=9, opacity=0.45).encode(**common, x2="t2:T"))
+        layers.append(rebalances.mark_tick(thickness=2, height=11).encode(**common))
     return layered(*layers, height=_LANE_HEIGHT * len(lanes))

@@ -4,7 +4,7 @@ Nothing is fetched from a network: vl-convert draws PNG and SVG in this process,
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import wrap
@@ -127,22 +127,46 @@ class Picture:
         }
 
 
+def ramp_legend(title: str) -> alt.Legend:
+    """Return the legend of whole numbers from little to much, in one line above a panel."""
+    return alt.Legend(
+        title=title,
+        orient="top",
+        direction="horizontal",
+        titleOrient="left",
+        gradientLength=140,
+        gradientThickness=9,
+        format="~s",
+        tickMinStep=1,
+    )
+
+
+def whole_numbers(title: str, values: Iterable[float], *, has_zero: bool = False) -> alt.Y:
+    """Return the channel of the field `v` of whole numbers, with a tick for each where they are few."""
+    least, most = min(values := list(values), default=0), max(values, default=0)
+    least = min(least, 0) if has_zero else least
+    few = {"values": list(range(int(least), int(most) + 1))} if most - least <= 6 else {"tickCount": 4}
+    return alt.Y("v:Q", title=title, scale=alt.Scale(zero=has_zero), axis=alt.Axis(format=",d", **few))
+
+
 def layered(*layers: alt.Chart, height: int, title: str | None = None) -> alt.LayerChart:
     """Return layers as one panel, so many points high, with its title above where it begins."""
-    named = {} if title is None else {"title": alt.Title(title, fontSize=11, offset=2)}
+    named = {} if title is None else {"title": alt.Title(title, fontSize=11, offset=2, frame="group")}
     made = alt.layer(*layers, width=WIDTH, height=height, **named)
     assert isinstance(made, alt.LayerChart)
     return made
 
 
-def stacked(panels: Sequence[AnyPanel], data: DataSets, span: TimeAxis) -> AnyChart:
+def stacked(panels: Sequence[AnyPanel], data: DataSets, axis: TimeAxis) -> AnyChart:
     """Return panels one below the other over named data sets, zoomed together along their axis of time.
 
     An axis that is cut cannot be zoomed: a narrower window shows more.
     """
-    chart = alt.vconcat(*panels)
+    chart: alt.VConcatChart = alt.vconcat(*panels).resolve_scale(
+        color="independent", shape="independent", strokeDash="independent"
+    )
     chart.datasets = data
-    if not span.is_cut:
+    if not axis.is_cut:
         chart.params = [_zoom(panels)]
     return chart
 

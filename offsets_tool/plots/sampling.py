@@ -4,10 +4,16 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from statistics import median
 from typing import Final, NamedTuple, TypeVar
 
 T = TypeVar("T")
 _OF_A_BIN: Final = 4
+_SILENCE: Final = 5
+"""A silence is so many times as long as half of the distances between points are."""
+_SHARE: Final = 40
+"""And at least such a part of the time that is shown."""
 
 
 class LinePoint(NamedTuple):
@@ -40,6 +46,15 @@ def _outline(points: Sequence[LinePoint], numbers: Sequence[int]) -> Iterable[in
     yield numbers[-1]
     yield min(numbers, key=lambda number: points[number].value)
     yield max(numbers, key=lambda number: points[number].value)
+
+
+def silence_of(times: Sequence[int], whole: int) -> float:
+    """Return from which distance on two of these times, in ascending order, have a silence between them; 0 where they are too few.
+
+    `whole` is the length of the time that is shown; all are milliseconds.
+    """
+    distances = [after - before for before, after in pairwise(times)]
+    return max(_SILENCE * median(distances), whole / _SHARE) if distances else 0
 
 
 def merged(

@@ -11,10 +11,10 @@ from itertools import chain
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding
-from offsets_tool.history.rows import LastingRow, OffsetHistoryRow
+from offsets_tool.history.rows import GroupHistoryRow, LastingRow, OffsetHistoryRow
 from offsets_tool.lag.rows import LagRow
 from offsets_tool.plots.labels import Labels
-from offsets_tool.plots.time_axis import TimeAxis, span_of
+from offsets_tool.plots.time_axis import TimeAxis, axis_of
 from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.story.story import concerns, record_times
 from offsets_tool.wire.times import LAST_MILLISECOND, is_time
@@ -41,9 +41,9 @@ class GroupScene:
         )
 
     @cached_property
-    def span(self) -> TimeAxis | None:
+    def axis(self) -> TimeAxis | None:
         """The axis of time that all pictures of the group share; None where nothing in the window has a time."""
-        return span_of(self._times(), self.since, None if self.until is None else self.until - 1)
+        return axis_of(self._times(), self.since, None if self.until is None else self.until - 1)
 
     def _times(self) -> Iterator[int]:
         lasting: tuple[Sequence[LastingRow], ...] = (self.rows.offsets, self.rows.groups, self.rows.members)
@@ -72,6 +72,15 @@ class GroupScene:
             and self.wanted.has_offset(row.topic, row.partition)
             and is_time(row.from_timestamp)
             and self.has(row.from_timestamp, row.to_timestamp)
+        ]
+
+    @cached_property
+    def groups(self) -> list[GroupHistoryRow]:
+        """The states of the group in the window that have a time, in the order of the log."""
+        return [
+            row
+            for row in self.rows.groups
+            if is_time(row.from_timestamp) and self.has(row.from_timestamp, row.to_timestamp)
         ]
 
     @cached_property

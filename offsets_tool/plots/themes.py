@@ -33,6 +33,8 @@ _INK: Final = {
     Theme.DARK: ("#0d1117", "#e6edf3", "#9198a1", "#2a313a"),
 }
 """Ground, text, faint text and grid of each theme."""
+_RAMPS: Final = {Theme.LIGHT: ("#e3eef8", "#4C9BD6"), Theme.DARK: ("#16324f", "#2f7fc1")}
+"""From little to much, as bars that have a text show it."""
 _SCHEMES: Final = {Theme.LIGHT: ("#dbe9f6", "#0b3c6f"), Theme.DARK: ("#16324f", "#8fd0ff")}
 """From little to much, as heat maps show it."""
 
@@ -59,10 +61,10 @@ def theme_config(theme: Theme = Theme.LIGHT) -> dict[str, Any]:
             "subtitleFontSize": 11,
         },
         "axis": {**words, "gridColor": grid, "domainColor": faint, "tickColor": faint, "labelLimit": 240},
-        "legend": {**words, "labelLimit": 240, "symbolLimit": 40},
+        "legend": {**words, "labelLimit": 240, "symbolLimit": 40, "offset": 4, "padding": 0},
         "header": words,
         "view": {"stroke": grid},
-        "range": {"category": list(PALETTE), "heatmap": [little, much], "ramp": [little, much]},
+        "range": {"category": list(PALETTE), "heatmap": [little, much], "ramp": list(_RAMPS[theme])},
         "text": {"color": ink, "fontSize": 10},
         "style": {
             "faint": {"color": faint, "stroke": faint, "fill": faint},

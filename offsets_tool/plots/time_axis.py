@@ -27,6 +27,7 @@ _EMPTY: Final = 0.85
 """How much of the axis has to be empty before it is cut."""
 _CROWDED: Final = 0.1
 """At most how much of the axis the busiest stretch has where it is cut."""
+_TICKS: Final = 8
 _LABEL: Final = 70
 """Points for the label of a tick."""
 _FORMAT: Final = {
@@ -89,19 +90,21 @@ class TimeAxis(NamedTuple):
         }
         if self.is_cut:
             scale["range"] = [at for part in self.parts for at in part]
-        axis = self._axis() if has_axis else alt.Axis(labels=False, title=None, ticks=False)
+        axis = self._axis() if has_axis else alt.Axis(labels=False, title=None, ticks=False, tickCount=_TICKS)
         return alt.X(f"{field}:T", scale=alt.Scale(**scale), axis=axis)
 
     def _axis(self) -> alt.Axis:
         title = f"time, UTC ({self._dates()})"
         if not self.is_cut:
-            return alt.Axis(title=title, format=_FORMAT, tickCount=8, labelOverlap=True)
+            return alt.Axis(
+                title=title, format=_FORMAT, tickCount=_TICKS, labelOverlap=True, labelSeparation=10
+            )
         ticks = [
             at
             for stretch, part in zip(self.stretches, self.parts, strict=True)
             for at in _ticks(stretch, part)
         ]
-        return alt.Axis(title=title, values=ticks, labelExpr=_CUT_LABEL, labelOverlap=True)
+        return alt.Axis(title=title, values=ticks, labelExpr=_CUT_LABEL, labelOverlap=True, labelSeparation=6)
 
     def _dates(self) -> str:
         first, last = ((time_text(at) or "")[:10] for at in (self.begin, self.end))
@@ -123,6 +126,16 @@ class TimeAxis(NamedTuple):
             for at in range(begin // step * step, end + 1, step)
         ]
 
+    def points(self, begin: int, end: int) -> float:
+        """Return how many points of the width lie between two times."""
+        return self._point(end) - self._point(begin)
+
+    def _point(self, at: int) -> float:
+        for (begin, end), (left, right) in zip(self.stretches, self.parts, strict=True):
+            if at <= end:
+                return left + (right - left) * max(at - begin, 0) / (end - begin)
+        return self.parts[-1][1]
+
     def clip(self, at: int) -> int:
         """Return a time, or the end of the axis that is nearer where it is outside."""
         return min(max(at, self.begin), self.end)
@@ -133,7 +146,7 @@ def step_of(length: int, most: int) -> int:
     return next((step for step in _STEPS if length <= step * most), _STEPS[-1])
 
 
-def span_of(times: Iterable[int], since: int | None = None, until: int | None = None) -> TimeAxis | None:
+def axis_of(times: Iterable[int], since: int | None = None, until: int | None = None) -> TimeAxis | None:
     """Return the axis for these times (epoch milliseconds) from `since` to before `until`; None where there is none.
 
     What is no time of the calendar is left out.

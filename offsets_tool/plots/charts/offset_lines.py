@@ -33,22 +33,22 @@ _TIME: Final = alt.Tooltip("at:N", title="time")
 
 def offset_picture(scene: GroupScene) -> Picture | None:
     """Return the picture of committed offsets; None where no partition has any in the window."""
-    tracks, span = tracks_of(scene), scene.span
-    if not tracks or span is None:
+    tracks, axis = tracks_of(scene), scene.axis
+    if not tracks or axis is None:
         return None
     apart = tracks if len(tracks) <= PANELS else oddest(tracks)
-    panels, data = above(scene, span)
+    panels, data = above(scene, axis)
     if len(tracks) > len(apart):
-        panels.append(_together(len(tracks), span, has_axis=not apart))
-        data["together"] = together_data(tracks, span)
+        panels.append(_together(len(tracks), axis, has_axis=not apart))
+        data["together"] = together_data(tracks, axis)
     for number, track in enumerate(apart):
-        panels.append(_panel(track, number, len(apart), span))
+        panels.append(_panel(track, number, len(apart), axis))
         data |= panel_data(track, number)
     return Picture(
         "committed-offsets",
         f"Committed offsets of group {elided(scene.rows.group)}",
         _sentence(tracks, apart),
-        stacked(panels, data, span),
+        stacked(panels, data, axis),
     )
 
 
@@ -58,22 +58,22 @@ def oddest(tracks: Sequence[Track]) -> list[Track]:
     return sorted(odd, key=lambda track: (-track.worst_back, -len(track.losses), track.place))[:APART]
 
 
-def together_data(tracks: Sequence[Track], span: TimeAxis) -> list[dict[str, Any]]:
+def together_data(tracks: Sequence[Track], axis: TimeAxis) -> list[dict[str, Any]]:
     """Return how far partitions were since the first offset of each, at the end of each bin: the least, the middle, the most."""
     steps = [_Steps(track) for track in tracks]
     rows: list[dict[str, Any]] = []
-    for begin, end in span.bins(_BINS):
-        moved = [at for step in steps if (at := step.moved(min(end, span.end))) is not None]
+    for begin, end in axis.bins(_BINS):
+        moved = [at for step in steps if (at := step.moved(min(end, axis.end))) is not None]
         if moved:
             row = {
-                "t": span.clip(end),
+                "t": axis.clip(end),
                 "lo": min(moved),
                 "mid": median_low(moved),
                 "hi": max(moved),
                 "n": len(moved),
             }
             rows.append(
-                {"t": span.clip(begin)} | {name: row[name] for name in ("lo", "mid", "hi", "n")}
+                {"t": axis.clip(begin)} | {name: row[name] for name in ("lo", "mid", "hi", "n")}
                 if not rows
                 else row
             )
@@ -95,7 +95,7 @@ class _Steps:
         return None if offset is None else offset - self._first
 
 
-def _together(number: int, span: TimeAxis, *, has_axis: bool) -> alt.LayerChart:
+def _together(number: int, axis: TimeAxis, *, has_axis: bool) -> alt.LayerChart:
     base = alt.Chart(alt.NamedData("together")).transform_calculate(at=AT)
     tooltip = [
         _TIME,
@@ -106,9 +106,9 @@ def _together(number: int, span: TimeAxis, *, has_axis: bool) -> alt.LayerChart:
     ]
     y = alt.Y("lo:Q", title="offsets moved", axis=alt.Axis(format="~s", tickCount=4))
     area = base.mark_area(opacity=0.3, color=BLUE, interpolate="step-after").encode(
-        x=span.x(has_axis=has_axis), y=y, y2="hi:Q", tooltip=tooltip
+        x=axis.x(has_axis=has_axis), y=y, y2="hi:Q", tooltip=tooltip
     )
-    line = base.mark_line(color=BLUE, interpolate="step-after").encode(x=span.x(has_axis=has_axis), y="mid:Q")
+    line = base.mark_line(color=BLUE, interpolate="step-after").encode(x=axis.x(has_axis=has_axis), y="mid:Q")
     title = f"all {number:,} partitions, since the first offset of each: least, middle and most"
     return layered(area, line, height=130, title=title)
 
@@ -147,7 +147,7 @@ def _line(track: Track) -> Iterator[dict[str, Any]]:
             yield {"t": point.at, "v": point.value, "s": number}
 
 
-def _panel(track: Track, number: int, panels: int, span: TimeAxis) -> alt.LayerChart:
+def _panel(track: Track, number: int, panels: int, axis: TimeAxis) -> alt.LayerChart:
     data = panel_data(track, number)
     has_axis = number == panels - 1
     height = _HEIGHTS.get(panels, _LEAST_HEIGHT)
@@ -157,7 +157,7 @@ def _panel(track: Track, number: int, panels: int, span: TimeAxis) -> alt.LayerC
         scale=alt.Scale(zero=False),
         axis=alt.Axis(tickCount=4),
     )
-    common = {"x": span.x(has_axis=has_axis), "y": y}
+    common = {"x": axis.x(has_axis=has_axis), "y": y}
 
     layers: list[alt.Chart] = []
     if f"hold{number}" in data:

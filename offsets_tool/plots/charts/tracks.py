@@ -6,10 +6,10 @@ Between two commits far apart there is a silence, in which the offset held: it i
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
 from typing import Final, NamedTuple
 
 from offsets_tool.history.rows import OffsetEndCause, OffsetHistoryRow
+from offsets_tool.plots.sampling import silence_of
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.replay.changes import TopicPartition
 
@@ -20,10 +20,6 @@ LOSSES: Final = (
     OffsetEndCause.HIDDEN,
 )
 """How an offset ends without a newer one."""
-_SILENCE: Final = 5
-"""A silence is so many times as long as half of the distances between commits are."""
-_SHARE: Final = 40
-"""And at least such a part of the window."""
 
 
 class TrackPoint(NamedTuple):
@@ -96,10 +92,8 @@ class Track:
                     yield point.at, after.at, point.offset
 
     def _silence(self) -> float:
-        commits = self.commits
-        distances = [after.at - before.at for before, after in pairwise(commits)]
         whole = self.end - self.points[0].at if self.points else 0
-        return max(_SILENCE * median(distances), whole / _SHARE) if distances else 0
+        return silence_of([point.at for point in self.commits], whole)
 
 
 def tracks_of(scene: GroupScene) -> list[Track]:
@@ -107,10 +101,10 @@ def tracks_of(scene: GroupScene) -> list[Track]:
     by_place: dict[TopicPartition, list[OffsetHistoryRow]] = {}
     for row in scene.offsets:
         by_place.setdefault(TopicPartition(row.topic, row.partition), []).append(row)
-    span = scene.span
-    if span is None:
+    axis = scene.axis
+    if axis is None:
         return []
-    end = span.end if scene.rows.newest_at is None else span.clip(scene.rows.newest_at)
+    end = axis.end if scene.rows.newest_at is None else axis.clip(scene.rows.newest_at)
     return [
         Track(place, scene.partition_label(*place), tuple(_points(scene, rows)), end)
         for place, rows in sorted(by_place.items())
@@ -118,18 +112,18 @@ def tracks_of(scene: GroupScene) -> list[Track]:
 
 
 def _points(scene: GroupScene, rows: Sequence[OffsetHistoryRow]) -> Iterable[TrackPoint]:
-    span = scene.span
-    assert span is not None
+    axis = scene.axis
+    assert axis is not None
     for row in rows:
         is_carried = not scene.has(row.from_timestamp, row.from_timestamp)
         went_back = row.delta is not None and row.delta < 0 and not is_carried
         before = row.committed_offset - (row.delta or 0) if went_back else None
         yield TrackPoint(
-            span.clip(row.from_timestamp), row.committed_offset, before, row.begin_cause, is_carried
+            axis.clip(row.from_timestamp), row.committed_offset, before, row.begin_cause, is_carried
         )
         if (
             row.end_cause in LOSSES
             and row.to_timestamp is not None
             and scene.has(row.to_timestamp, row.to_timestamp)
         ):
-            yield TrackPoint(span.clip(row.to_timestamp), None, row.committed_offset, row.end_cause)
+            yield TrackPoint(axis.clip(row.to_timestamp), None, row.committed_offset, row.end_cause)
