@@ -26,6 +26,7 @@ from offsets_tool.evidence.lanes import SurveyLane
 from offsets_tool.evidence.sources import Source
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.left_out import find_left_out
+from offsets_tool.log.storage import real_path
 from offsets_tool.review.coverage import ledger_total
 from offsets_tool.survey import Survey
 from offsets_tool.time_texts import shown_time
@@ -116,7 +117,7 @@ def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
 def _left_out(paths: tuple[str, ...], evidence: Evidence) -> Iterator[dict[str, Any]]:
     """Yield a row for each file that is not read, and write a note for what has no row, such as other topics."""
     read = {
-        (os.path.realpath(source.path), source.segment.member if source.segment else "")
+        (real_path(source.path), source.segment.member if source.segment else "")
         for source in evidence.sources
         if source.path
     }
@@ -176,8 +177,9 @@ def _folder(evidence: Evidence, format_: str) -> str:
     # Absolute and relative paths have none in common, and a live topic has none at all.
     if format_ != "table" or len(folders) < 2 or len({folder.startswith("/") for folder in folders}) > 1:
         return ""
-    folder = os.path.commonpath(folders).rstrip("/")
-    if not folder:
+    # Of a URI, two slashes become one.
+    folder = os.path.commonpath(folders).rstrip("/").replace(":/", "://", 1)
+    if not folder or folder.endswith(":"):
         return ""
     note(f"files in {folder}:")
     return f"{folder}/"

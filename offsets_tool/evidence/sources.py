@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from offsets_tool.errors import SourceError, UsageError
@@ -19,6 +19,7 @@ from offsets_tool.log.files.mapping import sha256
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import OFFSETS_TOPIC, Segment, is_set_aside, offsets_directory
 from offsets_tool.log.segment import or_lost, read_segment
+from offsets_tool.log.storage import one_listing, place
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
@@ -121,9 +122,10 @@ class _Files:
     columns: Mapping[str, str]
     limits: Limits
 
+    @one_listing()
     def sources(self) -> list[Source]:
         archives = {path: files for path in self.paths if (files := self._archives(path))}
-        named = {Path(path).as_posix() for path in self.paths}
+        named = {place(path).as_posix() for path in self.paths}
         segments: list[Segment] = []
         for path in self.paths:
             if any(file.is_named for file in archives.get(path, ())):

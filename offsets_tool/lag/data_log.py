@@ -22,6 +22,7 @@ from offsets_tool.log.files.folders import is_file, listing
 from offsets_tool.log.files.indexes import read_producer_snapshot
 from offsets_tool.log.files.open_file import why
 from offsets_tool.log.names import OFFSETS_TOPIC, is_set_aside, partition_directory, segment_name
+from offsets_tool.log.storage import place
 from offsets_tool.log.topics import TopicDirectory, find_topics
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import Batch, Codec, TimestampType
@@ -49,7 +50,7 @@ class DataLog:
 
     def __init__(self, directory: TopicDirectory) -> None:
         self.directory = directory
-        self._folder = Path(directory.path)
+        self._folder = place(directory.path)
         self._files = [entry.path for entry in listing(self._folder)]
         self._segments = sorted(_segments(self._files))
         """Base offset and file of each segment that is in use."""

@@ -1,4 +1,4 @@
-"""Finds the segments of `__consumer_offsets` in any mix of files, folders and tars, in a fixed order.
+"""Finds the segments of `__consumer_offsets` in any mix of files, folders and tars, on disk or in storage, in a fixed order.
 
 Every copy stays apart: two brokers' files of one partition are two segments with two sources. Other topics' partitions are
 never read. What cannot be looked into, of what was found beside other things (a broken tar, a closed
@@ -28,6 +28,7 @@ from offsets_tool.log.names import (
     segment_name,
     tar_name,
 )
+from offsets_tool.log.storage import StoredPath, folder_around, one_listing, place, real_path
 
 _EXPECTED: Final = (
     f"no segment of {OFFSETS_TOPIC} is here; expected a .log file, a {OFFSETS_TOPIC}-N directory, a broker's data directory,"
@@ -40,6 +41,7 @@ _NOT_THERE: Final = {
 }
 
 
+@one_listing()
 def find_segments(paths: Iterable[str | Path], log_partition: int | None = None) -> list[Segment]:
     """Return all segments under the paths, ordered by data directory, partition and base offset; a file given twice is one.
 
@@ -48,12 +50,12 @@ def find_segments(paths: Iterable[str | Path], log_partition: int | None = None)
     """
     found: dict[tuple[str, str], Segment] = {}
     for path in paths:
-        segments = list(_find(Path(path)))
+        segments = list(_find(place(path)))
         kept = list(_of_partition(segments, log_partition))
         if not kept:
-            raise SourceError(Path(path).as_posix(), _nothing(segments, log_partition))
+            raise SourceError(place(path).as_posix(), _nothing(segments, log_partition))
         for segment in kept:
-            found.setdefault((os.path.realpath(segment.path), segment.member), segment)
+            found.setdefault((real_path(segment.path), segment.member), segment)
     return sorted(found.values(), key=_order)
 
 
@@ -114,7 +116,7 @@ def _followed_beside(segment: Segment, folder: Path, directory: PartitionDirecto
         # The folder cannot be listed; the file can be read even so.
         return segment
     # By a link, it may have been given in another folder, and by another name.
-    here = segment._replace(path=(folder / Path(segment.path).name).as_posix())
+    here = segment._replace(path=(folder / place(segment.path).name).as_posix())
     return segment._replace(next_offset=followed([here, *beside])[0].next_offset)
 
 
@@ -205,7 +207,7 @@ def _segments_of(
 
 def _segment(path: Path, directory: PartitionDirectory | None, meta: MetaProperties | None) -> Segment:
     name = segment_name(path.name)
-    around = path.parent if directory is None else Path(os.path.normpath(path.parent / ".."))
+    around = path.parent if directory is None else folder_around(path.parent)
     size, unreadable = _size(path)
     return Segment(
         path=path.as_posix(),
@@ -231,7 +233,8 @@ def _size(path: Path) -> tuple[int, str]:
         return 0, f"cannot be opened ({why(error)}); {remedy}"
     if not stat.S_ISREG(found.st_mode):
         return 0, NO_FILE
-    return found.st_size, "" if os.access(path, os.R_OK) else "cannot be opened; check its permissions"
+    is_open = isinstance(path, StoredPath) or os.access(path, os.R_OK)
+    return found.st_size, "" if is_open else "cannot be opened; check its permissions"
 
 
 def _unreadable(entry: Path, reason: str) -> Segment:

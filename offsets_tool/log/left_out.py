@@ -4,7 +4,6 @@ Kafka's own files beside a log are not named, other topics' directories and file
 folder. Knows nothing about what files hold.
 """
 
-import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -23,6 +22,7 @@ from offsets_tool.log.names import (
     segment_name,
     tar_name,
 )
+from offsets_tool.log.storage import one_listing, real_path
 
 _KAFKAS: Final = re.compile(
     r"[0-9]{20}\.(?:index|timeindex|txnindex|snapshot)(?:\.[a-z0-9]+)*"
@@ -51,6 +51,7 @@ ReadFiles = Collection[tuple[str, str]]
 """What is read: real paths, with the member of a tar or an empty string."""
 
 
+@one_listing()
 def find_left_out(paths: Iterable[str], read: ReadFiles) -> list[UnreadFile]:
     """Return what lies under the paths and is not in `read`; for folders that cannot be listed nothing, as they are named as
     unreadable.
@@ -98,7 +99,7 @@ def _is_looked_into(folder: Entry) -> bool:
 
 def _is_known(entry: Entry, read: ReadFiles) -> bool:
     """Return whether an entry is read, is Kafka's own, or is reported elsewhere as one that cannot be looked at."""
-    is_read = (os.path.realpath(entry.path), "") in read
+    is_read = (real_path(entry.path), "") in read
     return is_read or bool(entry.problem) or bool(_KAFKAS.fullmatch(entry.path.name))
 
 
@@ -130,7 +131,7 @@ def _in_tar(path: Path, read: ReadFiles) -> Iterator[UnreadFile]:
         tar = tar_index(path.as_posix())
     except SourceError:
         return
-    real = os.path.realpath(path)
+    real = real_path(path)
     for member in tar.replaced:
         yield UnreadFile(member_source(path.as_posix(), member.name), _REPLACED, member.size)
     for member in tar.members.values():

@@ -12,6 +12,7 @@ from offsets_tool.log.discover import is_other_topic
 from offsets_tool.log.files.checkpoints import read_partition_metadata
 from offsets_tool.log.files.folders import Entry, PathKind, look_at, walk
 from offsets_tool.log.names import OFFSETS_TOPIC, PartitionDirectory, partition_directory
+from offsets_tool.log.storage import one_listing, place
 
 
 class TopicDirectory(NamedTuple):
@@ -23,6 +24,7 @@ class TopicDirectory(NamedTuple):
     topic_id: str | None
 
 
+@one_listing()
 def find_topics(paths: Iterable[str | Path]) -> list[TopicDirectory]:
     """Return the partition directories of every topic under the paths, in order; folders that cannot be listed have none.
 
@@ -30,7 +32,7 @@ def find_topics(paths: Iterable[str | Path]) -> list[TopicDirectory]:
     """
     found = []
     for path in paths:
-        for folder, directory in _partition_directories(Path(path)):
+        for folder, directory in _partition_directories(place(path)):
             found.append(
                 TopicDirectory(folder.as_posix(), directory.topic, directory.partition, _topic_id(folder))
             )

@@ -4,11 +4,11 @@ After compaction they are normal. Source: DumpLogSegments, in Scala up to 4.2 (l
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final
 
 from offsets_tool.dialects.output import Output
 from offsets_tool.dialects.versions import ByRelease, newest
+from offsets_tool.log.storage import place
 from offsets_tool.wire.json import Release
 
 _NONE: Final = -1
@@ -57,7 +57,7 @@ class Gaps:
         """Return what goes to stderr, as one error; nothing where there is no gap."""
         if not self._pairs:
             return
-        lines = [newest(_HEADS, self._release) + str(Path(name).absolute())]
+        lines = [newest(_HEADS, self._release) + str(place(name).absolute())]
         ordered = newest(_ORDERS, self._release)(self._pairs)
         lines += [f"  {before} is followed by {after}" for before, after in ordered]
         yield Output(error="\n".join(lines), is_harmless=True)

@@ -26,6 +26,8 @@ from offsets_tool.log.archive.delta_log import (
     lost_commit,
     why_no_parquet,
 )
+from offsets_tool.log.refusals import known_refusal
+from offsets_tool.log.storage import StoredPath, bucket_of, is_stored, place, s3_endpoint
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -46,10 +48,22 @@ def open_delta(table: str | Path, version: int | None = None) -> "DeltaTable":
         raise SetupError(
             f"{table} is a Delta table, and deltalake is not installed: pip install 'offsets-tool[delta]'"
         ) from error
-    if "://" not in str(table) and (found := lost_commit(Path(table))):
+    if not is_stored(table) and (found := lost_commit(Path(table))):
         raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
-        return DeltaTable(table, version)
+        return DeltaTable(table, version, storage_options=delta_options(table))
+
+
+def delta_options(table: str | Path) -> dict[str, str] | None:
+    """Return what deltalake must be told of storage beside what it finds by itself, as credentials; None for a table on disk."""
+    there = place(table)
+    if not isinstance(there, StoredPath) or not isinstance(
+        system := bucket_of(there).system, fs.S3FileSystem
+    ):
+        return None
+    endpoint = s3_endpoint()
+    of_endpoint = {"aws_endpoint": endpoint, "aws_allow_http": "true"} if endpoint else {}
+    return {"aws_region": system.region, **of_endpoint}
 
 
 def parquet_files(opened: "DeltaTable") -> list[str] | None:
@@ -80,7 +94,7 @@ def delta_rows(
     rows = delta_dataset(table)
     # A file of other bytes that happens to be Parquet has nulls for columns that it lacks.
     if (
-        "://" not in str(table)
+        not is_stored(table)
         and where is None
         and (found := damage_of_sizes(Path(table), _files(Path(table))))
     ):
@@ -125,7 +139,7 @@ def _queried(table: Path, opened: "DeltaTable", columns: Sequence[str]) -> Itera
     """
     from deltalake import QueryBuilder  # noqa: PLC0415
 
-    if found := _damage(table):
+    if not is_stored(table) and (found := _damage(table)):
         yield f"{found.path}: {found.reason}"
         return
     quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
@@ -144,11 +158,11 @@ def _queried(table: Path, opened: "DeltaTable", columns: Sequence[str]) -> Itera
 
 def _files_of(table: str | Path) -> fs.FileSystem:
     """Return Arrow's file system with the table's folder as its root."""
-    if "://" in str(table):
-        system, folder = fs.FileSystem.from_uri(str(table))
-    else:
-        system, folder = fs.LocalFileSystem(), Path(table).absolute().as_posix()
-    return fs.SubTreeFileSystem(folder, system)
+    there = place(table)
+    if isinstance(there, StoredPath):
+        bucket = bucket_of(there)
+        return fs.SubTreeFileSystem(bucket.name(there), bucket.system)
+    return fs.SubTreeFileSystem(there.absolute().as_posix(), fs.LocalFileSystem())
 
 
 @contextmanager
@@ -159,8 +173,10 @@ def reading_delta(table: str | Path) -> Iterator[None]:
     try:
         yield
     except (DeltaError, *UNREADABLE) as error:
-        if "://" not in str(table) and (found := _damage(Path(table))):
+        if not is_stored(table) and (found := _damage(Path(table))):
             raise SourceError(found.path.as_posix(), found.reason) from error
+        if is_stored(table) and (known := known_refusal(str(table), str(error))):
+            raise known from error
         raise SourceError(str(table), f"not a Delta table that can be read: {first_line(error)}") from error
 
 

@@ -17,6 +17,8 @@ from offsets_tool.log.archive.lines import first_rows, names_of
 from offsets_tool.log.files.folders import Entry, PathKind, look_at, walk
 from offsets_tool.log.files.open_file import why
 from offsets_tool.log.names import NO_FILE, OFFSETS_TOPIC, segment_name, tar_name
+from offsets_tool.log.storage import one_listing, place
+from offsets_tool.log.stored_bytes import open_binary
 
 _JSON_NAME: Final = re.compile(
     rf".*\.(?:json|jsonl|ndjson)(?:\.(?:gz|zst|bz2|xz|lz4))?|{OFFSETS_TOPIC}[-+]\d+[-+]\d+.*"
@@ -41,25 +43,26 @@ class ArchiveFile(NamedTuple):
     is_named: bool = False
 
 
+@one_listing()
 def archive_files(path: str | Path, columns: Mapping[str, str] | None = None) -> list[ArchiveFile]:
     """Return the archives at a path: the file itself, or the files and Delta tables of a folder and the folders in it.
 
     What is no archive (log segments, markers, checksums, foreign JSON) is not among them. `columns` as for `read_archive`.
     Raises SourceError when nothing is there or it cannot be opened, UsageError for columns of fields that there are not.
     """
-    place = Path(path)
+    there = place(path)
     chosen = columns or {}
     check_fields(chosen)
-    given = look_at(place)
+    given = look_at(there)
     if given.kind is PathKind.FOLDER:
-        return [file._replace(is_named=file.path == place) for file in sorted(_folder(place, chosen))]
+        return [file._replace(is_named=file.path == there) for file in sorted(_folder(there, chosen))]
     if given.kind is PathKind.OTHER:
-        raise SourceError(place.as_posix(), NO_FILE)
+        raise SourceError(there.as_posix(), NO_FILE)
     try:
-        return list(_file(place))
+        return list(_file(there))
     except OSError as error:
         reason = f"cannot be opened ({why(error)}); check the path and its permissions"
-        raise SourceError(place.as_posix(), reason) from error
+        raise SourceError(there.as_posix(), reason) from error
 
 
 def _folder(top: Path, chosen: Mapping[str, str]) -> Iterator[ArchiveFile]:
@@ -133,5 +136,5 @@ def _file(path: Path) -> Iterator[ArchiveFile]:
 
 
 def _is_parquet(path: Path) -> bool:
-    with path.open("rb") as file:
+    with open_binary(path) as file:
         return file.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.columns import ColumnPath, Columns
 from offsets_tool.log.files.open_file import why
+from offsets_tool.log.stored_bytes import open_binary
 from offsets_tool.rows import Row, Unreadable, UnreadableKind
 
 LONGEST_LINE: Final = 64 << 20
@@ -71,7 +72,7 @@ def line_source(path: Path) -> RowSource:
 @contextmanager
 def _open(path: Path) -> Iterator[BufferedIOBase]:
     """Return the decompressed bytes of a file; its first bytes tell how it is compressed, not its name."""
-    with path.open("rb") as file, ExitStack() as stack:
+    with open_binary(path) as file, ExitStack() as stack:
         magic = file.read(4)
         file.seek(0)
         if magic.startswith(_GZIP):

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.columns import ColumnPath, Columns
 from offsets_tool.log.archive.lines import RowRead, RowSource
+from offsets_tool.log.stored_bytes import for_arrow
 from offsets_tool.rows import Unreadable, UnreadableKind
 
 _ROWS_AT_ONCE: Final = 8192
@@ -25,7 +26,7 @@ def parquet_source(path: Path) -> RowSource:
     """Return the rows of a Parquet file. SourceError when its footer cannot be read; a damaged row group is an Unreadable."""
     source = path.as_posix()
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(for_arrow(path)) as file:
             names = _names(file.schema_arrow)
     except _BROKEN as error:
         reason = f"not a Parquet file that can be read ({error}); copy it again if it is cut off"
@@ -34,7 +35,7 @@ def parquet_source(path: Path) -> RowSource:
 
 
 def _read_parquet(path: Path, columns: Columns) -> Iterator[RowRead | Unreadable]:
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(for_arrow(path)) as file:
         start = 0
         for group in range(file.num_row_groups):
             size = file.metadata.row_group(group).num_rows

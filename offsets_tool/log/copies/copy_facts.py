@@ -8,7 +8,6 @@ import posixpath
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
@@ -21,6 +20,7 @@ from offsets_tool.log.files.checkpoints import (
 )
 from offsets_tool.log.names import OFFSETS_TOPIC, Segment
 from offsets_tool.log.segment import SegmentReading
+from offsets_tool.log.storage import StoredPath, place
 from offsets_tool.rows import NO_TIMESTAMP, Batch, Unreadable
 
 CLEANER: Final = "cleaner-offset-checkpoint"
@@ -294,4 +294,7 @@ def _beside(segment: Segment, name: str) -> tuple[str, str]:
     """Return the path of a file by its place beside a segment, and its name in the tar if they are in one."""
     if segment.member:
         return segment.path, posixpath.normpath(posixpath.join(posixpath.dirname(segment.member), name))
-    return (Path(segment.path).parent / name).as_posix(), ""
+    folder = place(segment.path).parent
+    if isinstance(folder, StoredPath) and name.startswith("../"):
+        return (folder.parent / name.removeprefix("../")).as_posix(), ""
+    return (folder / name).as_posix(), ""

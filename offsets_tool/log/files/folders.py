@@ -1,6 +1,7 @@
-"""Looks at paths and into folders, in a fixed order, each real folder once; what cannot be looked at is an entry too.
+"""Looks at paths and into folders, on disk or in storage, in a fixed order, each real folder once.
 
-Deep folders and links that fan out end like any others. Knows nothing about what names mean.
+What cannot be looked at is an entry too. Deep folders and links that fan out end like any others. Knows nothing about what
+names mean.
 """
 
 import errno
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.files.open_file import why
+from offsets_tool.log.storage import StoredEntry, StoredPath, place, stored_in
 
 
 class PathKind(Enum):
@@ -38,17 +40,17 @@ class Entry(NamedTuple):
 
 def look_at(path: str | Path) -> Entry:
     """Tell what a path leads to, whatever stands in the way."""
-    place = Path(path)
+    there = place(path)
     try:
-        return Entry(place, _kind(place.stat().st_mode))
+        return Entry(there, _kind(there.stat().st_mode))
     except FileNotFoundError:
-        return Entry(place, PathKind.NOWHERE if place.is_symlink() else PathKind.MISSING)
+        return Entry(there, PathKind.NOWHERE if there.is_symlink() else PathKind.MISSING)
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.ELOOP:
-            return Entry(place, PathKind.NOWHERE)
+            return Entry(there, PathKind.NOWHERE)
         if isinstance(error, NotADirectoryError):
-            return Entry(place, PathKind.MISSING)
-        return _closed(place, error)
+            return Entry(there, PathKind.MISSING)
+        return _closed(there, error)
 
 
 def is_file(path: str | Path) -> bool:
@@ -61,11 +63,13 @@ def is_file(path: str | Path) -> bool:
 
 def size_of(path: Path) -> int:
     """Return how many bytes a file has; 0 for what is no file or cannot be looked at."""
-    return path.stat().st_size if look_at(path).kind is PathKind.FILE else 0
+    return place(path).stat().st_size if look_at(path).kind is PathKind.FILE else 0
 
 
 def listing(folder: Path) -> list[Entry]:
     """Return the entries of a folder in the order of their names. SourceError if it cannot be listed."""
+    if isinstance(folder, StoredPath):
+        return [_of_storage(stored) for stored in stored_in(folder)]
     try:
         with os.scandir(folder) as entries:
             return [
@@ -98,7 +102,9 @@ def walk(top: Path, enters: Callable[[Entry], bool]) -> Iterator[Entry]:
             yield Entry(entry.path, PathKind.CLOSED, error.reason)
 
 
-def _identity(folder: Path) -> tuple[int, int]:
+def _identity(folder: Path) -> tuple[int, int] | Path:
+    if isinstance(folder, StoredPath):
+        return folder
     try:
         found = folder.stat()
     except OSError as error:
@@ -115,6 +121,12 @@ def _entry(path: Path, entry: os.DirEntry[str]) -> Entry:
     if entry.is_dir(follow_symlinks=False):
         return Entry(path, PathKind.FOLDER)
     return look_at(path)
+
+
+def _of_storage(stored: StoredEntry) -> Entry:
+    if stored.problem:
+        return Entry(stored.path, PathKind.CLOSED, stored.problem)
+    return Entry(stored.path, PathKind.FOLDER if stored.is_folder else PathKind.FILE)
 
 
 def _kind(mode: int) -> PathKind:

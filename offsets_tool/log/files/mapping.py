@@ -5,7 +5,6 @@ logs. Raises SourceError for what cannot be opened; what cannot be read of an op
 """
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -16,6 +15,7 @@ from offsets_tool.log.files.open_file import OpenFile, open_file, why
 from offsets_tool.log.files.packed import expand_segment
 from offsets_tool.log.files.tar_index import tar_index
 from offsets_tool.log.names import Packing, member_source, segment_name
+from offsets_tool.log.storage import place
 
 
 def map_file(path: str, member: str = "", *, block: int = BLOCK) -> BytesOnDemand:
@@ -70,7 +70,7 @@ def _packing(name: str) -> Packing:
 def _expanded(path: str, packing: Packing) -> OpenFile:
     packed = open_file(path)
     try:
-        stat = os.stat(path)  # noqa: PTH116 - as it is given
+        stat = place(path).stat()
     except OSError as error:
         raise SourceError(
             path, f"cannot be opened ({why(error)}); check the path and its permissions"

@@ -1,7 +1,7 @@
 """Opens files of evidence and reads them at a position; what fails is a sentence, whatever the operating system calls it.
 
-Only regular files are opened: a pipe or a device would never end. Nothing is mapped: a mapped file ends the process when it shrinks
-or its disk fails. Knows nothing of what files hold.
+Objects in storage are files too (stored_file.py). Of what is on disk, only regular files are opened: a pipe or a device would never
+end. Nothing is mapped: a mapped file ends the process when it shrinks or its disk fails. Knows nothing of what files hold.
 """
 
 import io
@@ -14,6 +14,7 @@ from typing import Final
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.names import NO_FILE
+from offsets_tool.log.storage import StoredPath, place
 
 PIECE: Final = 1 << 20
 SMALL_FILE: Final = 64 << 20
@@ -67,8 +68,13 @@ class OpenFile:
 
 
 def open_file(path: str) -> OpenFile:
-    """Open a regular file. SourceError for anything else, and for what cannot be opened."""
+    """Open a regular file, or an object in storage. SourceError for anything else, and for what cannot be opened."""
+    there = place(path)
     try:
+        if isinstance(there, StoredPath):
+            from offsets_tool.log.files.stored_file import stored_file  # noqa: PLC0415 - with Arrow, for storage alone
+
+            return stored_file(there)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
         raise SourceError(

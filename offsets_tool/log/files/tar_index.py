@@ -4,7 +4,6 @@ Kept for the process, so that many segments of one tar cost one pass. What ends 
 members before it. Knows nothing about logs.
 """
 
-import os
 import tarfile
 from collections.abc import Iterator
 from functools import lru_cache
@@ -15,6 +14,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.log.files.open_file import OpenFile, open_file, why
 from offsets_tool.log.files.packed import expand
 from offsets_tool.log.names import Packing, tar_name
+from offsets_tool.log.storage import place
 
 _LONGEST_HEADER: Final = 1 << 20
 """Bytes of extended headers: names and times are far shorter."""
@@ -74,7 +74,7 @@ def plain_name(name: str) -> str:
 def tar_index(path: str) -> TarIndex:
     """List a tar. SourceError for one that cannot be opened, or of which not even a first member can be read."""
     try:
-        stat = os.stat(path)  # noqa: PTH116 - a Path of a name with NUL is no less of an error
+        stat = place(path).stat()
     except (OSError, ValueError) as error:
         raise SourceError(
             path, f"cannot be opened ({why(error)}); check the path and its permissions"

@@ -1,0 +1,120 @@
+"""What object storage says when it refuses or fails, as one sentence with a remedy; no key, token or request id is in it.
+
+Goes by the words of Arrow's file systems for S3, Google's and Azure's storage, which have no types for it. Opens nothing.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
+
+CREDENTIALS: Final = {
+    "s3": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login",
+    "abfs": "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or az login",
+}
+"""How each kind of storage is given credentials, by its scheme."""
+_ENDPOINTS: Final = {"s3": " and AWS_ENDPOINT_URL", "gs": "", "abfs": ""}
+
+
+class _Refusal(NamedTuple):
+    """Words of an error, what they mean, and whether that is about this one place: then what is beside it can be read."""
+
+    words: re.Pattern[str]
+    meaning: str
+    is_of_place: bool = False
+
+
+def _refusal(words: str, meaning: str, *, is_of_place: bool = False) -> _Refusal:
+    return _Refusal(re.compile(words, re.IGNORECASE), meaning, is_of_place)
+
+
+_REFUSALS: Final = (
+    _refusal(
+        r"NO_SUCH_BUCKET|bucket does not exist|Bucket '.*' not found|ContainerNotFound|container does not exist",
+        "there is no such bucket; check the name",
+        is_of_place=True,
+    ),
+    _refusal(
+        r"INVALID_OBJECT_STATE|InvalidObjectState|BlobArchived",
+        "is archived and cannot be read as it is; restore it first",
+        is_of_place=True,
+    ),
+    _refusal(
+        # What Arrow makes of an error that is longer than the bytes that were asked for.
+        r"flush response stream",
+        "the storage does not give its bytes; see whether it is archived, or may be read",
+        is_of_place=True,
+    ),
+    _refusal(
+        r"EXPIRED_?TOKEN|TokenRefreshRequired|REQUEST_EXPIRED|token.{0,20}expired",
+        "the credentials have expired; renew them: {credentials}",
+    ),
+    _refusal(
+        r"INVALID_ACCESS_KEY|INVALID_CLIENT_TOKEN|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|MISSING_AUTHENTICATION"
+        r"|AuthenticationFailed|HTTP status 401|\b401 Unauthorized",
+        "the credentials are not accepted; check {credentials}",
+    ),
+    _refusal(
+        r"Could not (?:find|load|create).{0,40}credential|CredentialUnavailable|no credentials|DefaultAzureCredential"
+        r"|failed to (?:get|obtain).{0,40}token",
+        "no credentials are found; set {credentials}",
+    ),
+    _refusal(
+        r"ACCESS_DENIED|HTTP status 403|\b403\b|Forbidden|PERMISSION_?DENIED|AuthorizationPermissionMismatch",
+        "access is denied, or it is archived; use credentials that may list and read it: {credentials}",
+        is_of_place=True,
+    ),
+    _refusal(
+        r"PERMANENT_REDIRECT|HTTP status 301|AuthorizationHeaderMalformed",
+        "the bucket is in another region; set AWS_REGION",
+    ),
+    _refusal(
+        r"SLOW_DOWN|THROTTL|HTTP status (?:429|503)|SERVICE_UNAVAILABLE|TooManyRequests",
+        "the storage has no capacity for more requests at the moment; run the same command again",
+    ),
+    _refusal(
+        r"INTERNAL_FAILURE|HTTP status 5\d\d", "the storage failed to answer; run the same command again"
+    ),
+    _refusal(
+        r"NETWORK_CONNECTION|curlCode|resolve host|connect|timed? ?out|REQUEST_TIMEOUT|UNAVAILABLE",
+        "cannot be reached; check the network{endpoint}, and run the same command again",
+    ),
+)
+_CODE: Final = re.compile(r"AWS Error (\w+)|HTTP status (\d{3})")
+
+
+def refusal(place: str, error: Exception) -> OffsetsToolError:
+    """Return what an error of storage means: a SourceError where it is about this place alone, else a SetupError."""
+    said = str(error)
+    if (known := known_refusal(place, said)) is not None:
+        return known
+    code = _CODE.search(said)
+    shown = next(filter(None, code.groups())) if code else type(error).__name__
+    return SetupError(f"{place}: the storage failed ({shown}); run the same command again")
+
+
+def known_refusal(place: str, said: str) -> OffsetsToolError | None:
+    """Return the error that the words of an error stand for; None if nobody knows them."""
+    scheme = place.partition(":")[0]
+    for each in _REFUSALS:
+        if each.words.search(said):
+            reason = each.meaning.format(
+                credentials=CREDENTIALS.get(scheme, "them"), endpoint=_ENDPOINTS.get(scheme, "")
+            )
+            return SourceError(place, reason) if each.is_of_place else SetupError(f"{place}: {reason}")
+    return None
+
+
+@contextmanager
+def refusals_of(place: Path) -> Iterator[None]:
+    """Turn what storage raises inside of a `with` block into an error that says it; a missing key stays a FileNotFoundError."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise refusal(str(place), error) from None

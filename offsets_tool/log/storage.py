@@ -1,0 +1,265 @@
+"""Places in object storage (s3://, gs://, abfs://) beside those on disk: what they are, what they hold, their bytes by range.
+
+A StoredPath is a Path whose text is its URI, so whoever is handed one needs to know nothing more. Credentials and endpoints are
+found as Arrow's file systems find them, and never come by a URI: one that has any is refused, and never shown. On disk nothing of
+this is used, nor Arrow loaded. Knows nothing about logs and lakes.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from pathlib import Path, PosixPath
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from urllib.parse import unquote
+
+from offsets_tool.errors import SourceError
+from offsets_tool.log.refusals import CREDENTIALS, refusals_of
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo, FileSystem
+
+_URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://+(.*)", re.DOTALL)
+_SCHEMES: Final = {
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "abfs": "abfs",
+    "abfss": "abfs",
+}
+_ATTEMPTS: Final = 8
+"""How often S3 is asked before a request counts as failed: half a minute of throttling is nothing unusual."""
+_UNSAYABLE: Final = (
+    "its key has an empty part, a dot or a question mark, which no path can say; copy it to another name"
+)
+
+
+class StoredPath(PosixPath):
+    """A place in object storage, as a Path: `s3://bucket/key`. It has neither links nor a folder that it is relative to."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if "://" in text else text.replace(":/", "://", 1)
+
+    def as_posix(self) -> str:
+        return str(self)
+
+    def resolve(self, strict: bool = False) -> Self:
+        return self
+
+    def absolute(self) -> Self:
+        return self
+
+    def is_symlink(self) -> bool:
+        return False
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Return kind, size and time. FileNotFoundError if nothing is here; errors as `refusals_of` has them."""
+        return stored_at(self).stat()
+
+    def exists(self, *, follow_symlinks: bool = True) -> bool:
+        return look_for(self) is not None
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return (found := look_for(self)) is not None and found.is_folder
+
+
+class StoredEntry(NamedTuple):
+    """What is at a place: a file (an object) with its size and time, or a folder (a prefix of keys)."""
+
+    path: StoredPath
+    is_folder: bool
+    size: int = 0
+    modified_ns: int = 0
+    problem: str = ""
+
+    def stat(self) -> os.stat_result:
+        """Return it in the form that a Path on disk has."""
+        kind = stat.S_IFDIR if self.is_folder else stat.S_IFREG
+        seconds = self.modified_ns / 1e9
+        times = (int(seconds),) * 3 + (seconds,) * 3 + (self.modified_ns,) * 3
+        return os.stat_result((kind | 0o444, 0, 0, 1, 0, 0, self.size, *times))
+
+
+def place(path: str | os.PathLike[str]) -> Path:
+    """Return the place that a path or URI names. SourceError for a URI of unknown scheme, or with credentials or options in it."""
+    text = os.fspath(path)
+    if isinstance(path, Path) or (found := _URI.fullmatch(text)) is None:
+        return path if isinstance(path, Path) else Path(text)
+    scheme, rest = found[1].lower(), found[2]
+    if scheme == "file":
+        return Path("/", unquote(rest.removeprefix("localhost/")))
+    known = _SCHEMES.get(scheme)
+    authority, _, key = rest.partition("/")
+    shown = f"{scheme}://{authority.rpartition('@')[2]}/{key.partition('?')[0]}"
+    if known is None:
+        raise SourceError(
+            shown, "is of a scheme that is not read; s3://, gs://, abfs:// and file:// are, and plain paths"
+        )
+    if not authority:
+        raise SourceError(f"{scheme}://", f"names no bucket; give {scheme}://BUCKET/KEY")
+    # Of abfs://CONTAINER@ACCOUNT, what stands before the @ is no user.
+    container, _, _ = authority.rpartition("@")
+    if "?" in rest or (container and (known != "abfs" or ":" in container)):
+        raise SourceError(
+            shown,
+            f"has credentials or options in its URI, where others see them; set {CREDENTIALS[known]} instead",
+        )
+    return StoredPath(f"{known}:/", authority, key)
+
+
+def is_stored(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is in object storage, by its text."""
+    return isinstance(place(path), StoredPath)
+
+
+def real_path(path: str | os.PathLike[str]) -> str:
+    """Return the one name of a place: on disk its path without links, else its URI."""
+    there = place(path)
+    return str(there) if isinstance(there, StoredPath) else os.path.realpath(there)
+
+
+def folder_around(folder: Path) -> Path:
+    """Return the folder around a folder, which may be called "." or ".."; in storage nothing is."""
+    return folder.parent if isinstance(folder, StoredPath) else Path(os.path.normpath(folder / ".."))
+
+
+class Bucket(NamedTuple):
+    """A bucket or container: Arrow's file system for it, and what it calls the bucket."""
+
+    system: "FileSystem"
+    base: str
+
+    def name(self, path: StoredPath) -> str:
+        """Return what the file system calls a place."""
+        return "/".join(filter(None, (self.base, *path.parts[2:])))
+
+
+def bucket_of(path: StoredPath) -> Bucket:
+    """Return the bucket of a place; errors as `refusals_of` has them."""
+    with refusals_of(path):
+        return _bucket(path.parts[0].removesuffix(":"), path.parts[1])
+
+
+def s3_endpoint() -> str | None:
+    """Return the address of storage that speaks as S3 does, where the environment names one."""
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+
+
+@lru_cache(maxsize=16)
+def _bucket(scheme: str, authority: str) -> Bucket:
+    from pyarrow import fs  # noqa: PLC0415 - for object storage alone
+
+    if scheme != "s3":
+        return Bucket(*fs.FileSystem.from_uri(f"{scheme}://{authority}"))
+    endpoint = s3_endpoint()
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if not endpoint and not region:
+        region = fs.resolve_s3_region(authority)
+    retries = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
+    return Bucket(
+        fs.S3FileSystem(endpoint_override=endpoint, region=region, retry_strategy=retries), authority
+    )
+
+
+def stored_at(path: StoredPath) -> StoredEntry:
+    """Return what is at a place; FileNotFoundError if nothing is."""
+    if (found := look_for(path)) is None:
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+    return found
+
+
+def look_for(path: StoredPath) -> StoredEntry | None:
+    """Return what is at a place, None if nothing is. SourceError if there is no such bucket, or it may not be looked at."""
+    for top, tree in (_LISTINGS.get() or {}).items():
+        if path == top:
+            return StoredEntry(path, is_folder=True)
+        if path.is_relative_to(top):
+            return tree.get(path.parent, {}).get(path.name)
+    if len(path.parts) < 2:
+        return None
+    bucket = bucket_of(path)
+    with refusals_of(path):
+        found = _stored(bucket.system.get_file_info(bucket.name(path)), path)
+        if found is None and len(path.parts) > 2:
+            around = bucket.system.get_file_info(bucket.base) if bucket.base else None
+            if around is not None and around.type.name == "NotFound":
+                raise OSError("bucket does not exist")
+    return found
+
+
+def _stored(info: "FileInfo", path: StoredPath) -> StoredEntry | None:
+    if info.type.name == "NotFound":
+        return None
+    is_folder = info.type.name == "Directory"
+    return StoredEntry(path, is_folder, 0 if is_folder else info.size, info.mtime_ns or 0)
+
+
+_Tree = dict[Path, dict[str, StoredEntry]]
+"""By folder, what is in it, by name."""
+_LISTINGS: Final[ContextVar[dict[StoredPath, _Tree] | None]] = ContextVar("listings", default=None)
+"""What was listed inside of the `with` block that is open, by its top; None outside of any."""
+
+
+@contextmanager
+def one_listing() -> Iterator[None]:
+    """List what is asked for inside of a `with` block once, with all that is below it, and answer from that."""
+    around = _LISTINGS.get()
+    token = _LISTINGS.set({} if around is None else around)
+    try:
+        yield
+    finally:
+        _LISTINGS.reset(token)
+
+
+def stored_in(folder: StoredPath) -> list[StoredEntry]:
+    """Return what is in a folder, in the order of the names. SourceError if it cannot be listed."""
+    listings = _LISTINGS.get()
+    for top, tree in (listings or {}).items():
+        if folder.is_relative_to(top):
+            return _in_order(tree, folder)
+    tree = _listed(folder)
+    if listings is not None:
+        listings[folder] = tree
+    return _in_order(tree, folder)
+
+
+def _in_order(tree: _Tree, folder: Path) -> list[StoredEntry]:
+    return [stored for _, stored in sorted(tree.get(folder, {}).items())]
+
+
+def _listed(top: StoredPath) -> _Tree:
+    """List everything below a folder in one pass: storage gives a thousand keys an answer, whatever folders they are in."""
+    from pyarrow import fs  # noqa: PLC0415
+
+    bucket = bucket_of(top)
+    base = bucket.name(top)
+    with refusals_of(top):
+        infos = bucket.system.get_file_info(fs.FileSelector(base, recursive=True, allow_not_found=True))
+    tree: _Tree = {}
+    for info in infos:
+        parts = info.path[len(base) :].removeprefix("/").split("/")
+        path = top.joinpath(*filter(None, parts))
+        if info.type.name == "File":
+            odd = _UNSAYABLE if {"", ".", ".."}.intersection(parts) or "?" in info.path else ""
+            _plant(tree, top, StoredEntry(path, False, info.size, info.mtime_ns or 0, odd))
+        elif path != top:
+            _plant(tree, top, StoredEntry(path, is_folder=True))
+    return tree
+
+
+def _plant(tree: _Tree, top: StoredPath, stored: StoredEntry) -> None:
+    """Put a file into its folder, and each folder around it into its own."""
+    while stored.path != top:
+        beside = tree.setdefault(stored.path.parent, {})
+        if stored.path.name in beside and stored.is_folder:
+            return
+        beside[stored.path.name] = stored
+        stored = StoredEntry(stored.path.parent, is_folder=True)

@@ -1,0 +1,75 @@
+"""The bytes of an object in storage: a range at a time, or as a file of Python's that reads ahead.
+
+Opens nothing on disk but what it is asked for, and knows nothing about what objects hold.
+"""
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from offsets_tool.log.refusals import refusals_of
+from offsets_tool.log.storage import StoredPath, bucket_of
+
+if TYPE_CHECKING:
+    from pyarrow import NativeFile
+
+_READ_AHEAD: Final = 2 << 20
+"""Bytes that a file that is read from front to back asks for at once."""
+
+
+class StoredBytes:
+    """An object opened for reading by range, by any number of threads; its `version` tells it from what replaces it."""
+
+    def __init__(self, path: StoredPath) -> None:
+        """Open it. FileNotFoundError if it is not there; errors as `refusals_of` has them."""
+        bucket = bucket_of(path)
+        self.path: Final = path
+        with refusals_of(path):
+            self._file: NativeFile = bucket.system.open_input_file(bucket.name(path))
+            self.size: Final[int] = self._file.size()
+            self.version: Final = str(self._file.metadata())
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return the bytes of a range, fewer at the end."""
+        with refusals_of(self.path):
+            return bytes(self._file.read_at(min(size, max(0, self.size - position)), position))
+
+
+class _Reader(io.RawIOBase):
+    """An object as a file of Python's."""
+
+    def __init__(self, path: StoredPath) -> None:
+        super().__init__()
+        self._bytes = StoredBytes(path)
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._bytes.read(self._at, len(buffer))
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._bytes.size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+
+def open_binary(path: Path) -> io.BufferedReader:
+    """Open a file on disk or in storage for reading bytes, from front to back or by range. OSError as `Path.open`."""
+    return io.BufferedReader(_Reader(path), _READ_AHEAD) if isinstance(path, StoredPath) else path.open("rb")
+
+
+def for_arrow(path: Path) -> Path | io.RawIOBase:
+    """Return what Arrow reads a file by: its path on disk; an object as an open file, whose errors are those of `refusals_of`."""
+    return _Reader(path) if isinstance(path, StoredPath) else path
