@@ -28,17 +28,24 @@ def unpacked(text: str, schema: pa.Schema) -> pa.RecordBatch:
 def journal_of(run: int, metadata: Iterable[str | None], part: str) -> Any:
     """Return the part of a run's journal that names what is left to commit; None if no commit has it any more."""
     for text in metadata:
-        if text and text.startswith("{"):
-            left = json.loads(text).get(JOURNAL, {})
-            if left.get("run") == run and part in left:
-                return left
+        left = journal_in(text)
+        if left.get("run") == run and part in left:
+            return left
     return None
+
+
+def journal_in(metadata: str | None) -> dict[str, Any]:
+    """Return the journal in a commit's user metadata; empty without one."""
+    if not metadata or not metadata.startswith("{"):
+        return {}
+    found: dict[str, Any] = json.loads(metadata).get(JOURNAL, {})
+    return found
 
 
 def run_of(metadata: str | None) -> int:
     """Return the run that made a commit, given the commit's user metadata; 0 for a commit of no run, such as OPTIMIZE."""
-    if metadata and metadata.startswith("{"):
-        return int(json.loads(metadata).get(JOURNAL, {}).get("run", 0))
+    if found := journal_in(metadata):
+        return int(found.get("run", 0))
     said, _, run = (metadata or "").rpartition(" ")
     return int(run) if said == JOURNAL else 0
 

@@ -91,6 +91,9 @@ _COMMANDS = {
     "compact": CommandPlace(
         "spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."
     ),
+    "check": CommandPlace(
+        "spark.cli.check", _LAKE, "Whether a lake is whole and adds up, and what to do if not."
+    ),
     "forget": CommandPlace("spark.cli.forget", _LAKE, "A mistaken ingest, taken out of all tables again."),
 }
 

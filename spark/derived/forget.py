@@ -39,7 +39,8 @@ from spark.lake.replaced import Replacing, is_only
 from spark.lake.scan import FileFacts, file_rows, is_within
 from spark.replay.checkpoints import checkpoint_path
 
-_CHAINS: Final = (INGEST, REPLAY, OF_LAG, OF_EXPIRY, OF_FINDINGS)
+CHAINS: Final = (INGEST, REPLAY, OF_LAG, OF_EXPIRY, OF_FINDINGS)
+"""The chains of all jobs, in the order in which one rests on the other."""
 _Fields = dict[str, Any]
 _Keep = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
 """Yields the rows of a batch that stay, changed or not."""
@@ -71,7 +72,7 @@ def forget(lake: str, cluster: str, source: str | None = None) -> list[Forgotten
     path = None if source is None else shown(os.path.realpath(source))
     asked = json.dumps({"cluster": cluster, "source": path})
     with locked(root, asked):
-        for chain in _CHAINS:
+        for chain in CHAINS:
             if all(is_table(root, table) for table in chain.tables):
                 ArrowLake(root, chain).finish()
         job, marker = _Forget(root, cluster, path), root / FORGETTING

@@ -16,6 +16,8 @@ from offsets_tool.log.files.folders import size_of
 
 FORGETTING: Final = "_forgetting.json"
 """The file of a lake in which something is being forgotten: what was asked for."""
+LOCK: Final = ".ingest.lock"
+"""The file of a lake that jobs lock."""
 _SMALL: Final = 64 << 20
 
 
@@ -28,7 +30,7 @@ def locked(root: Path, forgetting: str | None = None) -> Iterator[None]:
     """
     try:
         root.mkdir(parents=True, exist_ok=True)
-        opened = (root / ".ingest.lock").open("w")
+        opened = (root / LOCK).open("w")
     except OSError as error:
         why = "it is not a folder" if root.exists() and not root.is_dir() else error.strerror
         raise SetupError(
@@ -40,19 +42,43 @@ def locked(root: Path, forgetting: str | None = None) -> Iterator[None]:
         except BlockingIOError:
             raise UsageError(f"another ingest is writing to {root}: wait until it is done") from None
         check_whole(root)
-        _refuse_half_forgotten(root / FORGETTING, forgetting)
+        _refuse_half_forgotten(root, forgetting)
         yield
 
 
-def _refuse_half_forgotten(marker: Path, forgetting: str | None) -> None:
-    if not marker.exists() or (asked := marker.read_text(encoding="utf-8")) == forgetting:
+@contextmanager
+def unwritten(root: Path) -> Iterator[None]:
+    """Keep jobs from writing to a lake while it is looked at, if it can be locked; UsageError while one of them is at it."""
+    try:
+        opened = (root / LOCK).open()
+    except OSError:
+        yield
         return
-    told = json.loads(asked)
+    with opened as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"a job is writing to {root}: wait until it is done") from None
+        yield
+
+
+def interrupted(root: Path) -> str | None:
+    """Return what a removal that was interrupted has left of a lake, and how to go on; None if none was."""
+    marker = root / FORGETTING
+    if not marker.exists():
+        return None
+    told = json.loads(marker.read_text(encoding="utf-8"))
     source = "" if told["source"] is None else f" --source {shlex.quote(told['source'])}"
-    raise UsageError(
+    return (
         "offsets-spark forget was interrupted, and the lake is as it left it: run offsets-spark forget "
-        f"--lake {shlex.quote(str(marker.parent))} --cluster {shlex.quote(told['cluster'])}{source} again"
+        f"--lake {shlex.quote(str(root))} --cluster {shlex.quote(told['cluster'])}{source} again"
     )
+
+
+def _refuse_half_forgotten(root: Path, forgetting: str | None) -> None:
+    said = interrupted(root)
+    if said and (root / FORGETTING).read_text(encoding="utf-8") != forgetting:
+        raise UsageError(said)
 
 
 def require_lake(root: Path) -> None:

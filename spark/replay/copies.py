@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from offsets_tool.log.copies.copy_facts import BatchesOfEpoch, CopyCheckpoints, CopyFacts, EpochsSeen
-from offsets_tool.log.copies.missing_files import FileExtent
+from offsets_tool.log.copies.missing_files import FileExtent, MissingOffsets, missing_files
 from offsets_tool.rows import Codec, UnreadableKind
 from spark.ingest.plan import ARCHIVE, counts
 from spark.replay.plan import LakeRow, LogPartition
@@ -87,6 +87,18 @@ def copies_of(
         for place, found in states.items()
         if not _is_one_log(found)
     }
+
+
+def missing_offsets(
+    rows: Iterable[LakeRow], sources: Iterable[LakeRow]
+) -> Iterator[tuple[LogPartition, str, tuple[MissingOffsets, ...]]]:
+    """Yield each copy of a log partition, as it was last found, with what files missing between its others had.
+
+    `rows` are those of `copies`; `sources` those of `sources`.
+    """
+    for place, states in _states(rows, list(sources)).items():
+        for state in {state.name: state for state in states if not state.is_archive}.values():
+            yield place, state.name, missing_files(_files(state.parts), state.checkpoints.cleaned_to)
 
 
 def _states(rows: Iterable[LakeRow], sources: Sequence[LakeRow]) -> dict[LogPartition, list[_State]]:

@@ -1,0 +1,164 @@
+"""Check what jobs have made: interrupted ones, histories and checkpoints of each log partition, and tables derived of them.
+
+Only what jobs said of themselves is read, and the cluster of rows that are counted. Replays nothing.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from offsets_tool.findings.rows import Severity
+from offsets_tool.lake.damage import what_holds
+from offsets_tool.lake.tables import DERIVED_TABLES, EXPIRY, REPLAYS, Table
+from spark.check.checked import Defect, Looked
+from spark.check.files import left_files
+from spark.check.lake import Fields, LakeToCheck
+from spark.derived.forget import CHAINS
+from spark.ingest.plan import ARCHIVE, counts
+from spark.lake.commit import ArrowLake
+from spark.lake.folder import interrupted
+from spark.replay.checkpoints import CHECKPOINTS, REMEDY, lost_checkpoints
+from spark.replay.notes import partition_text
+from spark.replay.plan import LogPartition, failed, latest
+
+
+def runs(lake: LakeToCheck) -> Looked:
+    """Look for jobs that were killed between their commits: the next one of their kind finishes them."""
+    if said := interrupted(lake.root):
+        problem, _, remedy = said.partition(": ")
+        yield Defect("lake", Severity.CRITICAL, problem, remedy)
+    for chain in CHAINS:
+        if not all(map(lake.has, chain.tables)):
+            continue
+        maker, made = chain.tables[0].made_by, ArrowLake(lake.root, chain)
+        whole = f"{lake.command(maker)} finishes it; until then its rows do not count"
+        said = f"run {made.next_run() - 1} of {maker} was interrupted between its commits"
+        yield None if made.is_whole() else Defect(chain.tables[0].name, Severity.WARNING, said, whole)
+
+
+def partitions(lake: LakeToCheck) -> Looked:
+    """Look whether all that was ingested of each log partition is in its histories, once."""
+    if not lake.replays:
+        return
+    known, problems = latest(lake.replays), failed(lake.replays)
+    remedy = lake.command("replay")
+    for place, run in sorted(_ingested(lake.sources).items(), key=repr):
+        row, where = known.get(place), partition_text(*place)
+        if place in problems:
+            yield Defect(where, Severity.WARNING, f"could not be replayed: {problems[place]}", remedy)
+        elif row is None:
+            yield Defect(where, Severity.WARNING, "was ingested and never replayed", remedy)
+        elif row["ingest_run"] < run:
+            said = f"ingest {run} is not in its histories, which have those up to {row['ingest_run']}"
+            yield Defect(where, Severity.WARNING, said, remedy)
+        else:
+            yield _recounted(lake, place, row)
+
+
+def _ingested(sources: Iterable[Fields]) -> Mapping[LogPartition, int]:
+    """Return the log partitions of which there are records that count, and the last ingest that brought some."""
+    found: dict[LogPartition, int] = {}
+    for row in sources:
+        if counts(row["kind"], row["fate"]) and row["records"] > row["misplaced_records"]:
+            is_archive = row["kind"] == ARCHIVE
+            numbers = (
+                [each["log_partition"] for each in row["archived"]] if is_archive else [row["log_partition"]]
+            )
+            for number in numbers:
+                place = row["cluster"], number
+                found[place] = max(row["run"], found.get(place, 0))
+    return found
+
+
+def _recounted(lake: LakeToCheck, place: LogPartition, row: Mapping[str, Any]) -> Defect | None:
+    """Return the problem that replays have replayed other records than there are; None where copies were joined, or archives."""
+    of_place = [
+        each
+        for each in lake.sources
+        if each["cluster"] == place[0] and counts(each["kind"], each["fate"]) and each["same_as"] is None
+    ]
+    if row["copies"] or any(each["kind"] == ARCHIVE for each in of_place):
+        return None
+    there = sum(
+        each["records"] - each["misplaced_records"]
+        for each in of_place
+        if each["log_partition"] == place[1] and each["run"] <= row["ingest_run"]
+    )
+    replayed = _replayed(lake.replays, place)
+    if there == replayed:
+        return None
+    said = f"replays have replayed {replayed} records, where sources has {there}"
+    remedy = what_holds(lake.root, lake.root / REPLAYS.name) or ""
+    return Defect(partition_text(*place), Severity.CRITICAL, said, remedy)
+
+
+def _replayed(replays: Iterable[Fields], place: LogPartition) -> int:
+    """Return how many records are in a partition's histories: those of its last replay from the first one, and of all later."""
+    found = 0
+    for row in sorted(replays, key=_run):
+        if (row["cluster"], row["log_partition"]) == place and row["problem"] is None:
+            found = row["records"] + (0 if row["is_from_start"] else found)
+    return found
+
+
+def checkpoints(lake: LakeToCheck) -> Looked:
+    """Look whether the checkpoint of each log partition can be read, and whether others are left."""
+    known = latest(lake.replays)
+    lost = lost_checkpoints(lake.root, known)
+    for place in known:
+        said = lost.get(place)
+        yield None if said is None else Defect(partition_text(*place), Severity.WARNING, said, REMEDY)
+    named = {row["checkpoint"] for row in known.values()}
+    left = [path for path in (lake.root / CHECKPOINTS).glob("*") if path.name not in named]
+    if found := left_files(lake, CHECKPOINTS, left):
+        yield found._replace(remedy=f"{lake.command('replay')} deletes them")
+
+
+class _Newest(NamedTuple):
+    """By cluster the newest runs on which derived tables rest."""
+
+    replays: Mapping[str, int]
+    expiry: Mapping[str, int]
+
+    def why_outdated(self, cluster: str, row: Fields | None) -> str | None:
+        """Return why a cluster's rows of a derived table are older than what they rest on, given the row that accounts for them."""
+        if row is None:
+            return "was not computed, as it was for other clusters"
+        basis, replay, expiry = json.loads(row["basis"]), self.replays.get(cluster), self.expiry.get(cluster)
+        if replay is not None and basis["replay"] != replay:
+            return f"rests on replay {basis['replay']}, and the newest one is {replay}"
+        if "expiry" in basis and basis["expiry"] != expiry:
+            return f"rests on expiry of run {basis['expiry']}, and the newest one is {expiry}"
+        return None
+
+
+def derivations(lake: LakeToCheck) -> Looked:
+    """Look whether tables that are derived have the rows that they should, made of the newest histories."""
+    made: dict[str, dict[str, Fields]] = {}
+    for row in sorted(lake.derivations, key=_run):
+        made.setdefault(row["derived"], {})[row["cluster"]] = row
+    expiry = {cluster: row["run"] for cluster, row in made.get(EXPIRY.name, {}).items()}
+    replays = {row["cluster"]: row["run"] for row in sorted(lake.replays, key=_run)}
+    for table in DERIVED_TABLES:
+        if table.name in made:
+            yield from _of_clusters(lake, table, made[table.name], _Newest(replays, expiry))
+
+
+def _of_clusters(lake: LakeToCheck, table: Table, made: Mapping[str, Fields], newest: _Newest) -> Looked:
+    remedy, there = lake.command(table.made_by), lake.count(table, "cluster")
+    for cluster in sorted({*made, *newest.replays, *(name for (name,) in there)}):
+        where, row = f"{table.name} (cluster {cluster!r})", made.get(cluster)
+        says, has = row["rows"] if row else 0, there[cluster,]
+        if has != says:
+            said = f"has {has} rows, where derivations accounts for {says}"
+            held = what_holds(lake.root, lake.root / table.name) or remedy
+            yield Defect(where, Severity.CRITICAL, said, held)
+        elif why := newest.why_outdated(cluster, row):
+            yield Defect(where, Severity.WARNING, why, remedy)
+        else:
+            yield None
+
+
+def _run(row: Fields) -> int:
+    run: int = row["run"]
+    return run

@@ -1,0 +1,71 @@
+"""The lake that is checked: its tables' files as Delta's logs have them, and the rows of its small tables. Writes nothing."""
+
+import shlex
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from offsets_tool.lake.tables import COPIES, DERIVATIONS, REPLAYS, SOURCES, Table
+from offsets_tool.lake.whole import is_table
+from offsets_tool.log.archive.delta import delta_rows, open_delta
+from spark.lake.replaced import is_only
+from spark.lake.scan import FileFacts, facts_of, file_rows
+
+Fields = dict[str, Any]
+"""A row of a small table, by column."""
+
+
+class LakeToCheck:
+    """A lake in the folder `root`. Everything raises SourceError for files that do not read."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @cached_property
+    def sources(self) -> list[Fields]:
+        return self._rows(SOURCES)
+
+    @cached_property
+    def copies(self) -> list[Fields]:
+        return self._rows(COPIES)
+
+    @cached_property
+    def replays(self) -> list[Fields]:
+        return self._rows(REPLAYS)
+
+    @cached_property
+    def derivations(self) -> list[Fields]:
+        return self._rows(DERIVATIONS)
+
+    def has(self, table: Table) -> bool:
+        """Return whether the lake has the table."""
+        return is_table(self.root, table)
+
+    def files(self, table: Table) -> list[FileFacts]:
+        """Return what Delta knows of each file of a table."""
+        return facts_of(open_delta(self.root / table.name)) if self.has(table) else []
+
+    def count(self, table: Table, *columns: str) -> Counter[tuple[Any, ...]]:
+        """Return how many rows of a table have which values in these columns; files with one value are not opened."""
+        found: Counter[tuple[Any, ...]] = Counter()
+        for file in self.files(table):
+            values = tuple(file.get(f"min.{name}") for name in columns)
+            if None not in values and all(map(is_only, [file] * len(columns), columns, values)):
+                found[values] += file["num_records"]
+                continue
+            for rows in file_rows(self.root / table.name / file["path"], table, columns):
+                of_each = pa.table(rows).group_by(list(columns)).aggregate([([], "count_all")])
+                for *some, count in zip(*(column.to_pylist() for column in of_each.columns), strict=True):
+                    found[tuple(some)] += count
+        return found
+
+    def command(self, name: str, *arguments: str) -> str:
+        """Return a command of offsets-spark on this lake, to be copied into a shell."""
+        return shlex.join(["offsets-spark", name, *arguments, "--lake", self.root.as_posix()])
+
+    def _rows(self, table: Table) -> list[Fields]:
+        rows: list[Fields] = delta_rows(self.root / table.name).to_pylist() if self.has(table) else []
+        return rows
