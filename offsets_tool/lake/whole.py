@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.lake.layout import added_since, layout_error
 from offsets_tool.lake.tables import ALL_TABLES, SOURCES, TABLES, Table
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_log import DELTA_LOG, lost_commit
@@ -17,13 +18,6 @@ def no_lake(lake: str | Path, missing: Table = SOURCES) -> UsageError:
     """Return the error for a folder without a table that every lake has."""
     return UsageError(
         f"{lake} is no lake (it has no table {missing.name}): name the folder that an ingest made"
-    )
-
-
-def other_columns(path: str) -> UsageError:
-    """Return the error for a table, by its path, that another version of this program made."""
-    return UsageError(
-        f"{path} has other columns than this version writes: ingest into a new lake, from the same sources"
     )
 
 
@@ -42,13 +36,19 @@ def check_whole(root: Path) -> None:
             raise SourceError(found.path.as_posix(), found.reason)
 
 
-def has_its_columns(root: Path, table: Table) -> bool:
-    """Return whether a table of the lake has the columns that this version declares."""
-    there: list[str] = [field.name for field in open_delta(root / table.name).schema().fields]
-    return there == list(table.schema.names)
+def _has_its_columns(root: Path, table: Table) -> bool:
+    """Return whether a table of the lake has the columns that this version declares, or could have them."""
+    there = [field.name for field in open_delta(root / table.name).schema().fields]
+    return added_since(there, table) is not None
+
+
+def layout_error_of(root: Path, table: Table) -> UsageError | None:
+    """Return the error for a table of the lake that does not have the columns that this version declares; None if it has."""
+    there = [field.name for field in open_delta(root / table.name).schema().fields]
+    return layout_error(f"{root}/{table.name}", there, table)
 
 
 def _has_rows(root: Path, table: Table) -> bool:
     """Return whether an ingest has written to a table; one of its name with other columns is not part of a lake."""
     has_files = is_table(root, table) and next((root / table.name).glob("*.parquet"), None) is not None
-    return has_files and has_its_columns(root, table)
+    return has_files and _has_its_columns(root, table)

@@ -16,7 +16,7 @@ from offsets_tool.findings.rows import Severity
 from offsets_tool.lake.damage import what_holds
 from offsets_tool.lake.journal import journal_in
 from offsets_tool.lake.tables import ALL_TABLES, REPLAY_TABLES, REPLAYS, TABLES, Table
-from offsets_tool.lake.whole import has_its_columns, other_columns
+from offsets_tool.lake.whole import layout_error_of
 from offsets_tool.log.archive.delta_log import (
     DELTA_LOG,
     UNREADABLE,
@@ -46,9 +46,8 @@ def _of_table(lake: LakeToCheck, table: Table) -> Defect | None:
         return broken(lake, folder, said) if is_needed else None
     if found := damage_of_log(folder):
         return broken(lake, found.path, found.reason)
-    if not has_its_columns(lake.root, table):
-        _, _, said = str(other_columns("")).partition(" ")
-        problem, _, remedy = said.partition(": ")
+    if error := layout_error_of(lake.root, table):
+        problem, _, remedy = str(error).partition(": ")
         return Defect(table.name, Severity.CRITICAL, problem, remedy)
     return None
 

@@ -91,6 +91,9 @@ _COMMANDS = {
     "compact": CommandPlace(
         "spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."
     ),
+    "upgrade": CommandPlace(
+        "spark.cli.upgrade", _LAKE, "A lake of an earlier version, with the columns of this one."
+    ),
     "check": CommandPlace(
         "spark.cli.check", _LAKE, "Whether a lake is whole and adds up, and what to do if not."
     ),

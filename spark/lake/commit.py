@@ -24,6 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.decode import decode_batches
 from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, given_up, journal_of, packed, unpacked
+from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import (
     COPIES,
     EVENTS,
@@ -33,7 +34,6 @@ from offsets_tool.lake.tables import (
     TABLES,
     Table,
 )
-from offsets_tool.lake.whole import other_columns
 from offsets_tool.log.archive.delta import delta_rows, open_delta
 from offsets_tool.log.archive.delta_log import has_commit
 from spark.lake.parquet import NewFile
@@ -92,8 +92,7 @@ class ArrowLake:
             if not has_commit(self._root / table.name):
                 DeltaTable.create(path, schema, "ignore", None, *about)
             there = self._open(table)
-            if there.schema() != schema:
-                raise other_columns(path)
+            _require_columns(path, there.schema(), schema, table)
             has = there.metadata().configuration
             missing = {c.name: c.sql for c in table.checks if f"delta.constraints.{c.name}" not in has}
             if missing:
@@ -207,6 +206,17 @@ class ArrowLake:
         return open_delta(self._root / table.name)
 
 
+def _require_columns(path: str, there: Schema, declared: Schema, table: Table) -> None:
+    """Raise UsageError for a table with other columns than are declared; their order and their comments may differ."""
+    fields = {field.name: field for field in there.fields}
+    if error := layout_error(path, list(fields), table):
+        raise error
+    for field in declared.fields:
+        same = fields[field.name]
+        if (field.type, field.nullable) != (same.type, same.nullable):
+            raise other_columns(path)
+
+
 def _changes(files: Replacing) -> list[Action]:
     """Return Delta's actions that remove and add files."""
     now = time.time_ns() // 1_000_000
@@ -228,8 +238,11 @@ class SparkLake:
             columns = from_arrow_schema(table.schema)
             self._session.sql(create_statement(table, self._name(table)))
             there = self._read(table).schema
-            if [(c.name, c.dataType) for c in there] != [(c.name, c.dataType) for c in columns]:
-                raise other_columns(f"{self._root}/{table.name}")
+            path, names = f"{self._root}/{table.name}", [column.name for column in there]
+            if error := layout_error(path, names, table):
+                raise error
+            if any(there[column.name].dataType != column.dataType for column in columns):
+                raise other_columns(path)
 
     def sources(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self._read(SOURCES).toArrow().to_pylist()

@@ -11,7 +11,7 @@ from typing import Final
 
 from offsets_tool.errors import SetupError, UsageError
 from offsets_tool.lake.tables import ALL_TABLES, TABLES
-from offsets_tool.lake.whole import check_whole, has_its_columns, is_table, no_lake, other_columns
+from offsets_tool.lake.whole import check_whole, is_table, layout_error_of, no_lake
 from offsets_tool.log.files.folders import size_of
 
 FORGETTING: Final = "_forgetting.json"
@@ -88,8 +88,8 @@ def require_lake(root: Path) -> None:
     if missing:
         raise no_lake(root, missing[0])
     for table in ALL_TABLES:
-        if is_table(root, table) and not has_its_columns(root, table):
-            raise other_columns(f"{root}/{table.name}")
+        if is_table(root, table) and (error := layout_error_of(root, table)):
+            raise error
 
 
 def is_small(lake: str) -> bool:

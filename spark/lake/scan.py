@@ -59,9 +59,25 @@ def group_rows(
         with pq.ParquetFile(path, read_dictionary=repeating) as file:
             for group in range(file.num_row_groups) if groups is None else groups:
                 for rows in file.iter_batches(ROWS_AT_ONCE, [group], list(columns)):
-                    yield group, rows.select(columns).cast(schema)
+                    yield group, _with_added(rows, schema)
     except (*UNREADABLE, KeyError) as error:
         raise SourceError(path.as_posix(), f"does not hold the table's rows ({first_line(error)})") from error
+
+
+def _with_added(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows with these columns; one that may be null is null where the file was written before it was added."""
+    there = set(rows.schema.names)
+    if there.issuperset(schema.names):
+        return rows.select(schema.names).cast(schema)
+    if len(there) == 0:
+        raise KeyError(schema.names[0])
+    columns = [
+        pa.nulls(rows.num_rows, field.type)
+        if field.nullable and field.name not in there
+        else rows.column(field.name).cast(field.type)
+        for field in schema
+    ]
+    return pa.record_batch(columns, schema=schema)
 
 
 def scan(

@@ -14,9 +14,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from offsets_tool.lake.layout import layout_error
 from offsets_tool.lake.moment import Counted, ReadRow, Runs, counted_rows
 from offsets_tool.lake.tables import Table
-from offsets_tool.lake.whole import check_whole, other_columns
+from offsets_tool.lake.whole import check_whole
 from offsets_tool.log.archive.delta import open_delta, parquet_files
 from offsets_tool.log.archive.delta_log import DELTA_LOG
 from spark.lake.scan import facts_of, file_rows
@@ -65,8 +66,8 @@ def _in_folder(session: SparkSession, path: Path, table: Table) -> _Stored | Non
     if next((path / DELTA_LOG).glob("*.json"), None) is None:
         return None
     there = open_delta(path)
-    if [field.name for field in there.schema().fields] != list(table.schema.names):
-        raise other_columns(path.as_posix())
+    if refused := layout_error(path.as_posix(), [field.name for field in there.schema().fields], table):
+        raise refused
     now = there.version()
 
     def values(columns: Sequence[str]) -> list[ReadRow]:
@@ -94,8 +95,8 @@ def _elsewhere(session: SparkSession, path: str, table: Table) -> _Stored | None
         if error.getCondition() in _NO_TABLE:
             return None
         raise
-    if names != list(table.schema.names):
-        raise other_columns(path)
+    if refused := layout_error(path, names, table):
+        raise refused
 
     def values(columns: Sequence[str]) -> list[ReadRow]:
         return [row.asDict() for row in rows.select(*columns).distinct().collect()]

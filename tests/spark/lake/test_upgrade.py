@@ -1,0 +1,142 @@
+"""A lake kept from 0.1.0 is brought up to date: what was added to declarations since is null in it, and all jobs go on."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable, Field
+
+from offsets_tool.errors import UsageError
+from offsets_tool.lake.tables import ALL_TABLES
+from offsets_tool.log.archive.delta import delta_rows
+from spark.check.check import check
+from spark.lake.upgrade import upgrade
+from tests.corpora import FIXTURES
+from tests.evidence.copies import copy
+from tests.spark.derived.test_forget import LOG
+from tests.spark.lakes import ingest_here
+from tests.spark.replay.test_copies import tell
+
+LATER = """
+import importlib.util, sys
+
+def declare(name, last):
+    spec = importlib.util.find_spec(name)
+    source = open(spec.origin).read()
+    assert last in source
+    more = last + '\\n    colour: Annotated[String | None, "Its colour."] = None'
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    exec(compile(source.replace(last, more), spec.origin, "exec"), module.__dict__)
+
+declare("offsets_tool.table_rows", 'ingested_at: Annotated[datetime, "When the ingest began."]')
+"""
+"""Declares a column more of `sources`, as a later version may, before anything else is imported."""
+ASKED = """
+import json, sys
+from pathlib import Path
+from offsets_tool.errors import UsageError
+from offsets_tool.lake.tables import SOURCES
+from spark.check.check import check
+from spark.lake.commit import ArrowLake
+from spark.lake.upgrade import upgrade
+from tests.spark.lakes import ingest_here
+from tests.spark.replay.test_copies import tell
+
+lake, night = map(Path, sys.argv[1:])
+assert SOURCES.schema.names[-1] == "colour"
+refused = []
+for job in (lambda: ingest_here(lake, night, cluster="c"), lambda: tell(lake)):
+    try:
+        job()
+    except UsageError as error:
+        refused.append(str(error))
+refused.append(next(each.remedy for each in check(str(lake)) if not each.is_ok))
+added = [[*each] for each in upgrade(str(lake))]
+again = upgrade(str(lake))
+ingest_here(lake, night, cluster="c")
+tell(lake)
+colours = [row["colour"] for row in ArrowLake(lake).sources()]
+wrong = sorted({each.what for each in check(str(lake)) if not each.is_ok})
+print(json.dumps([refused, added, again, colours, wrong]))
+"""
+
+
+@pytest.fixture
+def former(tmp_path: Path) -> Path:
+    """The lake that 0.1.0 made: cluster c with two nights of a log, d with one, and all that is derived."""
+    with tarfile.open(FIXTURES / "lakes" / "0.1.0.tar.xz") as kept:
+        kept.extractall(tmp_path, filter="data")
+    return tmp_path / "lake"
+
+
+def test_the_lake_of_0_1_0_goes_on(former: Path, tmp_path: Path) -> None:
+    """Brought up to date, it answers as one that this version has made of the same nights."""
+    upgrade(str(former))
+    assert [each for each in check(str(former)) if not each.is_ok] == []
+    ingest_here(former, copy(tmp_path / "night-2", LOG), cluster="c")
+    tell(former)
+    new = tmp_path / "new"
+    for number, end in enumerate((6, 9, 12)):
+        ingest_here(new, copy(tmp_path / f"again-{number}", LOG[:end]), cluster="c")
+    ingest_here(new, copy(tmp_path / "again-d", LOG[:4]), cluster="d")
+    tell(new)
+    for table in ("offset_history", "transactions", "removals", "group_history"):
+        assert without_runs(former, table) == without_runs(new, table), table
+
+
+def without_runs(lake: Path, table: str) -> list[str]:
+    rows = delta_rows(lake / table).to_pylist()
+    return sorted(repr({**row, "run": 0}) for row in rows)
+
+
+def test_a_column_that_a_later_version_adds(former: Path, tmp_path: Path) -> None:
+    """Jobs say what to do, and do nothing; then the column is there, null in earlier rows, and they go on."""
+    upgrade(str(former))
+    night = copy(tmp_path / "night-2", LOG)
+    done = subprocess.run(
+        [sys.executable, "-c", LATER + ASKED, str(former), str(night)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(FIXTURES.parent)},
+    )
+    assert done.returncode == 0, done.stderr
+    refused, added, again, colours, wrong = json.loads(done.stdout)
+    said = "run offsets-spark upgrade on the lake, which adds what it lacks"
+    assert [text.rpartition(": ")[2] for text in refused] == [said, said, said]
+    assert "sources was made by an earlier version, and has no column colour: " in refused[0]
+    assert (added, again) == ([["sources", ["colour"]]], [])
+    assert len(colours) == 7 and set(colours) == {None}
+    assert wrong == ["derived"], "what is derived rests on the replay before"
+
+
+def renamed(lake: Path) -> None:
+    """A column of another name."""
+    commit = min((lake / "events" / "_delta_log").glob("*.json"))
+    commit.write_text(commit.read_text().replace("kept_raw", "raw_kept"))
+
+
+def more(lake: Path) -> None:
+    """A column that no version has."""
+    DeltaTable(lake / "events").alter.add_columns([Field("colour", "string")])
+
+
+@pytest.mark.parametrize("change", [renamed, more])
+def test_another_layout_is_refused_as_it_was(former: Path, change: Callable[[Path], Any]) -> None:
+    """Nothing is changed then, of tables that lack columns either."""
+    change(former)
+    versions = {table.name: DeltaTable(former / table.name).version() for table in ALL_TABLES}
+    for job in (
+        upgrade,
+        lambda lake: ingest_here(Path(lake), copy(former.parent / "night-2", LOG)),
+        lambda lake: tell(Path(lake)),
+    ):
+        with pytest.raises(UsageError, match="has other columns than this version writes: ingest into a new"):
+            job(str(former))
+    assert versions == {table.name: DeltaTable(former / table.name).version() for table in ALL_TABLES}
