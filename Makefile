@@ -2,7 +2,7 @@
 # Everything downloaded lives in .venv and in .cache (OFFSETS_TOOL_CACHE names another folder), and is fetched once.
 
 PYTHON ?= python3
-EXTRAS := spark,fast,plots,notebook,dev
+EXTRAS := spark,fast,notebook,report,dev
 CACHE := $(or $(OFFSETS_TOOL_CACHE),.cache)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -17,7 +17,7 @@ BESIDE := --numprocesses=3
 SPREAD := $(BESIDE) --dist=loadgroup --no-loadscope-reorder
 # Markers of tests (pyproject.toml says what they mean): those of whole programs, and those that `make quick` has no time for. It
 # leaves out the compiled lane too, which a change may have compiled anew.
-WHOLE := broker or server or engine or notebook or install
+WHOLE := broker or server or engine or notebook or browser or install
 SLOW := spark or java or slow
 LEFT_OUT := $(addprefix --ignore=tests/,spark columns bench notebooks oracle test_wheel.py test_missing_extras.py)
 
@@ -46,7 +46,7 @@ check: $(INSTALLED) ## lint, format, types and import contracts
 jars: $(INSTALLED) ## fetches what the tests ask for of Spark's and Kafka's classes: nothing where it is there
 	@$(BIN)/python -m oracle.jars
 
-integration: $(INSTALLED) ## real brokers and servers, Spark's own writes, notebooks, and the wheel in an environment of its own
+integration: $(INSTALLED) ## real brokers and servers, a browser, Spark's own writes, notebooks, and the wheel in an environment of its own
 	@$(MAKE) --no-print-directory jars
 	@$(BIN)/python -m pytest $(SPREAD) -m "$(WHOLE)"
 

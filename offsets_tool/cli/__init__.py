@@ -94,6 +94,11 @@ _COMMANDS = {
         _PAST,
         "Everything that happened, of all groups, in the order of time.",
     ),
+    "report": CommandPlace(
+        "offsets_tool.cli.answers.report",
+        _PAST,
+        "All of that as one HTML page, for an incident review.",
+    ),
     "findings": CommandPlace(
         "offsets_tool.cli.findings",
         _PAST,

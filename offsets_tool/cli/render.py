@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
+from tempfile import mkstemp
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from offsets_tool.cli.layout import lay_out, wrap
@@ -42,8 +43,7 @@ def output(path: str | None, evidence: Iterable[str] = ()) -> Iterator[BinaryIO]
     UsageError where that file is one of the `evidence`, which writing would destroy; SetupError where it cannot be written.
     """
     if path:
-        if any(_is_same_file(path, source) for source in evidence):
-            raise UsageError(f"--output {path} is part of the evidence: name another file")
+        refuse_evidence(path, evidence)
         with _writing(path), _opened(path) as file:
             yield file
         return
@@ -52,6 +52,38 @@ def output(path: str | None, evidence: Iterable[str] = ()) -> Iterator[BinaryIO]
     with _writing("stdout"):
         yield sys.stdout.buffer
         sys.stdout.flush()
+
+
+def refuse_evidence(path: str, evidence: Iterable[str]) -> None:
+    """Raise UsageError where the file at `path` is one of the `evidence`, which writing would destroy."""
+    if any(_is_same_file(path, source) for source in evidence):
+        raise UsageError(f"--output {path} is part of the evidence: name another file")
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """Write a file whole or not at all: what was there stays until all is written. SetupError where it cannot be written."""
+    at = Path(path).resolve()
+    with _writing(path):
+        if at.exists() and not at.is_file():
+            at.write_bytes(data)
+            return
+        number, beside = mkstemp(prefix=f".{at.name[:100]}.", dir=at.parent)
+        try:
+            with os.fdopen(number, "wb") as file:
+                file.write(data)
+            Path(beside).chmod(_mode(at))
+            Path(beside).replace(at)
+        except BaseException:
+            Path(beside).unlink(missing_ok=True)
+            raise
+
+
+def _mode(path: Path) -> int:
+    """Return the permissions of a file that is there, or those that a new one has."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    os.umask(mask := os.umask(0))
+    return 0o666 & ~mask
 
 
 @contextmanager

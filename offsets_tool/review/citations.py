@@ -8,6 +8,7 @@ from offsets_tool.events import Event
 from offsets_tool.evidence.answers.cited_records import CitedPlace
 from offsets_tool.findings.finder import place_text, places_and_lines
 from offsets_tool.findings.rows import Finding
+from offsets_tool.plans.rows import PlanRow
 from offsets_tool.story.sentence import Sentence
 
 
@@ -21,16 +22,18 @@ class Citations(NamedTuple):
 
 
 def places_named(
-    findings: Iterable[Finding], sentences: Iterable[Sentence], most: int
+    findings: Iterable[Finding], sentences: Iterable[Sentence], planned: Iterable[PlanRow], most: int
 ) -> tuple[list[CitedPlace], int]:
     """Return the places of the records to be shown, at most so many, and how many are named.
 
-    First come the places at which findings are found, then what else shows them, then those of sentences.
+    First come the places at which findings are found, then what else shows them, then the commits that a plan goes back to, then
+    what sentences name.
     """
     shown = list(findings)
     first = ((each.log_partition, each.log_offset) for each in shown)
     told = ((each.log_partition, at) for each in sentences for at in (each.log_offset, each.last_log_offset))
-    places = list(dict.fromkeys(chain(first, _others(shown), told)))
+    back = ((row.log_partition, row.new_log_offset) for row in planned if row.new_log_offset is not None)
+    places = list(dict.fromkeys(chain(first, _others(shown), back, told)))
     return places[:most], len(places)
 
 

@@ -15,6 +15,7 @@ from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.findings.finders import worst_first
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding
 from offsets_tool.plans.commands import CommandWords, shell_word
@@ -169,8 +170,8 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
     groups, stories = _groups(replay, found, asked, verdict.ranked[: given.most_groups])
     timeline = with_loads(in_time(stories), found.server_log)
     plan = _plan(replay, found, asked, verdict, given)
-    of_groups = [finding for each in groups for finding in each.findings]
-    places, named = places_named([*of_groups, *verdict.of_log], timeline, given.most_records)
+    planned = [] if plan is None else plan.page.rows
+    places, named = places_named(worst_first(verdict.findings), timeline, planned, given.most_records)
     return Review(
         asked,
         verdict,

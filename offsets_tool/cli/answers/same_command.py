@@ -1,6 +1,6 @@
 """The command line that gave an answer, to be run once more for another form of it: as it was typed, but for what is given anew."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import click
@@ -12,12 +12,20 @@ _FORM: Final = frozenset({"format_", "output_path", "wide", "show", "strict"})
 """Options that say how an answer is written."""
 
 
-def same_command(given: Mapping[str, tuple[str, ...]]) -> CommandWords:
-    """Return the words of the running command without its form; `given` has other values for some options, by their names."""
+def same_command(
+    given: Mapping[str, tuple[str, ...]],
+    command: str | None = None,
+    only: Collection[str] | None = None,
+) -> CommandWords:
+    """Return the words of the running command without its form; `given` has other values for some options, by their names.
+
+    `command` is another one, of which `only` names the options that both have.
+    """
     context = click.get_current_context()
-    words = ["offsets-tool", str(context.command.name)]
+    words = ["offsets-tool", command or str(context.command.name)]
     for parameter in context.command.params:
-        if parameter.name is not None and parameter.name not in _FORM:
+        is_meant = only is None or parameter.name in only
+        if parameter.name is not None and parameter.name not in _FORM and is_meant:
             words += _words(context, parameter, given.get(parameter.name))
     return words
 

@@ -1,0 +1,160 @@
+"""`offsets-tool report`: an incident review as one HTML page, to be read, searched, printed and sent around."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.answers.same_command import same_command
+from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
+from offsets_tool.cli.filter_options import WHEN, clock_of, offset_options, parse_wanted, range_options
+from offsets_tool.cli.moment_options import coordinator_option, copies_options, ends_options
+from offsets_tool.cli.opening import OpenReplay, ends_of, open_replay
+from offsets_tool.cli.options import UNREAD, F
+from offsets_tool.cli.policy_options import parse_policy, policy_options
+from offsets_tool.cli.render import note, refuse_evidence, write_whole
+from offsets_tool.cli.source_options import source_options
+from offsets_tool.evidence.clock_places import tell_moment, tell_range
+from offsets_tool.evidence.filters import Filters
+from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
+from offsets_tool.findings.sentences import count
+from offsets_tool.plans.commands import ANY_BROKER, ClusterAddress, CommandWords
+from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.review.plan_page import KafkaTools
+from offsets_tool.review.review import Review, ReviewGiven, review_replay
+from offsets_tool.review.way_back import PlanAsked
+from offsets_tool.story.verdict import counted
+
+_EPILOG = """
+\b
+Examples:
+  offsets-tool report /var/lib/kafka/data --group orders -o incident.html
+  offsets-tool report backup.tar.gz --since 'yesterday 22:00' --until 'yesterday 23:30' -o night.html
+  offsets-tool report /var/lib/kafka/data --group orders --server-log server.log --plan-as-of 'yesterday 22:00' -o incident.html
+"""
+_SOURCES: Final = frozenset(
+    ("logs", "bootstrap_server", "command_config", "log_partition", "columns", "max_batch_bytes")
+)
+"""Options of every command that reads a log."""
+_OF_REPLAY: Final = _SOURCES | {"copies_view", "leaders", "coordinator", "topic_ids"}
+_POLICY: Final = frozenset({"kafka_version", "retentions", "check_interval"})
+_ENDS: Final = frozenset({"ends", "log_starts", "ends_at", "read_committed"})
+_NAMES: Final = frozenset({"groups", "topics", "partition"})
+_SERVER: Final = frozenset({"server_logs", "server_log_zone"})
+_RANGE: Final = frozenset({"since", "until", "tz"})
+_MORE: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
+    "groups": ("diagnose --format jsonl", _OF_REPLAY | _POLICY | _ENDS | _NAMES | _SERVER | _RANGE),
+    "findings": ("findings", _OF_REPLAY | _POLICY | _NAMES | _SERVER | _RANGE),
+    "timeline": ("timeline", _OF_REPLAY | _POLICY | _NAMES | _SERVER | _RANGE),
+    "files": ("inspect", _SOURCES),
+    "records": ("decode --raw", _SOURCES | _NAMES | _RANGE),
+}
+"""By what a page has only the beginning of, the command that shows all of it, and the options that it takes."""
+_OF_PLAN: Final = _OF_REPLAY | _POLICY | _ENDS
+"""Options of `plan`, beside the moment and the names."""
+
+
+def _report_options(command: F) -> F:
+    """Add the options of report, from --group to --strict, to a command."""
+    for option in reversed(
+        (
+            offset_options,
+            range_options,
+            click.option(
+                "--plan-as-of",
+                "plan_as_of",
+                multiple=True,
+                metavar="WHEN",
+                help=f"The moment that the plan goes back to: {WHEN}. Default: before the first finding that offsets were lost or "
+                "moved.",
+            ),
+            click.option(
+                "-o",
+                "--output",
+                "output_path",
+                metavar="FILE",
+                required=True,
+                type=click.Path(dir_okay=False),
+                help="The file to write; it is written whole or not at all.",
+            ),
+            click.option("--strict", is_flag=True, help=f"{UNREAD}."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("report", epilog=_EPILOG)
+@source_options
+@copies_options
+@coordinator_option
+@policy_options
+@ends_options
+@server_log_options
+@_report_options
+def report_command(*, output_path: str, strict: bool, **options: Any) -> None:
+    """Write an incident review of LOG... as one HTML page: the verdict, the evidence with its hashes, findings, pictures, a
+    timeline with search and filters, the way back, and the records that show it.
+
+    The page needs no network and no other file. Without --group it is about the whole log, and tells the worst groups in detail.
+    """
+    from offsets_tool.report.page import ReportWords, report_html  # noqa: PLC0415 - with Jinja2 and Altair, an extra
+
+    clock = clock_of(options)
+    since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
+    asked = ReviewAsked(parse_wanted(options), Filters(since=since, until=until))
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        refuse_evidence(output_path, replay.evidence.files)
+        tell_range(replay.evidence, asked.range, clock)
+        review = review_replay(replay, asked, _given(replay, asked, options, clock))
+        page = report_html(review, ReportWords(" ".join([*same_command({}), "-o FILE"]), _more()))
+    write_whole(output_path, page)
+    for text in absent_then(replay, asked.wanted, "group", is_shown=bool(review.verdict.ranked)):
+        note(text)
+    note(_written(output_path, page, review))
+    replay.finish()
+
+
+def _given(replay: OpenReplay, asked: ReviewAsked, options: Mapping[str, Any], clock: Clock) -> ReviewGiven:
+    policy = parse_policy(options)
+    cluster = ClusterAddress(options["bootstrap_server"] or ANY_BROKER, options["command_config"])
+    return ReviewGiven(
+        ends_of(options),
+        policy,
+        parse_server_logs(options),
+        _plan_asked(replay, asked, options, clock),
+        KafkaTools(cluster, policy.release),
+        _plan_words,
+    )
+
+
+def _plan_asked(
+    replay: OpenReplay, asked: ReviewAsked, options: Mapping[str, Any], clock: Clock
+) -> PlanAsked | None:
+    if not options["plan_as_of"]:
+        return None
+    bound = parse_bound(options["plan_as_of"], "--plan-as-of", clock, takes_epochs=True)
+    as_of: AsOf = as_of_bound(bound, "--plan-as-of")
+    tell_moment(replay.evidence, bound, "--plan-as-of", clock)
+    return PlanAsked(as_of, asked.wanted)
+
+
+def _plan_words(to: str, group: str | None) -> CommandWords:
+    """Return the command that makes the plan alone; `to` may be several places."""
+    only = _OF_PLAN if group is not None else _OF_PLAN | _NAMES
+    moments = [f"--as-of {place}" for place in to.split(", ")]
+    of = [] if group is None else [f"--group {group}"]
+    return [*same_command({}, "plan", only), *moments, *of]
+
+
+def _more() -> dict[str, str]:
+    more = {what: " ".join(same_command({}, command, only)) for what, (command, only) in _MORE.items()}
+    return more | {"plan": " ".join([*same_command({}, "plan", _OF_PLAN | _NAMES), "--as-of WHEN"])}
+
+
+def _written(path: str, page: bytes, review: Review) -> str:
+    found = counted(review.findings) if review.findings else "no finding"
+    told = count(len(review.groups), "group")
+    return f"{path}: {len(page):,} bytes, {found}, {told} in detail, {count(len(review.timeline), 'event')}"

@@ -1,0 +1,13 @@
+"""A review as one HTML page that needs nothing beside itself: no network, light and dark, to be read, searched, printed and sent.
+
+Computes no fact: all of it is said by the review. SetupError where the extra `report` is not installed.
+"""
+
+from offsets_tool.errors import SetupError
+
+try:
+    import jinja2 as jinja2
+except ImportError as error:
+    raise SetupError(
+        f"reports are written with Jinja2 ({error}): pip install 'offsets-tool[report]'"
+    ) from error

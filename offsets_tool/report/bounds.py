@@ -1,0 +1,30 @@
+"""How much of a review a page shows: it stays below three megabytes whatever the evidence, and says what it leaves out."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
+
+FINDINGS: Final = 120
+GROUPS: Final = 40
+"""Groups of the ranking."""
+SENTENCES: Final = 900
+FILES: Final = 120
+PARTITIONS: Final = 60
+PLAN_ROWS: Final = 150
+PLACES: Final = 6
+"""Places that a finding or a sentence names before the rest is only counted."""
+RECORDS_SIZE: Final = 700_000
+"""Characters of the appendix."""
+TIMELINE_SIZE: Final = 500_000
+PICTURES_SIZE: Final = 600_000
+
+T = TypeVar("T")
+
+
+def within(items: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[T]:
+    """Yield items from the first on, as long as their sizes together are at most so many."""
+    left = most
+    for item in items:
+        left -= size_of(item)
+        if left < 0:
+            return
+        yield item

@@ -1,0 +1,170 @@
+"""The page: a review laid out by templates, with its one style, its scripts and the policy that lets nothing else run."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from offsets_tool import __version__
+from offsets_tool.findings.finders import kinds, worst_first
+from offsets_tool.findings.rows import Finding, Severity
+from offsets_tool.findings.sentences import count, listed
+from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.plots.embedding import picture_library
+from offsets_tool.report import bounds, texts
+from offsets_tool.report.content_policy import content_policy
+from offsets_tool.report.links import PageLinks
+from offsets_tool.report.pictures import GroupGallery, galleries, theme_configs
+from offsets_tool.report.records import shown_records
+from offsets_tool.review.coverage import ledger_total
+from offsets_tool.review.review import Review
+from offsets_tool.story.sentence import Sentence
+from offsets_tool.story.told_findings import certainty
+from offsets_tool.story.verdict import counted, matters
+from offsets_tool.time_texts import shown_time
+from offsets_tool.wire.text import shown, visible
+
+_SEVERITIES: Final = [each.value for each in Severity]
+_SENTENCE: Final = 420
+"""Characters of markup around a sentence of the timeline."""
+_SCRIPT: Final = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
+
+
+class ReportWords(NamedTuple):
+    """What a page says of how it was made: none of it is found in the evidence."""
+
+    made_by: str
+    """The command line, for whoever makes the page again."""
+    more: Mapping[str, str]
+    """Commands that show all of what a page has only the beginning of: findings, timeline, groups, files, records, plan."""
+    lacks: Sequence[str] = ()
+    """What the source cannot give, in sentences."""
+
+
+def report_html(review: Review, words: ReportWords) -> bytes:
+    """Return a review as one HTML page in UTF-8, of less than three megabytes.
+
+    The same review and words give the same bytes. SetupError where what draws pictures is not installed.
+    """
+    return "".join(_environment().get_template("page.html").stream(_parts(review, words))).encode()
+
+
+def _parts(review: Review, words: ReportWords) -> dict[str, Any]:
+    findings = worst_first(review.findings)
+    shown_findings = findings[: bounds.FINDINGS]
+    timeline = list(bounds.within(review.timeline[: bounds.SENTENCES], _size, bounds.TIMELINE_SIZE))
+    records = shown_records(review.cited)
+    drawn = list(galleries(review.groups, review.asked))
+    scripts, styles = _scripts(drawn), [_resource("style.css")]
+    return {
+        "review": review,
+        "words": words,
+        "version": __version__,
+        "title": _title(review),
+        "scope": list(_scope(review)),
+        "findings": findings,
+        "by_severity": _by_severity(shown_findings),
+        "matters": matters(findings)[: bounds.GROUPS],
+        "links": PageLinks(shown_findings, timeline, [each.place for each in records]),
+        "timeline": timeline,
+        "timeline_groups": sorted({each.group for each in timeline if each.group is not None}),
+        "timeline_kinds": sorted({_kind(each) for each in timeline}),
+        "records": records,
+        "galleries": drawn,
+        "themes": theme_configs() if _has_pictures(drawn) else None,
+        "folder": _folder(review.coverage.files),
+        "ledger": ledger_total(review.coverage.files),
+        "scripts": scripts,
+        "styles": styles,
+        "policy": content_policy(scripts, styles),
+        "bounds": bounds,
+    }
+
+
+def _size(sentence: Sentence) -> int:
+    return len(texts.say(sentence.text)) + _SENTENCE
+
+
+def _kind(sentence: Sentence) -> str:
+    return sentence.kind.value
+
+
+def _by_severity(findings: Sequence[Finding]) -> list[tuple[str, list[tuple[int, Finding]]]]:
+    """Return findings with their numbers, by severity, the worst first."""
+    numbered = list(enumerate(findings, 1))
+    grouped = [
+        (severity, [each for each in numbered if each[1].severity == severity]) for severity in _SEVERITIES
+    ]
+    return [(severity, some) for severity, some in grouped if some]
+
+
+def _title(review: Review) -> str:
+    groups = [each.group for each in review.verdict.ranked]
+    if not review.asked.wanted.groups or not groups:
+        return "Incident review of a log"
+    return f"Incident review: group{'' if len(groups) == 1 else 's'} {listed(groups)}"
+
+
+def _scope(review: Review) -> Iterator[str]:
+    """Yield what is reviewed, in a few phrases."""
+    yield f"{count(len(review.coverage.files), 'file')}, {count(len(review.coverage.partitions), 'log partition')}"
+    if review.newest_at is not None and (newest := shown_time(review.newest_at)):
+        yield f"up to {newest[:19].replace('T', ' ')} UTC"
+    asked = review.asked.range
+    for word, bound in (("since", asked.since), ("until", asked.until)):
+        places = ", ".join(f"{each.log_partition}:{each.log_offset}" for each in bound.places)
+        at = places or (shown_time(bound.time) if bound.time is not None else None)
+        if at:
+            yield f"{word} {at}"
+
+
+def _folder(entries: Sequence[LedgerEntry]) -> str:
+    """Return the folder that all files are in, with a slash behind it; empty where there is none."""
+    sources = [entry.source for entry in entries]
+    if len(sources) < 2:
+        return ""
+    return (
+        posixpath.commonprefix([f"{posixpath.dirname(source)}/" for source in sources]).rpartition("/")[0]
+        + "/"
+    )
+
+
+def _has_pictures(drawn: Sequence[GroupGallery]) -> bool:
+    return any(each.pictures for each in drawn)
+
+
+def _scripts(drawn: Sequence[GroupGallery]) -> list[str]:
+    """Return the scripts of the page; what draws pictures is there where there is one to draw."""
+    own = _resource("page.js")
+    return [_SCRIPT.sub(r"\\x3c", picture_library()), own] if _has_pictures(drawn) else [own]
+
+
+@cache
+def _resource(file: str) -> str:
+    return (files("offsets_tool.report") / "templates" / file).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("offsets_tool.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "say": texts.say,
+        "name": texts.name,
+        "at": texts.time,
+        "day": texts.day,
+        "number": texts.number,
+        "plain": lambda text: texts.elided(visible(shown(text)), 200),
+        "command": texts.command,
+    }
+    environment.globals |= {"certainty": certainty, "counted": counted, "kinds": kinds, "count": count}
+    return environment
