@@ -57,6 +57,7 @@ def of_tool() -> list[tuple[str, list[str]]]:
     return [
         ("tool", [name, *([] if name in ("partition", "schema") else [str(LOG)]), *ARGUMENTS.get(name, [])])
         for name in tool.list_commands(None)  # type: ignore[arg-type]
+        if name != "report"
     ]
 
 
@@ -105,6 +106,14 @@ def test_without_compiled_code_it_is_slower_and_says_so(tmp_path: Path, blocked:
     ((code, _, rows, said),) = ask(blocked, ("tool", ["inspect", str(log)]))
     assert code == 0 and json.loads(rows)["batches"] > 0
     assert said.count("pip install 'offsets-tool[fast]'") == 1
+
+
+@pytest.mark.parametrize("blocked", sample([("jinja2",), ("altair",), ("vl_convert",)], 2))
+def test_a_report_needs_the_extra_report(tmp_path: Path, blocked: tuple[str, ...]) -> None:
+    for code, _, out, said in ask(blocked, ("tool", ["report", str(LOG), "-o", str(tmp_path / "a.html")])):
+        assert (code, out) == (1, "") and not (tmp_path / "a.html").exists()
+        assert said.count("\n") == 1 and said.endswith(": pip install 'offsets-tool[report]'\n")
+        assert blocked[0] in said
 
 
 def test_a_delta_archive_needs_the_extra_delta(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from offsets_tool.errors import SetupError
 
 try:
     import jinja2 as jinja2
-except ImportError as error:
+
+    from offsets_tool import plots
+except (ImportError, SetupError) as error:
     raise SetupError(
-        f"reports are written with Jinja2 ({error}): pip install 'offsets-tool[report]'"
+        f"reports are written with Jinja2, Altair and vl-convert ({error.__cause__ or error}): pip install 'offsets-tool[report]'"
     ) from error

@@ -22,9 +22,10 @@ from offsets_tool.report.pictures import GroupGallery, galleries, theme_configs
 from offsets_tool.report.records import shown_records
 from offsets_tool.review.coverage import ledger_total
 from offsets_tool.review.review import Review
+from offsets_tool.review.verdict import loud_and_quiet
 from offsets_tool.story.sentence import Sentence
 from offsets_tool.story.told_findings import certainty
-from offsets_tool.story.verdict import counted, matters
+from offsets_tool.story.verdict import counted, kinds_text, matters
 from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.text import shown, visible
 
@@ -59,6 +60,7 @@ def _parts(review: Review, words: ReportWords) -> dict[str, Any]:
     timeline = list(bounds.within(review.timeline[: bounds.SENTENCES], _size, bounds.TIMELINE_SIZE))
     records = shown_records(review.cited)
     drawn = list(galleries(review.groups, review.asked))
+    loud, quiet = (matters(findings), []) if review.asked.wanted.groups else loud_and_quiet(findings)
     scripts, styles = _scripts(drawn), [_resource("style.css")]
     return {
         "review": review,
@@ -68,7 +70,8 @@ def _parts(review: Review, words: ReportWords) -> dict[str, Any]:
         "scope": list(_scope(review)),
         "findings": findings,
         "by_severity": _by_severity(shown_findings),
-        "matters": matters(findings)[: bounds.GROUPS],
+        "loud": loud[: bounds.GROUPS],
+        "quiet": list(kinds_text(quiet)),
         "links": PageLinks(shown_findings, timeline, [each.place for each in records]),
         "timeline": timeline,
         "timeline_groups": sorted({each.group for each in timeline if each.group is not None}),

@@ -6,6 +6,7 @@ right to left stand in a <bdi>.
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 from markupsafe import Markup, escape
@@ -22,6 +23,7 @@ _WORD: Final = 160
 """The most characters without a blank in a sentence: a longer one is a name."""
 _SENTENCE: Final = 2_000
 _JSON: Final = 2_400
+_JSON_LINE: Final = 92
 _FIELDS: Final = ("key", "value", "control", "blobs", "headers", "problem")
 _BYTES: Final = 256
 """The most bytes of a key or a value that are shown."""
@@ -77,10 +79,12 @@ def _marked_up(text: str, marks: re.Pattern[str]) -> Markup:
 
 def command(text: str) -> Markup:
     """Return a command line as markup whose words do not break."""
-    words = (visible(shown(word)) for word in text.split(" "))
-    return Markup(" ").join(
-        _ELEMENTS["unbroken"].format(word) if len(word) <= _UNBROKEN else escape(word) for word in words
-    )
+    seen = elided(_LONG_WORD.sub(lambda found: elided(found[0], _WORD), visible(shown(text))), _SENTENCE)
+    return Markup(" ").join(map(_word, seen.split(" ")))
+
+
+def _word(word: str) -> Markup:
+    return _ELEMENTS["unbroken"].format(word) if len(word) <= _UNBROKEN else escape(word)
 
 
 def time(timestamp: int | None) -> Markup:
@@ -112,7 +116,26 @@ def event_text(event: Event) -> Markup:
         for field in ("key", "value", "control", "blobs", "headers", "problem")
         if row.get(field) is not None
     }
-    return _lines(json.dumps(fields, ensure_ascii=False, indent=1))
+    return _lines("\n".join(_json_lines(fields)))
+
+
+def _json_lines(value: Any, indent: str = "", before: str = "", after: str = "") -> Iterator[str]:
+    """Yield a value as JSON, with a line for each object or list that is short enough for one."""
+    line = json.dumps(value, ensure_ascii=False)
+    if (
+        not value
+        or not isinstance(value, (dict, list))
+        or len(indent) + len(before) + len(line) <= _JSON_LINE
+    ):
+        yield f"{indent}{before}{line}{after}"
+        return
+    is_object = isinstance(value, dict)
+    yield f"{indent}{before}{'{' if is_object else '['}"
+    inner = list(value.items()) if isinstance(value, dict) else [(None, each) for each in value]
+    for number, (name_, each) in enumerate(inner, 1):
+        key = "" if name_ is None else f"{json.dumps(name_, ensure_ascii=False)}: "
+        yield from _json_lines(each, f"{indent}  ", key, "," if number < len(inner) else "")
+    yield f"{indent}{'}' if is_object else ']'}{after}"
 
 
 def _lines(text: str) -> Markup:

@@ -1,7 +1,7 @@
 """The verdict on an evidence: its groups, the worst first, findings about no group, and what all that rests on."""
 
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
@@ -9,12 +9,24 @@ from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.lagging import add_lag
-from offsets_tool.findings.rows import Finding
+from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.story.limits import coverage_sentences
 from offsets_tool.story.sentence import when
 from offsets_tool.story.shapes import NO_EVENTS, group_events
-from offsets_tool.story.verdict import GroupLag, Ranked, group_headline, log_headline, ranked_group, ranking
+from offsets_tool.story.verdict import (
+    GroupLag,
+    Matter,
+    Ranked,
+    group_headline,
+    log_headline,
+    matters,
+    ranked_group,
+    ranking,
+)
+
+_NOTICES: Final = 5
+"""How many kinds of notices are told where there is nothing worse."""
 
 
 class Verdict(NamedTuple):
@@ -42,6 +54,13 @@ class Verdict(NamedTuple):
         if not wanted.groups:
             return [self.headline]
         return [group_headline(each.group, each.findings) for each in self.ranked]
+
+
+def loud_and_quiet(findings: Iterable[Finding]) -> tuple[list[Matter], list[Finding]]:
+    """Return the matters of a log that are told, and the notices that are only counted; some are told if there is nothing else."""
+    every = matters(findings)
+    loud = [each for each in every if each.severity != Severity.NOTICE] or every[:_NOTICES]
+    return loud, [finding for matter in every if matter not in loud for finding in matter.findings]
 
 
 def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked, ends: KnownEnds) -> Verdict:

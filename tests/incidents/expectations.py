@@ -29,11 +29,11 @@ def unmet(folder: Path) -> list[str]:
     expected = json.loads((folder / EXPECTED).read_text())
     manifest = json.loads((folder / MANIFEST).read_text())
     findings, story = _found(folder, manifest["config"]), manifest["story"]
-    missing = [f"must: {wanted}" for wanted in expected["must"] if not _matching(wanted, findings, story)]
+    missing = [f"must: {wanted}" for wanted in expected["must"] if not matching(wanted, findings, story)]
     wrong = [
         f"must not: {unwanted}, but: {each.severity} {each.kind}, {each.confidence}: {each.title}"
         for unwanted in expected["must_not"]
-        for each in _matching(unwanted, findings, story)
+        for each in matching(unwanted, findings, story)
     ]
     return missing + wrong
 
@@ -46,9 +46,10 @@ def _found(folder: Path, config: Mapping[str, str]) -> list[Finding]:
         return list(findings_of(replay, given))
 
 
-def _matching(
+def matching(
     expected: Mapping[str, Any], findings: Iterable[Finding], story: Sequence[Step]
 ) -> list[Finding]:
+    """Return the findings that an expectation means; `story` says when its steps were."""
     fields = {name: value for name, value in expected.items() if name not in (DURING, SAYS)}
     return [
         each

@@ -9,9 +9,9 @@ from offsets_tool.cli.findings import finding_row
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import json_line
 from offsets_tool.findings.finder import places_and_lines
-from offsets_tool.findings.rows import Finding, Severity
+from offsets_tool.findings.rows import Finding
 from offsets_tool.findings.sentences import count
-from offsets_tool.review.verdict import Verdict
+from offsets_tool.review.verdict import Verdict, loud_and_quiet
 from offsets_tool.rows import Row
 from offsets_tool.story.limits import unsaid
 from offsets_tool.story.verdict import (
@@ -40,8 +40,6 @@ TABLE: Final = PrintedTable.of(
 _LEAD: Final = 10
 """The width of the severities in front of what is wrong."""
 _PLACES: Final = 3
-_NOTICES: Final = 5
-"""How many kinds of notices are told where there is nothing worse."""
 
 
 class VerdictPage(NamedTuple):
@@ -97,13 +95,11 @@ def _matter_text(text: Paragraphs, matter: Matter, *, meaning: bool) -> None:
 
 def _log_text(text: Paragraphs, verdict: Verdict) -> None:
     """Write the headline and what is wrong; notices are only counted, unless there is nothing else."""
-    all_matters = matters(verdict.findings)
-    loud = [each for each in all_matters if each.severity != Severity.NOTICE] or all_matters[:_NOTICES]
+    loud, notices = loud_and_quiet(verdict.findings)
     text.heading(verdict.headline)
     text.blank()
     for matter in loud:
         _matter_text(text, matter, meaning=False)
-    notices = [each for matter in all_matters if matter not in loud for each in matter.findings]
     if notices:
         text.behind(f"{'NOTICES':<{_LEAD}}", f"{', '.join(kinds_text(notices))}.")
         text.blank()

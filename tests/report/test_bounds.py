@@ -1,0 +1,64 @@
+"""A page stays below three megabytes whatever the evidence, says what it leaves out, and names the command that shows all."""
+
+from pathlib import Path
+
+import pytest
+
+from offsets_tool.report.bounds import within
+from offsets_tool.review.review import review_of
+from tests.replay.story import Told, commit, group_metadata, member, tombstone
+from tests.replay.story_segments import in_order, write_log
+from tests.report.pages import MOST, Parsed, page_of
+
+
+def test_within() -> None:
+    assert list(within([3, 4, 5, 1], lambda each: each, 8)) == [3, 4]
+
+
+def big_group() -> list[Told]:
+    """500 partitions and 100 members: commits, generations, offsets that go back and are removed."""
+    members = [
+        member(f"member-{number:03}-{'f' * 36}", client_id=f"client-{number}") for number in range(100)
+    ]
+    told = [group_metadata("big", 1, *members)]
+    for turn in range(4):
+        told += [
+            commit("big", "events", partition, 1_000 * (turn + 1) - 7 * (turn % 2) * 500)
+            for partition in range(500)
+        ]
+        told.append(group_metadata("big", turn + 2, *members[: 100 - turn]))
+    return told + [tombstone("big", "events", partition) for partition in range(0, 500, 5)]
+
+
+@pytest.mark.slow
+def test_a_big_group(tmp_path: Path) -> None:
+    write_log(tmp_path, in_order(*big_group(), timestamp=1_700_000_000_000))
+    review = review_of(tmp_path, group="big", plan_as_of="3:520")
+    html = page_of(review)
+    page = Parsed(html)
+    assert len(html.encode()) < MOST and {link[1:] for link in page.links} <= set(page.ids)
+    assert review.plan is not None and len(review.plan.page.rows) > 150
+    assert "more rows are not shown here. All of them: offsets-tool plan LOG" in page.text
+
+
+@pytest.mark.slow
+def test_many_groups_with_findings(tmp_path: Path) -> None:
+    told = [
+        each
+        for number in range(160)
+        for each in (
+            commit(f"g{number}", "t", 0, 500),
+            commit(f"g{number}", "t", 0, 3),
+            tombstone(f"g{number}", "t", 0),
+        )
+    ]
+    write_log(tmp_path, in_order(*told, timestamp=1_700_000_000_000))
+    review = review_of(tmp_path)
+    page = Parsed(page_of(review))
+    shown = sum(each.startswith("finding-") for each in page.ids)
+    assert shown == 120 < len(review.findings)
+    assert (
+        f"{len(review.findings) - 120} more findings are not shown here. All of them: offsets-tool findings LOG"
+        in page.text
+    )
+    assert "120 more groups are not shown here. All of them: offsets-tool groups LOG" in page.text
