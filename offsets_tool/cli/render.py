@@ -63,19 +63,28 @@ def refuse_evidence(path: str, evidence: Iterable[str]) -> None:
 def write_whole(path: str, data: bytes) -> None:
     """Write a file whole or not at all: what was there stays until all is written. SetupError where it cannot be written."""
     at = Path(path).resolve()
-    with _writing(path):
+    try:
         if at.exists() and not at.is_file():
             at.write_bytes(data)
-            return
-        number, beside = mkstemp(prefix=f".{at.name[:100]}.", dir=at.parent)
-        try:
-            with os.fdopen(number, "wb") as file:
-                file.write(data)
-            Path(beside).chmod(_mode(at))
-            Path(beside).replace(at)
-        except BaseException:
-            Path(beside).unlink(missing_ok=True)
-            raise
+        else:
+            _write_beside(at, data)
+    except OSError as error:
+        raise SetupError(
+            f"{path} cannot be written ({error.strerror}): name another file with --output"
+        ) from error
+
+
+def _write_beside(at: Path, data: bytes) -> None:
+    """Write a new file in the same folder, and put it in the place of the other."""
+    number, beside = mkstemp(prefix=".offsets-tool.", dir=at.parent)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+        Path(beside).chmod(_mode(at))
+        Path(beside).replace(at)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
 
 
 def _mode(path: Path) -> int:

@@ -8,7 +8,7 @@ from offsets_tool.errors import SetupError
 try:
     import jinja2 as jinja2
 
-    from offsets_tool import plots
+    import offsets_tool.plots.picture  # noqa: F401
 except (ImportError, SetupError) as error:
     raise SetupError(
         f"reports are written with Jinja2, Altair and vl-convert ({error.__cause__ or error}): pip install 'offsets-tool[report]'"

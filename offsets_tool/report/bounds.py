@@ -15,7 +15,10 @@ PLACES: Final = 6
 RECORDS_SIZE: Final = 700_000
 """Characters of the appendix."""
 TIMELINE_SIZE: Final = 500_000
-PICTURES_SIZE: Final = 600_000
+IMAGE_SIZE: Final = 160_000
+"""Bytes of a picture from which on it is an image of points."""
+PAGE_SIZE: Final = 2_900_000
+"""Of what the other parts leave of it, pictures take what they need."""
 
 T = TypeVar("T")
 

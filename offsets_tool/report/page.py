@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from offsets_tool import __version__
 from offsets_tool.findings.finders import kinds, worst_first
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import count, listed
@@ -38,6 +37,8 @@ _SCRIPT: Final = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
 class ReportWords(NamedTuple):
     """What a page says of how it was made: none of it is found in the evidence."""
 
+    version: str
+    """The release of offsets-tool."""
     made_by: str
     """The command line, for whoever makes the page again."""
     more: Mapping[str, str]
@@ -51,21 +52,31 @@ def report_html(review: Review, words: ReportWords) -> bytes:
 
     The same review and words give the same bytes. SetupError where what draws pictures is not installed.
     """
-    return "".join(_environment().get_template("page.html").stream(_parts(review, words))).encode()
+    parts = _parts(review, words)
+    without = _rendered(parts | _drawn([], [GroupGallery([], 0)] * len(review.groups)))
+    if review.groups:
+        room = bounds.PAGE_SIZE - len(without) - len(picture_library().encode())
+        drawn = galleries(review.groups, review.asked, room)
+        if any(each.pictures or each.left_out for each in drawn):
+            return _rendered(parts | _drawn([picture_library()], drawn))
+    return without
+
+
+def _rendered(parts: Mapping[str, Any]) -> bytes:
+    return "".join(_environment().get_template("page.html").stream(parts)).encode()
 
 
 def _parts(review: Review, words: ReportWords) -> dict[str, Any]:
+    """Return all that the page shows but its pictures."""
     findings = worst_first(review.findings)
     shown_findings = findings[: bounds.FINDINGS]
     timeline = list(bounds.within(review.timeline[: bounds.SENTENCES], _size, bounds.TIMELINE_SIZE))
     records = shown_records(review.cited)
-    drawn = list(galleries(review.groups, review.asked))
-    loud, quiet = (matters(findings), []) if review.asked.wanted.groups else loud_and_quiet(findings)
-    scripts, styles = _scripts(drawn), [_resource("style.css")]
+    is_of_groups = bool(review.asked.wanted.groups)
+    loud, quiet = (matters(findings), []) if is_of_groups else loud_and_quiet(findings)
     return {
         "review": review,
         "words": words,
-        "version": __version__,
         "title": _title(review),
         "scope": list(_scope(review)),
         "findings": findings,
@@ -75,25 +86,29 @@ def _parts(review: Review, words: ReportWords) -> dict[str, Any]:
         "links": PageLinks(shown_findings, timeline, [each.place for each in records]),
         "timeline": timeline,
         "timeline_groups": sorted({each.group for each in timeline if each.group is not None}),
-        "timeline_kinds": sorted({_kind(each) for each in timeline}),
+        "timeline_kinds": sorted({each.kind.value for each in timeline}),
         "records": records,
-        "galleries": drawn,
-        "themes": theme_configs() if _has_pictures(drawn) else None,
         "folder": _folder(review.coverage.files),
         "ledger": ledger_total(review.coverage.files),
+        "bounds": bounds,
+    }
+
+
+def _drawn(libraries: Sequence[str], drawn: Sequence[GroupGallery]) -> dict[str, Any]:
+    """Return the pictures of a page, its scripts and style, and the policy that lets them take effect."""
+    scripts = [*(_SCRIPT.sub(r"\\x3c", each) for each in libraries), _resource("page.js")]
+    styles = [_resource("style.css")]
+    return {
+        "galleries": drawn,
+        "themes": theme_configs() if libraries else None,
         "scripts": scripts,
         "styles": styles,
         "policy": content_policy(scripts, styles),
-        "bounds": bounds,
     }
 
 
 def _size(sentence: Sentence) -> int:
     return len(texts.say(sentence.text)) + _SENTENCE
-
-
-def _kind(sentence: Sentence) -> str:
-    return sentence.kind.value
 
 
 def _by_severity(findings: Sequence[Finding]) -> list[tuple[str, list[tuple[int, Finding]]]]:
@@ -134,16 +149,6 @@ def _folder(entries: Sequence[LedgerEntry]) -> str:
         posixpath.commonprefix([f"{posixpath.dirname(source)}/" for source in sources]).rpartition("/")[0]
         + "/"
     )
-
-
-def _has_pictures(drawn: Sequence[GroupGallery]) -> bool:
-    return any(each.pictures for each in drawn)
-
-
-def _scripts(drawn: Sequence[GroupGallery]) -> list[str]:
-    """Return the scripts of the page; what draws pictures is there where there is one to draw."""
-    own = _resource("page.js")
-    return [_SCRIPT.sub(r"\\x3c", picture_library()), own] if _has_pictures(drawn) else [own]
 
 
 @cache

@@ -1,15 +1,18 @@
 """The pictures of a page: each as an image that needs no script and prints, and as a specification that is drawn to be zoomed."""
 
 import base64
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+import re
+from collections.abc import Sequence
+from itertools import product
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
+from offsets_tool.as_of.selection import ANY
 from offsets_tool.plots.group_pictures import group_pictures
 from offsets_tool.plots.picture import Picture
 from offsets_tool.plots.themes import Theme, theme_config
-from offsets_tool.report.bounds import PICTURES_SIZE
+from offsets_tool.report.bounds import IMAGE_SIZE
 from offsets_tool.report.texts import script_json
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.review import ReviewedGroup
@@ -44,31 +47,58 @@ def theme_configs() -> Markup:
     return script_json({"light": theme_config(Theme.LIGHT), "dark": theme_config(Theme.DARK)})
 
 
-def galleries(groups: Sequence[ReviewedGroup], asked: ReviewAsked) -> Iterator[GroupGallery]:
-    """Yield the pictures of each group, as many as a page has room for."""
-    left = PICTURES_SIZE
-    for number, group in enumerate(groups, 1):
-        since, until = asked.range.since.time, asked.range.until.time
-        drawn = group_pictures(
-            group.rows,
-            group.findings,
-            group.rebalances,
-            since=since,
-            until=until,
-            wanted=asked.wanted._replace(groups=type(asked.wanted)().groups),
-        )
-        shown = []
-        for each in drawn:
-            picture = _shown(each, f"group-{number}-{each.name}")
-            if picture.size <= left:
-                left -= picture.size
-                shown.append(picture)
-        yield GroupGallery(shown, len(drawn) - len(shown))
+def galleries(groups: Sequence[ReviewedGroup], asked: ReviewAsked, room: int) -> list[GroupGallery]:
+    """Return the pictures of each group that have room in so many characters; the first of every group before its others."""
+    drawn = [_pictures(group, asked) for group in groups]
+    shown: list[list[ShownPicture]] = [[] for _ in groups]
+    for rank, number in product(range(max(map(len, drawn), default=0)), range(len(drawn))):
+        if rank < len(drawn[number]) and room > 0:
+            picture = _shown(drawn[number][rank], f"group-{number + 1}-{drawn[number][rank].name}")
+            if picture.size <= room:
+                room -= picture.size
+                shown[number].append(picture)
+    return [GroupGallery(some, len(every) - len(some)) for some, every in zip(shown, drawn, strict=True)]
+
+
+def _pictures(group: ReviewedGroup, asked: ReviewAsked) -> list[Picture]:
+    return group_pictures(
+        group.rows,
+        group.findings,
+        group.rebalances,
+        since=asked.range.since.time,
+        until=asked.range.until.time,
+        wanted=asked.wanted._replace(groups=ANY),
+    )
 
 
 def _shown(picture: Picture, anchor: str) -> ShownPicture:
     spec = picture.spec(Theme.LIGHT, has_title=False)
     del spec["config"]
-    drawn = picture.svg(Theme.LIGHT, has_title=False).encode()
-    image = Markup(f"data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}")
-    return ShownPicture(anchor, picture.title, picture.sentence, image, script_json(spec))
+    return ShownPicture(anchor, picture.title, picture.sentence, _image(picture), script_json(spec))
+
+
+def _image(picture: Picture) -> Markup:
+    """Return a picture as a data URL: drawn in lines, or in points where those are too many."""
+    lines = _numbered(picture.svg(Theme.LIGHT, has_title=False)).encode()
+    if len(lines) <= IMAGE_SIZE:
+        return _data_url("svg+xml", lines)
+    points = picture.png(Theme.LIGHT)
+    return _data_url("png", points) if len(points) < len(lines) else _data_url("svg+xml", lines)
+
+
+def _data_url(kind: str, data: bytes) -> Markup:
+    return Markup(f"data:image/{kind};base64,{base64.b64encode(data).decode()}")
+
+
+def _numbered(drawing: str) -> str:
+    """Return SVG whose gradients and clips are numbered from its own begin: vl-convert goes on from one picture to the next."""
+    numbers: dict[str, str] = {}
+
+    def renumber(found: re.Match[str]) -> str:
+        return f"{found[2]}{numbers.setdefault(found[0], str(len(numbers)))}"
+
+    return _TAG.sub(lambda tag: _NUMBERED.sub(renumber, tag[0]), drawing)
+
+
+_TAG: Final = re.compile(r"<[^>]*>")
+_NUMBERED: Final = re.compile(r"((?<=id=\")|(?<=url\(#))(gradient_|clip)\d+")

@@ -10,6 +10,7 @@ from offsets_tool.report.page import ReportWords, report_html
 from offsets_tool.review.review import Review, review_of
 
 WORDS = ReportWords(
+    "0",
     "offsets-tool report LOG -o FILE",
     {
         what: f"offsets-tool {what} LOG"

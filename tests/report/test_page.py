@@ -16,7 +16,7 @@ from tests.depth import sample
 from tests.incidents.expectations import matching
 from tests.report.pages import MOST, WORDS, Parsed, page_of, page_of_incident, policy_of, review_of_incident
 
-FOLDERS = sample(sorted(INCIDENTS.iterdir()), 5)
+FOLDERS = sample(sorted(INCIDENTS.iterdir()), 9)
 pytestmark = pytest.mark.slow
 
 

@@ -1,10 +1,11 @@
 """`offsets-tool report`: an incident review as one HTML page, to be read, searched, printed and sent around."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import click
 
+from offsets_tool import __version__
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.cli.absent_names import absent_then
 from offsets_tool.cli.answers.same_command import same_command
@@ -107,14 +108,26 @@ def report_command(*, output_path: str, strict: bool, **options: Any) -> None:
     asked = ReviewAsked(parse_wanted(options), Filters(since=since, until=until))
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         refuse_evidence(output_path, replay.evidence.files)
+        before = len(replay.evidence.notes)
         tell_range(replay.evidence, asked.range, clock)
-        review = review_replay(replay, asked, _given(replay, asked, options, clock))
-        page = report_html(review, ReportWords(" ".join([*same_command({}), "-o FILE"]), _more()))
+        given = _given(replay, asked, options, clock)
+        of_options = replay.evidence.notes[before:]
+        review = _without(review_replay(replay, asked, given), of_options)
+        page = report_html(
+            review, ReportWords(__version__, " ".join([*same_command({}), "-o FILE"]), _more())
+        )
     write_whole(output_path, page)
     for text in absent_then(replay, asked.wanted, "group", is_shown=bool(review.verdict.ranked)):
         note(text)
     note(_written(output_path, page, review))
     replay.finish()
+
+
+def _without(review: Review, notes: Collection[str]) -> Review:
+    """Return a review without notes on how options were understood: they name the day of today."""
+    coverage = review.coverage
+    others = [text for text in coverage.notes if text not in notes]
+    return review._replace(coverage=coverage._replace(notes=others))
 
 
 def _given(replay: OpenReplay, asked: ReviewAsked, options: Mapping[str, Any], clock: Clock) -> ReviewGiven:

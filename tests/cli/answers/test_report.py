@@ -42,9 +42,12 @@ def test_the_commands_of_the_page_are_those_that_were_typed(tmp_path: Path) -> N
     done = report(RESET, *typed, "--since", "1:5", "-o", tmp_path / "a.html")
     assert done.exit_code == 0, done.stderr
     text = Parsed((tmp_path / "a.html").read_text()).text
-    plan = f"offsets-tool plan {RESET} --retention 7d --as-of 1:40 --group payments --format csv --output reset.csv"
+    plan = f"offsets-tool plan {RESET} --retention 7d --group payments --as-of 1:40 --format csv --output reset.csv"
     assert plan in text
     assert f"offsets-tool report {RESET} --retention 7d --server-log {server_log} --group payments" in text
+    assert (
+        "not a time of day" in done.stderr and "not a time of day" not in text
+    )  # It names the day of today.
     assert "The moment 1:40 was asked for." in text and "since 1:5" in text
     command = text[text.index("offsets-tool plan ") : text.index(" --format csv")].split()[1:]
     assert CliRunner().invoke(main, command).exit_code == 0
