@@ -8,10 +8,10 @@ from typing import Final
 
 from offsets_tool.wire.text import in_cell, shown, visible
 
-LONGEST: Final = 44
+LONGEST: Final = 36
 """Characters of a name in a picture."""
 _LONGEST_TEXT: Final = 220
-_HEAD: Final = 28
+_HEAD: Final = 22
 """Of a longer name, as many from its beginning are shown; and of its end what fits beside them."""
 _ELLIPSIS: Final = "…"
 

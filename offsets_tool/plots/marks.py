@@ -86,6 +86,6 @@ def _strip(lanes: list[str], axis: TimeAxis) -> alt.LayerChart:
     layers: list[alt.Chart] = [points.transform_filter(f"!({is_rebalance})")]
     if REBALANCES in lanes:
         rebalances = base.transform_filter(is_rebalance)
-        layers.append(rebalances.mark_bar(height=9, opacity=0.45).encode(**common, x2="t2:T"))
+        layers.append(rebalances.mark_bar(height=9, opacity=0.45).encode(**common, x2="t2"))
         layers.append(rebalances.mark_tick(thickness=2, height=11).encode(**common))
     return layered(*layers, height=_LANE_HEIGHT * len(lanes))

@@ -4,6 +4,7 @@ Nothing is fetched from a network: vl-convert draws PNG and SVG in this process,
 """
 
 import json
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from offsets_tool.plots.time_axis import WIDTH, TimeAxis
 
 AnyChart = alt.Chart | alt.LayerChart | alt.VConcatChart | alt.HConcatChart
 """What a picture is drawn of."""
-AnyPanel = alt.Chart | alt.LayerChart
+AnyPanel = alt.LayerChart
 """What stands above or below another in a picture."""
 DataSets = dict[str, list[dict[str, Any]]]
 """The rows that a picture draws, by the names that its charts give them."""
@@ -27,6 +28,9 @@ _SUBTITLE: Final = 120
 """Characters of a line of the sentence below a picture's title."""
 _SCALE: Final = 2.0
 """Points of a PNG for each point of the picture."""
+_FEW: Final = 6
+"""Up to how many whole numbers each have a tick."""
+_LARGE: Final = 100_000
 _PAGE: Final = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>offsets-tool</title>
 <style>body {{ background: {ground}; margin: 16px }}</style></head>
@@ -127,26 +131,28 @@ class Picture:
         }
 
 
-def ramp_legend(title: str) -> alt.Legend:
-    """Return the legend of whole numbers from little to much, in one line above a panel."""
-    return alt.Legend(
-        title=title,
-        orient="top",
-        direction="horizontal",
-        titleOrient="left",
-        gradientLength=140,
-        gradientThickness=9,
-        format="~s",
-        tickMinStep=1,
-    )
+def sentence(texts: Sequence[str]) -> str:
+    """Return the parts of what is to be seen as one sentence."""
+    text = "; ".join(texts)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
-def whole_numbers(title: str, values: Iterable[float], *, has_zero: bool = False) -> alt.Y:
-    """Return the channel of the field `v` of whole numbers, with a tick for each where they are few."""
+def ramp_legend(title: str, most: float) -> alt.Legend:
+    """Return the legend of whole numbers from none to the most, in one line above a panel."""
+    legend = alt.Legend(title=title, orient="top", direction="horizontal", titleOrient="left", format="~s")
+    legend.gradientLength, legend.gradientThickness = 140, 9
+    if most <= _FEW:
+        legend.values = list(range(int(most) + 1))
+    return legend
+
+
+def whole_numbers(title: str, values: Iterable[float], *, has_zero: bool = False, field: str = "v") -> alt.Y:
+    """Return the channel of a field of whole numbers, with a tick for each where they are few."""
     least, most = min(values := list(values), default=0), max(values, default=0)
     least = min(least, 0) if has_zero else least
-    few = {"values": list(range(int(least), int(most) + 1))} if most - least <= 6 else {"tickCount": 4}
-    return alt.Y("v:Q", title=title, scale=alt.Scale(zero=has_zero), axis=alt.Axis(format=",d", **few))
+    few = {"values": list(range(int(least), int(most) + 1))} if most - least <= _FEW else {"tickCount": 4}
+    axis = alt.Axis(format=",d" if most < _LARGE else "~s", **few)
+    return alt.Y(f"{field}:Q", title=title, scale=alt.Scale(zero=has_zero), axis=axis)
 
 
 def layered(*layers: alt.Chart, height: int, title: str | None = None) -> alt.LayerChart:
@@ -162,20 +168,25 @@ def stacked(panels: Sequence[AnyPanel], data: DataSets, axis: TimeAxis) -> AnyCh
 
     An axis that is cut cannot be zoomed: a narrower window shows more.
     """
+    if axis.is_cut:
+        for panel in panels:
+            panel.layer = [_silences(axis), *panel.layer]
     chart: alt.VConcatChart = alt.vconcat(*panels).resolve_scale(
         color="independent", shape="independent", strokeDash="independent"
     )
-    chart.datasets = data
-    if not axis.is_cut:
-        chart.params = [_zoom(panels)]
-    return chart
+    chart.datasets = data | {"silences": axis.silences()} if axis.is_cut else data
+    return chart if axis.is_cut else _zoomed(chart)
 
 
-def _zoom(panels: Sequence[AnyPanel]) -> alt.TopLevelSelectionParameter:
-    # Named here, as Altair's own way of sharing a parameter among panels warns of it.
-    views = [f"panel{number}" for number in range(len(panels))]
-    for view, panel in zip(views, panels, strict=True):
-        first = panel.layer[0] if isinstance(panel, alt.LayerChart) else panel
-        first.name = view
-    select = alt.IntervalSelectionConfig(type="interval", encodings=["x"])
-    return alt.TopLevelSelectionParameter(name="zoom", select=select, bind="scales", views=views)
+def _silences(axis: TimeAxis) -> alt.Chart:
+    """Return what shows where an axis is cut."""
+    base = alt.Chart(alt.NamedData("silences")).mark_rect(style="ground")
+    made: alt.Chart = base.encode(x=axis.x(), x2="t2", tooltip=alt.Tooltip("x:N", title="cut out"))
+    return made
+
+
+def _zoomed(chart: alt.VConcatChart) -> alt.VConcatChart:
+    with warnings.catch_warnings():
+        # Altair warns that panels share a parameter, as they are to.
+        warnings.filterwarnings("ignore", "Automatically deduplicated", UserWarning)
+        return chart.add_params(alt.selection_interval(name="zoom", bind="scales", encodings=["x"]))

@@ -22,13 +22,17 @@ AT: Final = "utcFormat(datum.t, '%Y-%m-%d %H:%M:%S.%L') + ' UTC'"
 """Vega's expression for the time of a mark, as tooltips show it."""
 _GAP: Final = 26
 """Points of a silence that is cut out."""
-_MOST_GAPS: Final = 3
-_EMPTY: Final = 0.85
-"""How much of the axis has to be empty before it is cut."""
+_MOST_STRETCHES: Final = 5
+_EMPTY: Final = 0.6
+"""How much of the time one silence has to be before it is cut out."""
 _CROWDED: Final = 0.1
-"""At most how much of the axis the busiest stretch has where it is cut."""
+"""At most how much of the time the busier side of it has."""
+_LEAST_ROOM: Final = 500
+"""Milliseconds at both ends of a stretch that is shorter than they are."""
 _TICKS: Final = 8
-_LABEL: Final = 70
+_SHORT: Final = 6_000
+"""Milliseconds of an axis whose ticks are parts of a second."""
+_LABEL: Final = 78
 """Points for the label of a tick."""
 _FORMAT: Final = {
     "milliseconds": "%H:%M:%S.%L",
@@ -41,7 +45,9 @@ _FORMAT: Final = {
     "month": "%Y-%m",
     "year": "%Y",
 }
+_BARE: Final[dict[str, Any]] = {"labels": False, "title": None, "ticks": False}
 _CUT_LABEL: Final = "[utcFormat(datum.value, '%H:%M:%S'), utcFormat(datum.value, '%Y-%m-%d')]"
+_SHORT_LABEL: Final = "utcFormat(datum.value, '%H:%M:%S.%L')"
 _STEPS: Final = tuple(
     unit * times
     for unit, several in (
@@ -84,27 +90,42 @@ class TimeAxis(NamedTuple):
 
     def x(self, field: str = "t", *, has_axis: bool = True) -> alt.X:
         """Return the channel of a field of epoch milliseconds; without `has_axis`, for a panel above another."""
-        scale: dict[str, Any] = {
-            "type": "utc",
-            "domain": [at for stretch in self.stretches for at in stretch],
-        }
-        if self.is_cut:
-            scale["range"] = [at for part in self.parts for at in part]
-        axis = self._axis() if has_axis else alt.Axis(labels=False, title=None, ticks=False, tickCount=_TICKS)
-        return alt.X(f"{field}:T", scale=alt.Scale(**scale), axis=axis)
+        if not self.is_cut and self.length > _SHORT:
+            axis = self._axis() if has_axis else alt.Axis(**_BARE, tickCount=_TICKS)
+            return alt.X(f"{field}:T", scale=alt.Scale(type="utc", domain=[self.begin, self.end]), axis=axis)
+        # As numbers: Vega-Lite takes of a domain of times the first and the last alone, and Vega one tick of a second.
+        domain = [at for stretch in self.stretches for at in stretch]
+        places = [at for part in self.parts for at in part]
+        axis = self._number_axis() if has_axis else alt.Axis(**_BARE, values=self._ticks())
+        return alt.X(
+            f"{field}:Q", scale=alt.Scale(type="linear", domain=domain, range=places, nice=False), axis=axis
+        )
 
     def _axis(self) -> alt.Axis:
-        title = f"time, UTC ({self._dates()})"
-        if not self.is_cut:
-            return alt.Axis(
-                title=title, format=_FORMAT, tickCount=_TICKS, labelOverlap=True, labelSeparation=10
-            )
-        ticks = [
+        return alt.Axis(
+            title=f"time, UTC ({self._dates()})",
+            format=_FORMAT,
+            tickCount=_TICKS,
+            labelOverlap="greedy",
+            labelSeparation=10,
+        )
+
+    def _number_axis(self) -> alt.Axis:
+        cut = ", ".join(silence["x"] for silence in self.silences())
+        return alt.Axis(
+            title=f"time, UTC ({self._dates()})" + (f"; without {cut} between" if cut else ""),
+            values=self._ticks(),
+            labelExpr=_CUT_LABEL if cut else _SHORT_LABEL,
+            labelOverlap="greedy",
+            labelSeparation=6,
+        )
+
+    def _ticks(self) -> list[int]:
+        return [
             at
             for stretch, part in zip(self.stretches, self.parts, strict=True)
             for at in _ticks(stretch, part)
         ]
-        return alt.Axis(title=title, values=ticks, labelExpr=_CUT_LABEL, labelOverlap=True, labelSeparation=6)
 
     def _dates(self) -> str:
         first, last = ((time_text(at) or "")[:10] for at in (self.begin, self.end))
@@ -121,9 +142,9 @@ class TimeAxis(NamedTuple):
         """Return about so many bins of one length that a person counts in, or a few more; none reaches over a silence."""
         step = step_of(self.length, most)
         return [
-            (at, at + step)
+            (max(at, begin), min(at + step, end))
             for begin, end in self.stretches
-            for at in range(begin // step * step, end + 1, step)
+            for at in range(begin // step * step, end, step)
         ]
 
     def points(self, begin: int, end: int) -> float:
@@ -168,31 +189,28 @@ def axis_of(times: Iterable[int], since: int | None = None, until: int | None = 
     return TimeAxis(tuple(_padded(stretches)), tuple(parts))
 
 
-def _cut(distinct: Sequence[int]) -> list[TimeStretch]:
-    whole = distinct[-1] - distinct[0]
-    gaps = sorted(pairwise(distinct), key=lambda gap: gap[0] - gap[1])
-    for number in range(1, _MOST_GAPS + 1):
-        cuts = sorted(gaps[:number])
-        if sum(after - before for before, after in cuts) >= _EMPTY * whole > 0:
-            edges = [distinct[0], *(at for cut in cuts for at in cut), distinct[-1]]
-            stretches = list(zip(edges[::2], edges[1::2], strict=True))
-            busiest = max(stretches, key=lambda some: sum(some[0] <= at <= some[1] for at in distinct))
-            is_busy = sum(busiest[0] <= at <= busiest[1] for at in distinct) >= 3
-            return (
-                stretches
-                if is_busy and busiest[1] - busiest[0] < _CROWDED * whole
-                else [(distinct[0], distinct[-1])]
-            )
-    return [(distinct[0], distinct[-1])]
+def _cut(distinct: Sequence[int], most: int = _MOST_STRETCHES) -> list[TimeStretch]:
+    """Return the stretches of ascending times: where one silence is nearly all of the time, those on both sides of it."""
+    first, last = distinct[0], distinct[-1]
+    if most == 1 or last == first:
+        return [(first, last)]
+    number = max(range(1, len(distinct)), key=lambda number: distinct[number] - distinct[number - 1])
+    before, after = distinct[:number], distinct[number:]
+    busier = max(before, after, key=len)
+    is_crowded = len(busier) >= 3 and busier[-1] - busier[0] < _CROWDED * (last - first)
+    if after[0] - before[-1] < _EMPTY * (last - first) or not is_crowded:
+        return [(first, last)]
+    head = _cut(before, most - 1)
+    return head + _cut(after, most - len(head))
 
 
 def _padded(stretches: Sequence[TimeStretch]) -> Iterable[TimeStretch]:
-    """Yield stretches with a little room at both ends, a stretch of one moment with half a minute, none into another."""
+    """Yield stretches with a little room at both ends, those of a moment with more, none into another."""
     for number, (begin, end) in enumerate(stretches):
-        room = max((end - begin) // 50, 1) if end > begin else 30_000
+        room = max((end - begin) // 50, _LEAST_ROOM if end - begin < _LEAST_ROOM else 1)
         before = begin - stretches[number - 1][1] if number else begin
         after = stretches[number + 1][0] - end if number + 1 < len(stretches) else LAST_MILLISECOND - end
-        yield begin - min(room, before // 3), end + max(min(room, after // 3), 1)
+        yield begin - min(room, before // 3), min(end + max(min(room, after // 3), 1), LAST_MILLISECOND)
 
 
 def _ticks(stretch: TimeStretch, part: TimeStretch) -> list[int]:

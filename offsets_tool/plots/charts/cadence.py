@@ -25,7 +25,16 @@ from offsets_tool.plots.bars import (
 )
 from offsets_tool.plots.labels import elided
 from offsets_tool.plots.marks import above
-from offsets_tool.plots.picture import AnyPanel, DataSets, Picture, layered, ramp_legend, stacked
+from offsets_tool.plots.picture import (
+    AnyPanel,
+    DataSets,
+    Picture,
+    layered,
+    ramp_legend,
+    sentence,
+    stacked,
+    whole_numbers,
+)
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.themes import BLUE
 from offsets_tool.plots.time_axis import AT, TimeAxis, axis_of, step_of
@@ -75,22 +84,23 @@ def heat_map(
         "cells": bar_set(shown_bars(cells, axis, len(bins) * len(lanes)), lanes),
         "lanes": lane_set(lanes, axis),
     }
-    return [_total(axis), _cells(lanes, thing, axis)], data
+    most = max(row["v"] for row in data["cells"])
+    return [_total(axis, max(total.values())), _cells(lanes, thing, axis, most)], data
 
 
 def _counts(times: Iterable[int], begins: Sequence[int]) -> Counter[int]:
     return Counter(max(bisect_right(begins, at) - 1, 0) for at in times)
 
 
-def _total(axis: TimeAxis) -> alt.LayerChart:
+def _total(axis: TimeAxis, most: int) -> alt.LayerChart:
     bars = (
         alt.Chart(alt.NamedData("total"))
         .transform_calculate(at=AT)
         .mark_bar(color=BLUE, binSpacing=0)
         .encode(
             x=axis.x(has_axis=False),
-            x2="t2:T",
-            y=alt.Y("v:Q", title="commits", axis=alt.Axis(tickCount=3, format="~s")),
+            x2="t2",
+            y=whole_numbers("commits", [0, most], has_zero=True),
             y2=alt.datum(0),
             tooltip=[alt.Tooltip("at:N", title="from"), alt.Tooltip("v:Q", title="commits", format=",")],
         )
@@ -98,9 +108,9 @@ def _total(axis: TimeAxis) -> alt.LayerChart:
     return layered(bars, height=70, title=f"commits every {duration_text(step_of(axis.length, _BINS))}")
 
 
-def _cells(lanes: Sequence[str], thing: str, axis: TimeAxis) -> alt.LayerChart:
+def _cells(lanes: Sequence[str], thing: str, axis: TimeAxis, most: int) -> alt.LayerChart:
     common: dict[str, Any] = {"x": axis.x(), "x2": "t2:T", "y": lane_axis(lanes)}
-    legend = ramp_legend("commits")
+    legend = ramp_legend("commits", most)
     height = bar_height(len(lanes))
     ground = alt.Chart(alt.NamedData("lanes")).mark_bar(height=height, style="ground").encode(**common)
     cells = (
@@ -110,7 +120,7 @@ def _cells(lanes: Sequence[str], thing: str, axis: TimeAxis) -> alt.LayerChart:
             **common,
             color=alt.Color(
                 "v:Q",
-                scale=alt.Scale(zero=True),
+                scale=alt.Scale(domain=[0, most]),
                 legend=legend,
             ),
             tooltip=[
@@ -141,7 +151,7 @@ def cadence_sentence(times: Mapping[str, Sequence[int]], axis: TimeAxis, thing: 
         )
     if len(times) > MOST_LANES:
         texts.append(f"the {MOST_LANES} with the most are shown apart")
-    return "; ".join(texts) + "."
+    return sentence(texts)
 
 
 def topic_cadence_picture(times: Mapping[str, Sequence[int]]) -> Picture | None:

@@ -23,7 +23,7 @@ from offsets_tool.plots.bars import (
 )
 from offsets_tool.plots.labels import elided
 from offsets_tool.plots.marks import above
-from offsets_tool.plots.picture import Picture, layered, stacked, whole_numbers
+from offsets_tool.plots.picture import Picture, layered, sentence, stacked, whole_numbers
 from offsets_tool.plots.sampling import LinePoint, thinned
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.themes import BLUE, GREEN, ORANGE, VERMILLION
@@ -162,7 +162,7 @@ def _lanes(axis: TimeAxis, lanes: Sequence[str]) -> alt.LayerChart:
         .mark_bar(height=bar_height(len(lanes)), color=VERMILLION, opacity=0.85)
         .encode(
             x=axis.x(),
-            x2="t2:T",
+            x2="t2",
             y=lane_axis(lanes),
             tooltip=[
                 alt.Tooltip("l:N", title="member"),
@@ -192,5 +192,4 @@ def _sentence(scene: GroupScene, by_member: dict[str, int], lanes: int) -> str:
         texts.append(f"none of {count(members, 'member')} was behind the target")
     if lanes < len(by_member):
         texts.append(f"the {lanes} that were behind the longest are shown")
-    text = "; ".join(texts)
-    return f"{text[0].upper()}{text[1:]}."
+    return sentence(texts)

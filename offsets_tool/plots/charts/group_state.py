@@ -19,7 +19,7 @@ from offsets_tool.plots.bars import (
 )
 from offsets_tool.plots.labels import elided
 from offsets_tool.plots.marks import above
-from offsets_tool.plots.picture import Picture, layered, stacked, whole_numbers
+from offsets_tool.plots.picture import Picture, layered, sentence, stacked, whole_numbers
 from offsets_tool.plots.sampling import LinePoint, thinned
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.themes import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILLION
@@ -90,7 +90,7 @@ def _states(axis: TimeAxis) -> alt.LayerChart:
         .mark_bar(height=20, stroke="#808080", strokeOpacity=0.6, strokeWidth=0.5)
         .encode(
             x=axis.x(has_axis=False),
-            x2="t2:T",
+            x2="t2",
             y=lane_axis([_LANE]),
             color=alt.Color("v:N", scale=scale, legend=None),
             tooltip=[
@@ -120,12 +120,13 @@ def _sentence(rows: Sequence[GroupHistoryRow], name: str) -> str:
     states = {
         state: sum(row.state == state for row in rows) for state in dict.fromkeys(row.state for row in rows)
     }
-    texts = (
-        [f"{count(len(set(numbers)), name)}, from {min(numbers):,} to {max(numbers):,}"] if numbers else []
-    )
+    texts = []
+    if numbers:
+        to = f" to {max(numbers):,}" if max(numbers) > min(numbers) else ""
+        texts = [f"{name} {min(numbers):,}{to}"]
     least, most = min(members), max(members)
     texts.append(count(most, "member") if least == most else f"{least:,} to {count(most, 'member')}")
     texts.append(", ".join(f"{state} {count(number, 'time')}" for state, number in states.items()))
     if rows[-1].end_cause in ("deleted", "absent"):
         texts.append("deleted at the end")
-    return "; ".join(texts) + "."
+    return sentence(texts)

@@ -13,7 +13,7 @@ from offsets_tool.findings.sentences import count
 from offsets_tool.lag.rows import LagRow
 from offsets_tool.plots.labels import elided
 from offsets_tool.plots.marks import above
-from offsets_tool.plots.picture import Picture, layered, stacked
+from offsets_tool.plots.picture import Picture, layered, sentence, stacked
 from offsets_tool.plots.sampling import LinePoint, silence_of, thinned
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.themes import DASHES, GREY, PALETTE
@@ -26,6 +26,7 @@ LINES: Final = 6
 SHARES: Final = 5
 """Of more, those that each have a part of the area, beside the rest."""
 _MOST_POINTS: Final = 200
+_MOST_DOTS: Final = 60
 _BINS: Final = 80
 _ByPlace = Mapping[TopicPartition, Sequence[LagRow]]
 
@@ -44,7 +45,9 @@ def lag_picture(scene: GroupScene) -> Picture | None:
     if len(by_place) <= LINES:
         ordered = sorted(by_place)
         data["lag"] = [row for place in ordered for row in _line(by_place[place], labels[place], axis)]
-        panels.append(_lines([labels[place] for place in ordered], axis))
+        panels.append(
+            _lines([labels[place] for place in ordered], axis, is_dotted=len(data["lag"]) <= _MOST_DOTS)
+        )
     else:
         worst = sorted(by_place, key=lambda place: (-_peak(by_place[place])[0], place))[:SHARES]
         rest = f"{len(by_place) - SHARES:,} others"
@@ -92,7 +95,7 @@ def shares(
     ]
 
 
-def _lines(labels: Sequence[str], axis: TimeAxis) -> alt.LayerChart:
+def _lines(labels: Sequence[str], axis: TimeAxis, *, is_dotted: bool) -> alt.LayerChart:
     base = alt.Chart(alt.NamedData("lag")).transform_calculate(at=AT)
     legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolSize=300)
     color = alt.Color(
@@ -109,7 +112,9 @@ def _lines(labels: Sequence[str], axis: TimeAxis) -> alt.LayerChart:
     lines = base.mark_line(interpolate="step-after", strokeWidth=1.6).encode(
         x=axis.x(), y=y, color=color, strokeDash=dash, detail="s:N"
     )
-    points = base.mark_point(opacity=0, size=30).encode(x=axis.x(), y=y, tooltip=_tooltip())
+    points = base.mark_point(filled=True, opacity=1 if is_dotted else 0, size=22).encode(
+        x=axis.x(), y=y, color=color, tooltip=_tooltip()
+    )
     return layered(lines, points, height=200)
 
 
@@ -118,7 +123,9 @@ def _areas(labels: Sequence[str], axis: TimeAxis) -> alt.LayerChart:
     areas = (
         alt.Chart(alt.NamedData("lag"))
         .transform_calculate(at=AT)
-        .mark_area(interpolate="step-after", opacity=0.85, stroke="#808080", strokeWidth=0.5)
+        .mark_area(
+            orient="vertical", interpolate="step-after", opacity=0.85, stroke="#808080", strokeWidth=0.5
+        )
         .encode(
             x=axis.x(),
             y=alt.Y("v:Q", title="lag, offsets", stack="zero", axis=alt.Axis(format="~s", tickMinStep=1)),
@@ -155,4 +162,4 @@ def _sentence(scene: GroupScene, by_place: _ByPlace, labels: Mapping[TopicPartit
     unknown = sum(row.lag is None for row in scene.lag)
     if unknown:
         texts.append(f"unknown, and not drawn, at {unknown:,} of {count(len(scene.lag), 'moment')}")
-    return "; ".join(texts) + "."
+    return sentence(texts)

@@ -21,7 +21,7 @@ from offsets_tool.plots.bars import (
 )
 from offsets_tool.plots.labels import elided
 from offsets_tool.plots.marks import above
-from offsets_tool.plots.picture import Picture, layered, ramp_legend, stacked
+from offsets_tool.plots.picture import Picture, layered, ramp_legend, sentence, stacked
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.time_axis import TimeAxis
 from offsets_tool.rebalances.members import GroupMembers
@@ -89,11 +89,11 @@ def _chart(axis: TimeAxis, lanes: Sequence[str], most: int) -> alt.LayerChart:
         .mark_bar(height=bar_height(len(lanes)))
         .encode(
             **common,
-            x2="t2:T",
+            x2="t2",
             color=alt.Color(
                 "v:Q",
                 scale=scale,
-                legend=ramp_legend("partitions"),
+                legend=ramp_legend("partitions", most),
             ),
             tooltip=[
                 alt.Tooltip("l:N", title="member"),
@@ -116,4 +116,4 @@ def _sentence(held: Mapping[str, Sequence[LaneBar]], left: int) -> str:
         texts.append(f"{idle:,} of them never held any")
     if left:
         texts.append(f"{count(left, 'lane')} of members that held less {was(left)} left out")
-    return "; ".join(texts) + "."
+    return sentence(texts)

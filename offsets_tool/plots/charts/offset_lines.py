@@ -11,7 +11,7 @@ from offsets_tool.findings.sentences import count
 from offsets_tool.plots.charts.tracks import Track, tracks_of
 from offsets_tool.plots.labels import elided
 from offsets_tool.plots.marks import MOST_MARKS, above
-from offsets_tool.plots.picture import DataSets, Picture, layered, stacked
+from offsets_tool.plots.picture import DataSets, Picture, layered, sentence, stacked
 from offsets_tool.plots.sampling import LinePoint, merged, thinned
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.themes import BLUE, ORANGE, VERMILLION
@@ -105,7 +105,7 @@ def _together(number: int, axis: TimeAxis, *, has_axis: bool) -> alt.LayerChart:
         alt.Tooltip("n:Q", title="partitions", format=","),
     ]
     y = alt.Y("lo:Q", title="offsets moved", axis=alt.Axis(format="~s", tickCount=4))
-    area = base.mark_area(opacity=0.3, color=BLUE, interpolate="step-after").encode(
+    area = base.mark_area(orient="vertical", opacity=0.3, color=BLUE, interpolate="step-after").encode(
         x=axis.x(has_axis=has_axis), y=y, y2="hi:Q", tooltip=tooltip
     )
     line = base.mark_line(color=BLUE, interpolate="step-after").encode(x=axis.x(has_axis=has_axis), y="mid:Q")
@@ -164,7 +164,7 @@ def _panel(track: Track, number: int, panels: int, axis: TimeAxis) -> alt.LayerC
         layers.append(
             _over("hold", number)
             .mark_rule(strokeDash=[2, 3], color=BLUE, opacity=0.8)
-            .encode(**common, x2="t2:T")
+            .encode(**common, x2="t2")
         )
     if f"line{number}" in data:
         is_dotted = len(data[f"line{number}"]) <= _MOST_DOTS
@@ -239,7 +239,7 @@ def _sentence(tracks: Sequence[Track], apart: Sequence[Track]) -> str:
             if apart
             else "name a topic or a partition to see it alone"
         )
-    return "; ".join(texts) + "."
+    return sentence(texts)
 
 
 def _commits(times: Sequence[int]) -> str:

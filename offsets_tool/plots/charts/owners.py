@@ -27,7 +27,7 @@ from offsets_tool.plots.bars import (
 )
 from offsets_tool.plots.labels import elided
 from offsets_tool.plots.marks import above
-from offsets_tool.plots.picture import DataSets, Picture, layered, stacked
+from offsets_tool.plots.picture import DataSets, Picture, layered, sentence, stacked
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.themes import PALETTE
 from offsets_tool.plots.time_axis import TimeAxis
@@ -135,7 +135,7 @@ def _chart(axis: TimeAxis, lanes: Sequence[str]) -> alt.LayerChart:
         .mark_bar(height=bar_height(len(lanes)), stroke="#808080", strokeOpacity=0.6, strokeWidth=0.5)
         .encode(
             x=axis.x(),
-            x2="t2:T",
+            x2="t2",
             y=lane_axis(lanes),
             color=alt.Color("c:N", scale=colors, legend=None),
             tooltip=[
@@ -162,4 +162,4 @@ def _owners_sentence(owned: dict[tuple[str, int], _Owned], owners: Sequence[str]
         texts.append(
             f"{left:,} of those that changed hands the least are left out: name a topic or a partition to see them"
         )
-    return "; ".join(texts) + "."
+    return sentence(texts)

@@ -15,7 +15,7 @@ from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.plots.bars import bar_height, lane_axis, lanes_height
 from offsets_tool.plots.labels import elided
 from offsets_tool.plots.marks import above
-from offsets_tool.plots.picture import Picture, layered, stacked
+from offsets_tool.plots.picture import Picture, layered, sentence, stacked, whole_numbers
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.themes import BLUE, ORANGE, VERMILLION
 from offsets_tool.plots.time_axis import AT, TimeAxis, step_of
@@ -49,7 +49,7 @@ def transaction_picture(scene: GroupScene) -> Picture | None:
     panels.append(_spans(lanes, axis, has_axis=not is_many))
     if is_many:
         data["counts"] = counted(rows, axis)
-        panels.append(_counts(axis))
+        panels.append(_counts(axis, max(row["b"] for row in data["counts"])))
     return Picture(
         "transactions",
         f"Transactions that committed offsets of group {elided(scene.rows.group)}",
@@ -127,9 +127,9 @@ def _spans(lanes: Sequence[str], axis: TimeAxis, *, has_axis: bool) -> alt.Layer
         alt.Tooltip("p:N", title="place"),
     ]
     x = axis.x(has_axis=has_axis)
-    whole = base.mark_rule(strokeWidth=2).encode(x=x, x2="t2:T", y=y, color=color)
+    whole = base.mark_rule(strokeWidth=2).encode(x=x, x2="t2", y=y, color=color)
     commits = base.mark_bar(height=max(bar_height(len(lanes)) - 5, 4), opacity=0.55).encode(
-        x=x, x2="m:T", y=y, color=color, tooltip=tooltip
+        x=x, x2="m", y=y, color=color, tooltip=tooltip
     )
     shapes = alt.Scale(domain=list(_OUTCOMES), range=list(_SHAPES))
     ends = base.mark_point(filled=True, size=50, opacity=1).encode(
@@ -142,7 +142,7 @@ def _spans(lanes: Sequence[str], axis: TimeAxis, *, has_axis: bool) -> alt.Layer
     return layered(whole, commits, ends, height=lanes_height(len(lanes)))
 
 
-def _counts(axis: TimeAxis) -> alt.LayerChart:
+def _counts(axis: TimeAxis, most: int) -> alt.LayerChart:
     step = duration_text(step_of(axis.length, _BINS))
     bars = (
         alt.Chart(alt.NamedData("counts"))
@@ -150,8 +150,8 @@ def _counts(axis: TimeAxis) -> alt.LayerChart:
         .mark_bar()
         .encode(
             x=axis.x(),
-            x2="t2:T",
-            y=alt.Y("a:Q", title="transactions", axis=alt.Axis(tickCount=3, format="d")),
+            x2="t2",
+            y=whole_numbers("transactions", [0, most], has_zero=True, field="a"),
             y2="b:Q",
             color=_color(has_legend=False),
             tooltip=[
@@ -166,7 +166,7 @@ def _counts(axis: TimeAxis) -> alt.LayerChart:
 
 def _sentence(rows: Sequence[TransactionRow], spans: int) -> str:
     numbers = {outcome: sum(row.outcome == outcome for row in rows) for outcome in _OUTCOMES}
-    said = " and ".join(f"{number:,} {outcome}" for outcome, number in numbers.items() if number)
+    said = ", ".join(f"{number:,} {outcome}" for outcome, number in numbers.items() if number)
     texts = [
         f"{count(len(rows), 'transaction')} of {count(len({row.producer_id for row in rows}), 'producer')}: {said}"
     ]
@@ -179,4 +179,4 @@ def _sentence(rows: Sequence[TransactionRow], spans: int) -> str:
         texts.append(f"those that ended took {duration_text(max(*took, 0))} at most")
     if spans < len(rows):
         texts.append(f"{spans:,} are drawn, those that are open and those that took the longest")
-    return "; ".join(texts) + "."
+    return sentence(texts)

@@ -10,7 +10,7 @@ import altair as alt
 
 from offsets_tool.findings.sentences import count
 from offsets_tool.plots.labels import Labels, elided
-from offsets_tool.plots.picture import Picture
+from offsets_tool.plots.picture import Picture, sentence
 from offsets_tool.plots.themes import BLUE, GREEN, GREY, ORANGE
 from offsets_tool.plots.time_axis import WIDTH
 from offsets_tool.rows import Row
@@ -187,4 +187,4 @@ def _sentence(sized: Sequence[_Sized], total: int, rest: int) -> str:
     ]
     if rest:
         texts.append(f"the {rest:,} smallest are one rectangle")
-    return "; ".join(texts) + "."
+    return sentence(texts)
