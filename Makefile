@@ -2,7 +2,7 @@
 # Everything downloaded lives in .venv and in .cache (OFFSETS_TOOL_CACHE names another folder), and is fetched once.
 
 PYTHON ?= python3
-EXTRAS := spark,fast,notebook,report,dev
+EXTRAS := spark,sql,fast,notebook,report,dev
 CACHE := $(or $(OFFSETS_TOOL_CACHE),.cache)
 BIN := .venv/bin
 INSTALLED := .venv/.installed

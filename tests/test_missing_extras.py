@@ -53,11 +53,11 @@ def ask(blocked: tuple[str, ...], *commands: tuple[str, list[str]]) -> Told:
 
 
 def of_tool() -> list[tuple[str, list[str]]]:
-    """Each command of offsets-tool, on a log."""
+    """Each command of offsets-tool, on a log, but for `sql`, which asks a lake."""
     return [
         ("tool", [name, *([] if name in ("partition", "schema") else [str(LOG)]), *ARGUMENTS.get(name, [])])
         for name in tool.list_commands(None)  # type: ignore[arg-type]
-        if name != "report"
+        if name not in ("report", "sql")
     ]
 
 
@@ -89,7 +89,18 @@ def test_the_lake_needs_the_extra_spark(tmp_path: Path, blocked: tuple[str, ...]
 
 def test_help_and_what_needs_no_extra(tmp_path: Path) -> None:
     """All that any extra brings is missing at once; what it prints is what it prints with all of it."""
-    every = ("pyspark", "py4j", "deltalake", "pandas", "numpy", "numba", "llvmlite", "matplotlib")
+    every = (
+        "pyspark",
+        "py4j",
+        "deltalake",
+        "pandas",
+        "numpy",
+        "numba",
+        "llvmlite",
+        "matplotlib",
+        "duckdb",
+        "sqlglot",
+    )
     for code, error, out, said in ask(every, *helps()):
         assert (code, said) == (0, ""), error
         assert out.startswith("Usage: ")
@@ -121,6 +132,14 @@ def test_a_delta_archive_needs_the_extra_delta(tmp_path: Path) -> None:
     for code, _, out, said in ask(("deltalake",), ("tool", ["decode", str(tmp_path)])):
         assert (code, out) == (1, "")
         assert said.count("\n") == 1 and said.endswith(": pip install 'offsets-tool[delta]'\n")
+
+
+@pytest.mark.parametrize("blocked", sample([("duckdb", "sqlglot"), ("sqlglot",), ("deltalake",)], 3))
+def test_sql_needs_the_extra_sql(tmp_path: Path, blocked: tuple[str, ...]) -> None:
+    ((code, _, out, said),) = ask(blocked, ("tool", ["sql", "--lake", str(tmp_path), "SELECT 1"]))
+    assert (code, out) == (1, "")
+    assert said.count("\n") == 1 and said.endswith(": pip install 'offsets-tool[sql]'\n")
+    assert all(name in said for name in blocked)
 
 
 def test_without_java(tmp_path: Path) -> None:

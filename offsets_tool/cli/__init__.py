@@ -30,6 +30,7 @@ _EVIDENCE = "What is this evidence, is it whole, and what does it say?"
 _MOMENT = "What held, at the end or at a moment?"
 _PAST = "What happened, and why?"
 _BACK = "How to get back to a moment? (nothing is changed)"
+_LAKE = "What does a lake say?"
 _REFERENCE = "Where is a group's log, and how are records written? (no evidence needed)"
 
 _COMMANDS = {
@@ -128,6 +129,9 @@ _COMMANDS = {
         "offsets_tool.cli.answers.plan",
         _BACK,
         "What would be set for the way back, its risks, and the commands.",
+    ),
+    "sql": CommandPlace(
+        "offsets_tool.cli.sql", _LAKE, "Answers in SQL, over the tables and views of a lake, without Spark."
     ),
     "partition": CommandPlace(
         "offsets_tool.cli.partition",

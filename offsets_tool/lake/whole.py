@@ -5,8 +5,8 @@ from pathlib import Path
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.lake.layout import added_since, layout_error
 from offsets_tool.lake.tables import ALL_TABLES, SOURCES, TABLES, Table
-from offsets_tool.log.archive.delta import open_delta
-from offsets_tool.log.archive.delta_log import DELTA_LOG, lost_commit
+from offsets_tool.log.archive.delta import OpenDelta, open_delta
+from offsets_tool.log.archive.delta_log import DELTA_LOG, has_commit, lost_commit
 
 
 def is_table(root: Path, table: Table) -> bool:
@@ -38,14 +38,28 @@ def check_whole(root: Path) -> None:
 
 def _has_its_columns(root: Path, table: Table) -> bool:
     """Return whether a table of the lake has the columns that this version declares, or could have them."""
-    there = [field.name for field in open_delta(root / table.name).schema().fields]
-    return added_since(there, table) is not None
+    return added_since(_columns(open_delta(root / table.name)), table) is not None
 
 
 def layout_error_of(root: Path, table: Table) -> UsageError | None:
     """Return the error for a table of the lake that does not have the columns that this version declares; None if it has."""
-    there = [field.name for field in open_delta(root / table.name).schema().fields]
-    return layout_error(f"{root}/{table.name}", there, table)
+    return layout_error(f"{root}/{table.name}", _columns(open_delta(root / table.name)), table)
+
+
+def open_table(root: Path, table: Table) -> "OpenDelta | None":
+    """Open a table of the lake; None if it does not exist, UsageError for other columns than this version declares."""
+    path = root / table.name
+    # Who is killed while it makes a table leaves a log without a commit.
+    if not has_commit(path):
+        return None
+    opened = open_delta(path)
+    if refused := layout_error(path.as_posix(), _columns(opened), table):
+        raise refused
+    return opened
+
+
+def _columns(opened: OpenDelta) -> list[str]:
+    return [field.name for field in opened.schema().fields]
 
 
 def _has_rows(root: Path, table: Table) -> bool:

@@ -36,8 +36,12 @@ _DDL = {
     pa.string(): "string",
     pa.binary(): "binary",
     pa.bool_(): "boolean",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    _TIME: "timestamp",
+    pa.null(): "void",
 }
-"""Spark SQL's names of the types that messages have."""
+"""Spark SQL's names of the types that have no other types in them."""
 _CLASSES = {bool: pa.bool_(), bytes: pa.binary(), str: pa.string(), datetime: _TIME}
 
 
@@ -104,13 +108,16 @@ def message_type(declarations: Sequence[type], named: Callable[[str], str] = str
 
 def message_ddl(declarations: Sequence[type], named: Callable[[str], str] = str) -> str:
     """Return `message_type` as Spark SQL writes the type of a column: `struct<name:bigint,...>`."""
-    return _ddl(message_type(declarations, named))
+    return spark_type(message_type(declarations, named))
 
 
-def _ddl(type_: pa.DataType) -> str:
+def spark_type(type_: pa.DataType) -> str:
+    """Return an Arrow type as Spark SQL writes it, as in `array<struct<name:bigint>>`; KeyError for one that it lacks."""
+    if pa.types.is_decimal(type_):
+        return f"decimal({type_.precision},{type_.scale})"
     if pa.types.is_struct(type_):
-        return f"struct<{','.join(f'{field.name}:{_ddl(field.type)}' for field in type_)}>"
-    return f"array<{_ddl(type_.value_type)}>" if pa.types.is_list(type_) else _DDL[type_]
+        return f"struct<{','.join(f'{field.name}:{spark_type(field.type)}' for field in type_)}>"
+    return f"array<{spark_type(type_.value_type)}>" if pa.types.is_list(type_) else _DDL[type_]
 
 
 def _shaped(shapes: Sequence[Shape], named: Callable[[str], str]) -> pa.DataType:

@@ -3,10 +3,8 @@
 Spark is imported when a command runs, so that --help needs neither Spark nor Java. Exit codes are those of offsets-tool.
 """
 
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +21,12 @@ from offsets_tool.cli.source_options import (
     parse_columns,
     parse_limits,
 )
+from offsets_tool.cli.sql import answer_each
 from offsets_tool.cli.table import Column, PrintedTable
-from offsets_tool.errors import OffsetsToolError
 from spark.cli.job import LakeCommand
 
 if TYPE_CHECKING:
+    from offsets_tool.lake.answers import QueryResult
     from spark.ingest.ingest import Ingested, Request
 
 _TABLE = PrintedTable.of(
@@ -162,42 +161,29 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
     Without QUERY, queries are read from the terminal or a pipe; each ends with a line that ends with a semicolon. All answers
     show the lake as it was when the command began, and complete runs only.
     """
-    from offsets_tool.lake.answers import statements  # noqa: PLC0415
     from spark.lake.failures import in_one_sentence  # noqa: PLC0415
     from spark.lake.folder import is_small  # noqa: PLC0415
     from spark.runtime.session import BRIEF, session  # noqa: PLC0415
     from spark.views.sql import ask  # noqa: PLC0415
     from spark.views.views import OpenLake  # noqa: PLC0415
 
-    chosen = format_ or default_format()
     running = session("offsets-spark sql", **(BRIEF if is_small(lake) else {}))
     opened = OpenLake(running, lake)
-    is_talk = not queries and sys.stdin.isatty()
-    with output(None) as out:
-        for query in queries or statements(_lines(is_talk)):
-            try:
-                with in_one_sentence(lake):
-                    opened.show_for(query)
-                    answer = ask(running, opened.shown, query)
-                    table = PrintedTable.of_names(answer.columns).chosen(chosen, options)
-                    # Names in a lake's tables have been made visible by the ingest.
-                    write_rows(out, answer.rows, chosen, table, texts=str)
-            except OffsetsToolError as error:
-                if not is_talk:
-                    raise
-                note(str(error))
-            out.flush()
+
+    def answer(query: str) -> "QueryResult":
+        with in_one_sentence(lake):
+            opened.show_for(query)
+            found = ask(running, opened.shown, query)
+        return found._replace(rows=_in_one_sentence(lake, found.rows))
+
+    answer_each(queries, answer, format_, options)
 
 
-def _lines(is_talk: bool) -> Iterator[str]:
-    if not is_talk:
-        yield from sys.stdin
-        return
-    import readline  # noqa: F401, PLC0415 - lets `input` keep a history
+def _in_one_sentence(lake: str, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    from spark.lake.failures import in_one_sentence  # noqa: PLC0415
 
-    with suppress(EOFError):
-        while True:
-            yield input("sql> ")
+    with in_one_sentence(lake):
+        yield from rows
 
 
 @click.command("compact", cls=LakeCommand, epilog="\b\nExample:\n  offsets-spark compact --lake lake\n")

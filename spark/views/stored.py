@@ -17,9 +17,8 @@ from pyspark.sql.types import StructType
 from offsets_tool.lake.layout import layout_error
 from offsets_tool.lake.moment import Counted, ReadRow, Runs, counted_rows
 from offsets_tool.lake.tables import Table
-from offsets_tool.lake.whole import check_whole
-from offsets_tool.log.archive.delta import open_delta, parquet_files
-from offsets_tool.log.archive.delta_log import DELTA_LOG
+from offsets_tool.lake.whole import check_whole, open_table
+from offsets_tool.log.archive.delta import OpenDelta, open_delta, parquet_files
 from spark.lake.scan import facts_of, file_rows
 
 Frame = Callable[[], DataFrame]
@@ -58,16 +57,12 @@ def _stored(session: SparkSession, lake: str, table: Table) -> _Stored | None:
     """Return a table as it is now; None if it does not exist, UsageError for other columns."""
     if "://" in lake:
         return _elsewhere(session, f"{lake}/{table.name}", table)
-    return _in_folder(session, Path(lake).absolute() / table.name, table)
+    root = Path(lake).absolute()
+    opened = open_table(root, table)
+    return _in_folder(session, root / table.name, table, opened) if opened is not None else None
 
 
-def _in_folder(session: SparkSession, path: Path, table: Table) -> _Stored | None:
-    # Who is killed while it makes a table leaves a log without a commit.
-    if next((path / DELTA_LOG).glob("*.json"), None) is None:
-        return None
-    there = open_delta(path)
-    if refused := layout_error(path.as_posix(), [field.name for field in there.schema().fields], table):
-        raise refused
+def _in_folder(session: SparkSession, path: Path, table: Table, there: OpenDelta) -> _Stored:
     now = there.version()
 
     def values(columns: Sequence[str]) -> list[ReadRow]:

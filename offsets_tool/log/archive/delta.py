@@ -8,11 +8,10 @@ of Arrow's that still holds a file of it when the interpreter ends aborts the pr
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 from pyarrow import fs
 
 from offsets_tool.errors import SetupError, SourceError
@@ -30,14 +29,17 @@ from offsets_tool.log.refusals import known_refusal
 from offsets_tool.log.storage import StoredPath, bucket_of, is_stored, place, s3_endpoint
 
 if TYPE_CHECKING:
+    import pyarrow.dataset as ds
     from deltalake import DeltaTable
 
 
+OpenDelta: TypeAlias = "DeltaTable"
+"""A Delta table that is open, as of a version."""
 _ONLY_ITS_OWN: Final = {"deletionVectors", "columnMapping"}
 """What only deltalake's own engine reads, of what tables may have."""
 
 
-def open_delta(table: str | Path, version: int | None = None) -> "DeltaTable":
+def open_delta(table: str | Path, version: int | None = None) -> OpenDelta:
     """Open a Delta table, by its folder or URI, as of a version, or its newest.
 
     SetupError without deltalake; SourceError for what is no Delta table, or has a log that does not read.
@@ -66,17 +68,15 @@ def delta_options(table: str | Path) -> dict[str, str] | None:
     return {"aws_region": system.region, **of_endpoint}
 
 
-def parquet_files(opened: "DeltaTable") -> list[str] | None:
+def parquet_files(opened: OpenDelta) -> list[str] | None:
     """Return a table's data files, as paths or URIs; None where they alone do not give its rows: deletion vectors, partitions."""
-    if (
-        _ONLY_ITS_OWN.intersection(opened.protocol().reader_features or ())
-        or opened.metadata().partition_columns
-    ):
+    if not has_plain_files(opened) or opened.metadata().partition_columns:
         return None
-    return opened.file_uris()
+    # Of a folder they are paths, which deltalake writes as they stand in a URL.
+    return [each if "://" in each else unquote(each) for each in opened.file_uris()]
 
 
-def delta_dataset(table: str | Path) -> ds.Dataset:
+def delta_dataset(table: str | Path) -> "ds.Dataset":
     """Return a Delta table's rows for Arrow, DuckDB, pandas or Polars, which then read the columns and the files that they need.
 
     Errors as `open_delta` has them, and SourceError for a table that Arrow cannot read (with deletion vectors, say); what does not
@@ -87,8 +87,13 @@ def delta_dataset(table: str | Path) -> ds.Dataset:
         return opened.to_pyarrow_dataset(filesystem=_files_of(table))
 
 
+def has_plain_files(opened: OpenDelta) -> bool:
+    """Return whether a table's rows are all rows of its files: False where only deltalake's engine, or Spark, knows which count."""
+    return not _ONLY_ITS_OWN.intersection(opened.protocol().reader_features or ())
+
+
 def delta_rows(
-    table: str | Path, columns: list[str] | None = None, where: ds.Expression | None = None
+    table: str | Path, columns: list[str] | None = None, where: "ds.Expression | None" = None
 ) -> pa.Table:
     """Return the rows of a table that is small enough to be held; SourceError for one that does not open or has damaged data."""
     rows = delta_dataset(table)
@@ -103,14 +108,12 @@ def delta_rows(
         return rows.to_table(columns=columns, filter=where)
 
 
-def delta_batches(
-    table: Path, opened: "DeltaTable", columns: Sequence[str]
-) -> Iterator[pa.RecordBatch | str]:
+def delta_batches(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator[pa.RecordBatch | str]:
     """Yield the rows of a table that another program wrote, in batches; a text in the place of rows says why they cannot be read.
 
     A file that is damaged hides no other.
     """
-    if _ONLY_ITS_OWN.intersection(opened.protocol().reader_features or ()):
+    if not has_plain_files(opened):
         yield from _queried(table, opened, columns)
         return
     try:
@@ -131,7 +134,7 @@ def _of_file(name: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Record
         yield f"{name}: {first_line(error)}"
 
 
-def _queried(table: Path, opened: "DeltaTable", columns: Sequence[str]) -> Iterator[pa.RecordBatch | str]:
+def _queried(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator[pa.RecordBatch | str]:
     """Yield the rows of a table by deltalake's own engine, which leaves out rows that deletion vectors delete.
 
     Some damaged files make that engine end the process, so Arrow reads all files first. A text in the place of rows says why

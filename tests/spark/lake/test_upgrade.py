@@ -42,6 +42,7 @@ import json, sys
 from pathlib import Path
 from offsets_tool.errors import UsageError
 from offsets_tool.lake.tables import SOURCES
+from offsets_tool.sql.duck_lake import DuckLake
 from spark.check.check import check
 from spark.lake.commit import ArrowLake
 from spark.lake.upgrade import upgrade
@@ -62,6 +63,8 @@ again = upgrade(str(lake))
 ingest_here(lake, night, cluster="c")
 tell(lake)
 colours = [row["colour"] for row in ArrowLake(lake).sources()]
+asked = DuckLake(str(lake)).ask("SELECT colour FROM sources ORDER BY run")
+assert [row["colour"] for row in asked.rows] == colours
 wrong = sorted({each.what for each in check(str(lake)) if not each.is_ok})
 print(json.dumps([refused, added, again, colours, wrong]))
 """

@@ -61,7 +61,7 @@ def _write(root: Path, table: Table, given: Iterable[Row]) -> list[NewFile]:
         return writer.close()
 
 
-def _commit(root: Path, chain: Chain, run: int, *tables: tuple[Table, Iterable[Row]]) -> None:
+def commit(root: Path, chain: Chain, run: int, *tables: tuple[Table, Iterable[Row]]) -> None:
     lake = ArrowLake(root, chain)
     lake.create()
     lake.commit(run, [file for table, rows in tables for file in _write(root, table, rows)])
@@ -157,18 +157,18 @@ HELD = {tuple(row[name] for name in POSITION) for row in LAGS if row["group"] !=
 
 def made_up_lake(lake: Path) -> None:
     """All that the views read; a second job has begun and did not come to its end."""
-    _commit(lake, INGEST, 1, (SOURCES, [{"run": 1}]))
+    commit(lake, INGEST, 1, (SOURCES, [{"run": 1}]))
     held = [
         dict(zip(POSITION, position, strict=True)) | {"is_effective": True, "run": 1} for position in HELD
     ]
     gone = [row | {"to_log_offset": 9, "group": "g0", "run": 1} for row in held]
-    _commit(lake, REPLAY, 1, (OFFSET_HISTORY, held + gone), (REPLAYS, [{"run": 1}]))
+    commit(lake, REPLAY, 1, (OFFSET_HISTORY, held + gone), (REPLAYS, [{"run": 1}]))
     jobs = ((OF_LAG, LAG, LAGS), (OF_EXPIRY, EXPIRY, EXPIRIES), (OF_FINDINGS, FINDINGS, FOUND))
     for chain, table, rows in jobs:
         told = {"derived": table.name, "run": 1}
-        _commit(lake, chain, 1, (table, [row | {"run": 1} for row in rows]), (DERIVATIONS, [told]))
+        commit(lake, chain, 1, (table, [row | {"run": 1} for row in rows]), (DERIVATIONS, [told]))
         begun = [
             row | {"run": 2, "timestamp": row.get("timestamp", 0) + HOUR, "log_offset": 1000}
             for row in rows[:50]
         ]
-        _commit(lake, Chain(chain.app, (table,)), 2, (table, begun))
+        commit(lake, Chain(chain.app, (table,)), 2, (table, begun))

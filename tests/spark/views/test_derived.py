@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from offsets_tool.lake.tables import FINDINGS, LAG
 from offsets_tool.views.derived import VIEWS
 from spark.views.views import open_lake
 from tests.spark.lakes import Row
+from tests.spark.views.both import check_queries, check_views
 from tests.spark.views.random_lake import (
     CONFIDENCE,
     EXPIRIES,
@@ -31,10 +33,16 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def asked(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
-    """A session with the views of a lake that is made up."""
-    lake = tmp_path_factory.mktemp("derived")
-    made_up_lake(lake)
+def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake that is made up."""
+    made = tmp_path_factory.mktemp("derived")
+    made_up_lake(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def asked(session: SparkSession, lake: Path) -> SparkSession:
+    """A session with the views of the lake."""
     own = session.newSession()
     assert not any(one.lacks in ("lag", "expiry", "findings") for one in open_lake(own, str(lake)))
     return own
@@ -289,3 +297,12 @@ def test_findings_per_group(asked: SparkSession) -> None:
                 }
             )
     assert answer(asked, "findings_per_group") == sorted(expected, key=repr)
+
+
+def test_without_spark_views_have_the_same_rows(asked: SparkSession, lake: Path) -> None:
+    """And the same columns, types and comments."""
+    check_views(asked, lake)
+
+
+def test_without_spark_queries_have_the_same_answers(asked: SparkSession, lake: Path) -> None:
+    check_queries(asked, lake, ("lag", "expiry", "findings", "current_lag", "group_lag", "worst_findings"))

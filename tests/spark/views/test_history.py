@@ -23,6 +23,7 @@ from tests.replay.story import commit, group_gone, group_metadata
 from tests.replay.story import told as told_record
 from tests.replay.story_segments import Placed, write_log
 from tests.spark.lakes import CORPORA, SEGMENT, Row, ingest_here
+from tests.spark.views.both import check_queries, check_views
 
 pytestmark = pytest.mark.spark
 
@@ -58,12 +59,18 @@ EVIDENCE = {cluster: CORPORA / cluster / "segments" for cluster in FIXTURES} | d
 
 
 @pytest.fixture(scope="module")
-def asked(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
-    """A session with the views of a lake that was replayed."""
-    lake = tmp_path_factory.mktemp("histories") / "lake"
+def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake that was replayed."""
+    made = tmp_path_factory.mktemp("histories") / "lake"
     for cluster, evidence in EVIDENCE.items():
-        ingest_here(lake, evidence, cluster=cluster)
-    replay(str(lake), lambda: session)
+        ingest_here(made, evidence, cluster=cluster)
+    replay(str(made), lambda: session)
+    return made
+
+
+@pytest.fixture(scope="module")
+def asked(session: SparkSession, lake: Path) -> SparkSession:
+    """A session with the views of the lake."""
     own = session.newSession()
     shown = open_lake(own, str(lake))
     derived = {table.name for table in DERIVED_TABLES} | {view.name for view in OF_DERIVATIONS}
@@ -224,3 +231,16 @@ def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
         "findings_per_group": "findings",
     }
     assert not any(own.catalog.tableExists(name) for name in lacking)
+
+
+def test_without_spark_views_have_the_same_rows(asked: SparkSession, lake: Path) -> None:
+    """And the same columns, types and comments."""
+    check_views(asked, lake)
+
+
+def test_without_spark_queries_have_the_same_answers(asked: SparkSession, lake: Path) -> None:
+    check_queries(
+        asked,
+        lake,
+        ("events", "offset_history", "member_history", "current_offsets", "current_members", "transactions"),
+    )

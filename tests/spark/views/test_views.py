@@ -27,6 +27,7 @@ from tests.replay.story_segments import in_order
 from tests.spark.histories import tell
 from tests.spark.lakes import CORPORA, Row, ingest_here, rows
 from tests.spark.replay.test_copies import copies_of
+from tests.spark.views.both import check_queries, check_views
 
 pytestmark = pytest.mark.spark
 
@@ -381,3 +382,12 @@ def test_everything_explains_itself(session: SparkSession, lake: Path) -> None:
     assert all("comment" in column.metadata for column in own.table("contents").schema)
     assert [Shown(**row) for row in answer(own, "SELECT * FROM contents")] == list(shown)
     assert len({one.name for one in shown}) == len(shown)
+
+
+def test_without_spark_views_have_the_same_rows(asked: SparkSession, lake: Path) -> None:
+    """And the same columns, types and comments."""
+    check_views(asked, lake)
+
+
+def test_without_spark_queries_have_the_same_answers(asked: SparkSession, lake: Path) -> None:
+    check_queries(asked, lake, ("events", "log", "sources", "copies", "commits_per_minute"))

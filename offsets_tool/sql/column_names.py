@@ -1,0 +1,127 @@
+"""The names that Spark gives to the columns of an answer that have no alias, such as count(1) and sum(bytes).
+
+Looks at the query alone. A column whose name is not told here has the words of the query.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sqlglot import exp
+
+_BINARY: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+    exp.EQ: "=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.And: "AND",
+    exp.Or: "OR",
+    exp.NullSafeEQ: "<=>",
+}
+_UNARY: Final[Mapping[type[exp.Expr], str]] = {exp.Neg: "(- {})", exp.Not: "(NOT {})", exp.Paren: "{}"}
+_FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
+    exp.ArgMax: "max_by",
+    exp.ArgMin: "min_by",
+    exp.ArrayAgg: "collect_list",
+    exp.ArrayUniqueAgg: "collect_set",
+    exp.LogicalOr: "bool_or",
+    exp.LogicalAnd: "bool_and",
+    exp.Ceil: "CEIL",
+    exp.Floor: "FLOOR",
+    exp.ArraySize: "size",
+    exp.ArrayToString: "array_join",
+    exp.Quantile: "percentile",
+}
+
+
+def columns_of(tree: exp.Query) -> list[str | None]:
+    """Return the names of the columns that a query asks for, each as Spark has it; None for a star, which stands for many."""
+    query: exp.Expr = tree
+    while isinstance(query, exp.SetOperation | exp.Subquery):
+        query = query.this
+    return [_shown(each) for each in query.expressions] if isinstance(query, exp.Select) else [None]
+
+
+def _shown(each: exp.Expr) -> str | None:
+    if each.is_star:
+        return None
+    if isinstance(each, exp.Alias):
+        return str(each.alias)
+    return "col" if isinstance(each, exp.Explode) else _name(each)
+
+
+def _name(each: exp.Expr) -> str:
+    if isinstance(each, exp.Column | exp.Dot):
+        return each.name if isinstance(each, exp.Column) else f"{_name(each.this)}.{each.expression.name}"
+    for told in _NAMES:
+        if (name := told(each)) is not None:
+            return name
+    return each.sql("spark")
+
+
+def _of_word(each: exp.Expr) -> str | None:
+    match each:
+        case exp.Literal():
+            return str(each.this)
+        case exp.Boolean():
+            return "true" if each.this else "false"
+        case exp.Null():
+            return "NULL"
+        case exp.Star():
+            return "1"
+    return None
+
+
+def _of_operator(each: exp.Expr) -> str | None:
+    if sign := _BINARY.get(type(each)):
+        return f"({_name(each.this)} {sign} {_name(each.expression)})"
+    if pattern := _UNARY.get(type(each)):
+        return _of_not_null(each) or pattern.format(_name(each.this))
+    if isinstance(each, exp.Is) and isinstance(each.expression, exp.Null):
+        return f"({_name(each.this)} IS NULL)"
+    return None
+
+
+def _of_not_null(each: exp.Expr) -> str | None:
+    is_ = each.this
+    if isinstance(each, exp.Not) and isinstance(is_, exp.Is) and isinstance(is_.expression, exp.Null):
+        return f"({_name(is_.this)} IS NOT NULL)"
+    return None
+
+
+def _of_function(each: exp.Expr) -> str | None:
+    if isinstance(each, exp.Cast):
+        to = each.to.sql("spark").upper()
+        return f"CAST({_name(each.this)} AS {to})"
+    if not isinstance(each, exp.Func) or isinstance(each, exp.Case | exp.If):
+        return None
+    name = (
+        _FUNCTIONS.get(type(each))
+        or (each.name if isinstance(each, exp.Anonymous) else each.sql_name()).lower()
+    )
+    values = each.expressions if isinstance(each, exp.Anonymous) else _arguments(each)
+    return f"{name}({', '.join(_argument(value) for value in values)})"
+
+
+def _argument(value: exp.Expr) -> str:
+    if isinstance(value, exp.Distinct):
+        return f"DISTINCT {', '.join(map(_name, value.expressions))}"
+    return _name(value)
+
+
+def _arguments(each: exp.Expr) -> list[exp.Expr]:
+    """Return the arguments of a function in the order in which its class declares them."""
+    found: list[exp.Expr] = []
+    for key in each.arg_types:
+        value = each.args.get(key)
+        found += value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []
+    return found
+
+
+_NAMES: Final[tuple[Callable[[exp.Expr], str | None], ...]] = (_of_word, _of_operator, _of_function)

@@ -1,0 +1,270 @@
+"""A lake open in DuckDB: its tables and views, as they were when it was opened, with the rows of finished runs only.
+
+DuckDB is shut in: it opens no file by itself, takes nothing from Python, and no query changes its settings. Rows come through
+Arrow, which reads the columns and files that a query needs. Knows no terminal.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from offsets_tool.errors import OffsetsToolError, SourceError, UsageError
+from offsets_tool.lake.answers import QueryResult, plain, told_apart
+from offsets_tool.lake.contents import CONTENTS, OF_CONTENTS, VIEWS, not_there, shown_of
+from offsets_tool.lake.damage import damage_of_lake, with_what_holds
+from offsets_tool.lake.moment import Counted, ReadRow, Runs, counted_rows
+from offsets_tool.lake.tables import ALL_TABLES, Table
+from offsets_tool.lake.whole import check_whole, open_table
+from offsets_tool.log.archive.delta import OpenDelta, open_delta, parquet_files
+from offsets_tool.sql.column_names import columns_of
+from offsets_tool.sql.failures import OF_QUERIES, told
+from offsets_tool.sql.macros import CREATE
+from offsets_tool.sql.spark_sql import parsed
+from offsets_tool.sql.translate import duckdb_sql, duckdb_view
+from offsets_tool.wire.arrow import spark_type
+
+_SETTINGS: Final = (
+    "SET TimeZone = 'UTC'",
+    "SET python_enable_replacements = false",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    CREATE,
+)
+_SHUT: Final = ("SET enable_external_access = false", "SET lock_configuration = true")
+_ROWS_AT_ONCE: Final = 8192
+"""How many rows of an answer become Python's at once."""
+_LONG: Final = 1 << 63
+_DESCRIBED: Final = ("col_name", "data_type", "comment")
+
+
+class _Stored(NamedTuple):
+    """A table as it was when it was opened."""
+
+    session: duckdb.DuckDBPyConnection
+    opened: OpenDelta
+
+    def values(self, columns: Sequence[str]) -> list[ReadRow]:
+        named = ", ".join(columns)
+        if not _files(self.opened):
+            return []
+        found = self.session.execute(f"SELECT DISTINCT {named} FROM {_rows_of(self.opened)}")
+        return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+
+
+class DuckLake:
+    """A lake in a folder, as it is when it is opened; a query makes the tables and views that it names."""
+
+    def __init__(self, lake: str) -> None:
+        """Open a lake; UsageError where there is none, OffsetsToolError for one that is damaged."""
+        self._lake = lake
+        self._made: set[str] = set()
+        self._session = duckdb.connect()
+        with self._in_one_sentence():
+            for statement in _SETTINGS:
+                self._session.execute(statement)
+            counted = self._opened(Path(lake).absolute())
+        self._tables = {table.name: found for table, found in counted.items() if found is not None}
+        self._comments = {table.name: _comments(table) for table in counted} | {CONTENTS: OF_CONTENTS}
+        self.shown = shown_of(counted, [table for table in counted if table.name in self._tables])
+        """All tables and views, those too that cannot be asked yet."""
+
+    def _opened(self, root: Path) -> dict[Table, Counted[_Stored] | None]:
+        """Return the tables with the rows that count, and let DuckDB open no other file from now on."""
+        check_whole(root)
+        counted = counted_rows(self._lake, partial(_stored, self._session, root))
+        as_of = {table: found and _as_of(root / table.name, found) for table, found in counted.items()}
+        files = [file for found in as_of.values() if found for file in _files(found.stored.opened)]
+        self._session.execute(f"SET allowed_paths = [{', '.join(map(_text, files))}]")
+        for statement in _SHUT:
+            self._session.execute(statement)
+        return as_of
+
+    def ask(self, query: str) -> QueryResult:
+        """Return the answer to a query in Spark's SQL.
+
+        UsageError for what is not there, what is no query and what is not translated; OffsetsToolError, possibly while rows come,
+        for what cannot be computed and for damaged files.
+        """
+        tree = parsed(query)
+        with self._in_one_sentence():
+            if isinstance(tree, exp.Describe):
+                return self._described(tree)
+            for name in _names(tree):
+                self._show(name)
+            asked = columns_of(tree)
+            rows = self._session.sql(duckdb_sql(tree))
+            columns = told_apart(_named(rows.columns, asked))
+            sums = [number for number, type_ in enumerate(rows.types) if str(type_) == "HUGEINT"]
+            return QueryResult(columns, self._rows(rows, columns, sums))
+
+    def _rows(self, found: Any, columns: tuple[str, ...], sums: Sequence[int]) -> Iterator[dict[str, Any]]:
+        with self._in_one_sentence():
+            for batch in found.to_arrow_reader(_ROWS_AT_ONCE):
+                values = [each.to_pylist() for each in batch.columns]
+                for number in sums:
+                    values[number] = [_long(value) for value in values[number]]
+                for row in zip(*values, strict=True):
+                    yield dict(zip(columns, map(plain, row), strict=True))
+
+    def _show(self, name: str) -> None:
+        """Make a table or view of the lake, and what that reads; UsageError if the lake does not have it."""
+        if name in self._made:
+            return
+        there = name == CONTENTS or any(one.name == name and one.lacks is None for one in self.shown)
+        if not there:
+            raise not_there(name, self.shown)
+        if name == CONTENTS:
+            rows = [one._asdict() for one in self.shown]
+            self._session.register(
+                name, pa.Table.from_pylist(rows, pa.schema(dict.fromkeys(OF_CONTENTS, pa.string())))
+            )
+        elif name in self._tables:
+            self._show_table(name, self._tables[name])
+        else:
+            self._show_view(name)
+        self._made.add(name)
+
+    def _show_table(self, name: str, found: Counted[_Stored]) -> None:
+        opened = found.stored.opened
+        files = parquet_files(opened)
+        if files is None:
+            raise UsageError(
+                f"{name} has deletion vectors or partitions: offsets-spark sql reads such tables"
+            )
+        # Files of an earlier version lack columns that the table has had added since.
+        columns = [field.name for field in opened.schema().fields]
+        declared = f"columns of {name}"
+        self._session.register(declared, _SCHEMAS[name].empty_table().select(columns))
+        rows = f'SELECT * FROM "{declared}"'
+        if files:
+            of_files = f"SELECT * FROM {_rows_of(opened)} {_where(found.runs)}"
+            is_whole = list(self._session.sql(of_files).columns) == columns
+            rows = of_files if is_whole else f"{rows} UNION ALL BY NAME {of_files}"
+        self._session.execute(f'CREATE VIEW "{name}" AS {rows}')
+
+    def _show_view(self, name: str) -> None:
+        view = _VIEWS[name]
+        for read in view.reads:
+            self._show(read)
+        sql = duckdb_view(view.sql)
+        found = self._session.sql(sql)
+        # Sums are wider in DuckDB than in Spark.
+        sums = [
+            column
+            for column, type_ in zip(found.columns, found.types, strict=True)
+            if str(type_) == "HUGEINT"
+        ]
+        narrowed = ", ".join(f'CAST("{column}" AS BIGINT) AS "{column}"' for column in sums)
+        replaced = f"SELECT * REPLACE ({narrowed}) FROM ({sql})" if sums else sql
+        self._session.execute(f'CREATE VIEW "{name}" AS {replaced}')
+        read_comments = (self._comments[read] for read in view.reads)
+        self._comments[name] = {key: text for one in read_comments for key, text in one.items()} | dict(
+            view.columns
+        )
+
+    def _described(self, tree: exp.Describe) -> QueryResult:
+        if not isinstance(tree.this, exp.Table) or not isinstance(tree.this.this, exp.Identifier):
+            raise UsageError("only tables and views are described: DESCRIBE events")
+        name = tree.this.name.lower()
+        self._show(name)
+        schema = self._session.sql(f'SELECT * FROM "{name}" LIMIT 0').to_arrow_table().schema
+        told_of = self._comments[name]
+        rows = ((each.name, spark_type(each.type), told_of.get(each.name)) for each in schema)
+        return QueryResult(_DESCRIBED, (dict(zip(_DESCRIBED, row, strict=True)) for row in rows))
+
+    @contextmanager
+    def _in_one_sentence(self) -> Iterator[None]:
+        try:
+            yield
+        except SourceError as error:
+            raise with_what_holds(error, self._lake) from error
+        except duckdb.Error as error:
+            damage = None if isinstance(error, OF_QUERIES) else damage_of_lake(Path(self._lake).absolute())
+            if damage:
+                raise with_what_holds(
+                    SourceError(damage.path.as_posix(), damage.reason), self._lake
+                ) from error
+            raise told(error, self._columns()) from error
+
+    def _columns(self) -> list[str]:
+        """The columns of all tables and views that queries have named."""
+        return list(dict.fromkeys(column for name in self._made for column in self._comments.get(name, ())))
+
+
+_SCHEMAS: Final = {table.name: table.schema for table in ALL_TABLES}
+_VIEWS: Final = {view.name: view for view in VIEWS}
+
+
+def _stored(session: duckdb.DuckDBPyConnection, root: Path, table: Table) -> _Stored | None:
+    opened = open_table(root, table)
+    return _Stored(session, opened) if opened is not None else None
+
+
+def _as_of(path: Path, found: Counted[_Stored]) -> Counted[_Stored]:
+    """Return the rows of a table that count with the table open as of their version."""
+    stored = found.stored
+    if found.version in (None, stored.opened.version()):
+        return found
+    return found._replace(stored=stored._replace(opened=open_delta(path, found.version)))
+
+
+def _files(opened: OpenDelta) -> list[str]:
+    return parquet_files(opened) or []
+
+
+def _rows_of(opened: OpenDelta) -> str:
+    """Return SQL for the rows of all files of a table."""
+    # Statistics in the files tell which of their rows a query needs.
+    return f"read_parquet([{', '.join(map(_text, _files(opened)))}], union_by_name = true, hive_partitioning = false)"
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _comments(table: Table) -> Mapping[str, str]:
+    return {field.name: (field.metadata or {}).get(b"comment", b"").decode() for field in table.schema}
+
+
+def _where(runs: Runs | None) -> str:
+    if runs is None:
+        return ""
+    given_up = f" AND run NOT IN ({', '.join(map(str, runs.given_up))})" if runs.given_up else ""
+    return f"WHERE run <= {runs.last}{given_up}"
+
+
+def _names(tree: exp.Query) -> list[str]:
+    """Return the tables and views that a query reads, but for those that it makes itself by WITH."""
+    own = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    named = (table.name.lower() for table in tree.find_all(exp.Table) if not table.args.get("db"))
+    return list(dict.fromkeys(name for name in named if name and name not in own))
+
+
+def _named(found: Sequence[str], asked: Sequence[str | None]) -> list[str]:
+    """Return the names of an answer's columns: as they were asked for, and those that a star stands for as they are."""
+    many = len(found) - len(asked) + 1
+    if asked.count(None) > 1:
+        return list(found)
+    place = asked.index(None) if None in asked else len(asked)
+    before = [name or "" for name in asked[:place]]
+    after = [name or "" for name in asked[place + 1 :]]
+    return [*before, *found[place : place + many], *after] if None in asked else before
+
+
+def _long(value: Any) -> int | None:
+    """Return a sum as 64 bits hold it; OffsetsToolError where they do not, as in Spark."""
+    if value is None:
+        return None
+    number = int(value)
+    if not -_LONG <= number < _LONG:
+        raise OffsetsToolError(
+            f"the query has a sum that 64 bits do not hold ({number}): try_sum(x) is null there"
+        )
+    return number

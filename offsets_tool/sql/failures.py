@@ -1,0 +1,50 @@
+"""What DuckDB says of a query that it cannot answer, in one sentence with a remedy; decides nothing about the lake's files."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import duckdb
+
+from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.evidence.nearest import did_you_mean
+from offsets_tool.sql.macros import INDEX, NOT_TRANSLATED, ZERO
+from offsets_tool.sql.refused import refused
+
+OF_QUERIES: Final = (
+    duckdb.ParserException,
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.NotImplementedException,
+)
+"""What DuckDB raises before it reads a row: the query is wrong, or means nothing to it."""
+_NO_COLUMN: Final = re.compile(r'Referenced column "([^"]+)" (?:was )?not found')
+_NO_COLUMN_OF: Final = re.compile(r'does not have a column named "([^"]+)"')
+_NO_FIELD: Final = re.compile(r'Could not find key "([^"]+)" in struct')
+_CANDIDATES: Final = re.compile(r'"([^"]+)"')
+_NUMBERS: Final = re.compile(r"overflow|out of range|cannot be cast|can't be cast|doesn't fit", re.I)
+
+
+def told(error: duckdb.Error, columns: Sequence[str] = ()) -> OffsetsToolError:
+    """Return an error of DuckDB as one sentence; `columns` are those that the query's tables have."""
+    said = str(error).strip()
+    first = said.partition("\n")[0].partition(": ")[2] or said
+    if found := _NO_COLUMN.search(said) or _NO_COLUMN_OF.search(said) or _NO_FIELD.search(said):
+        return _no_column(found[1], said, columns)
+    if NOT_TRANSLATED in said:
+        return refused(said.partition(NOT_TRANSLATED)[2].partition("\n")[0])
+    if isinstance(error, OF_QUERIES):
+        return UsageError(f"DuckDB cannot answer this ({first}); offsets-spark sql takes the same query")
+    if ZERO in said.lower():
+        return OffsetsToolError("the query divides by zero: try_divide(a, b) is null there")
+    if INDEX in said or _NUMBERS.search(said):
+        return OffsetsToolError(f"the query has a value that cannot be computed: {first}")
+    return OffsetsToolError(f"DuckDB cannot answer: {first}")
+
+
+def _no_column(name: str, said: str, columns: Sequence[str]) -> UsageError:
+    candidates = _CANDIDATES.findall(said.partition("andidate")[2].partition("\n\n")[0])
+    near = did_you_mean(name, list(columns) or candidates)
+    return UsageError(
+        f"there is no column {name} here: {near.strip() or 'DESCRIBE a table or view to see its columns'}"
+    )

@@ -1,0 +1,58 @@
+"""Spark's SQL, parsed: one query, or one name to describe. What does not parse is one sentence with its line and column.
+
+Parses as Spark 4 does, where CAST fails for what it cannot read. Executes nothing, and decides nothing about meaning.
+"""
+
+import logging
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+
+from offsets_tool.errors import UsageError
+
+
+class _Strict(Spark):
+    """Spark's SQL with ANSI casts."""
+
+    class Parser(Spark.Parser):  # type: ignore[misc,valid-type]
+        STRICT_CAST = True
+
+
+class _NoWarnings(logging.Filter):
+    """Drops what sqlglot logs of statements that it does not know: they are refused in a sentence of ours."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return False
+
+
+logging.getLogger("sqlglot").addFilter(_NoWarnings())
+
+
+def parsed(query: str) -> exp.Query | exp.Describe:
+    """Return the tree of a query; UsageError for what does not parse, for several statements, and for what is no question."""
+    try:
+        found = [each for each in sqlglot.parse(query, read=_Strict) if each is not None]
+    except (ParseError, TokenError) as error:
+        raise UsageError(f"this is no SQL that Spark understands: {_where(error)}") from error
+    except RecursionError:
+        raise UsageError("the query is nested too deeply: ask it in smaller steps, by WITH") from None
+    if len(found) != 1:
+        raise UsageError(
+            "this is not one query: end each with a line that ends with a semicolon, or give several arguments"
+        )
+    (tree,) = found
+    if not isinstance(tree, exp.Query | exp.Describe):
+        raise UsageError(
+            "only questions are answered, and nothing is written: begin with SELECT, WITH or DESCRIBE"
+        )
+    return tree
+
+
+def _where(error: ParseError | TokenError) -> str:
+    told = error.errors[0] if isinstance(error, ParseError) and error.errors else None
+    if told is None:
+        return str(error).partition("\n")[0]
+    near = f" near {told['highlight']}" if told.get("highlight") else ""
+    return f"line {told['line']}, column {told['col']}{near}: {told['description']}"

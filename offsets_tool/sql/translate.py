@@ -1,0 +1,177 @@
+"""A query in Spark's SQL as DuckDB's SQL that gives the same rows, or a refusal: what is not known to mean the same is not guessed.
+
+Views are translated from their one definition by the same rules. Knows no session and no lake.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sqlglot import exp
+
+from offsets_tool.sql.functions import DUCKDB, MACROS, NAMED, SAME
+from offsets_tool.sql.refused import refused
+from offsets_tool.sql.rewrites import REWRITES, rewritten
+from offsets_tool.sql.spark_sql import parsed
+
+_QUERIES: Final = (
+    *(
+        exp.Select,
+        exp.From,
+        exp.Join,
+        exp.Where,
+        exp.Group,
+        exp.Having,
+        exp.Order,
+        exp.Ordered,
+        exp.Limit,
+        exp.Offset,
+    ),
+    *(
+        exp.With,
+        exp.CTE,
+        exp.Subquery,
+        exp.Table,
+        exp.TableAlias,
+        exp.Union,
+        exp.Intersect,
+        exp.Except,
+        exp.Distinct,
+    ),
+    *(exp.Rollup, exp.Cube, exp.GroupingSets, exp.Window, exp.WindowSpec, exp.IgnoreNulls, exp.Filter),
+)
+_VALUES: Final = (
+    *(
+        exp.Alias,
+        exp.Column,
+        exp.Identifier,
+        exp.Star,
+        exp.Dot,
+        exp.Literal,
+        exp.HexString,
+        exp.Boolean,
+        exp.Null,
+    ),
+    *(exp.Paren, exp.Tuple, exp.Var, exp.DataType, exp.ColumnDef, exp.Interval, exp.Lambda, exp.PropertyEQ),
+    *(
+        exp.And,
+        exp.Or,
+        exp.Not,
+        exp.EQ,
+        exp.NEQ,
+        exp.GT,
+        exp.GTE,
+        exp.LT,
+        exp.LTE,
+        exp.NullSafeEQ,
+        exp.NullSafeNEQ,
+    ),
+    *(exp.Is, exp.In, exp.Between, exp.Escape, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod),
+    *(exp.Transform, exp.ArrayFilter, exp.JSONPath, exp.JSONPathRoot, exp.JSONPathKey, exp.JSONPathSubscript),
+)
+_KNOWN: Final = frozenset({*_QUERIES, *_VALUES, *SAME, *MACROS, *DUCKDB, *REWRITES})
+_COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between, exp.Quantile)
+_SHOWN: Final = (exp.Select, exp.Alias, exp.Neg, exp.Cast)
+
+
+def duckdb_view(sql: str) -> str:
+    """Return the SQL of a view as DuckDB's."""
+    tree = parsed(sql)
+    assert isinstance(tree, exp.Query)
+    return duckdb_sql(tree)
+
+
+def duckdb_sql(tree: exp.Query) -> str:
+    """Return a parsed query as DuckDB's SQL; UsageError for what is not translated."""
+    nodes = list(tree.dfs())
+    for node in nodes:
+        _check(node)
+    # Inner nodes first: what replaces a node holds what replaced its parts.
+    for node in reversed(nodes):
+        # What replaces a node may hold it, and is its parent then.
+        place, key, index = node.parent, node.arg_key, node.index
+        made = rewritten(node)
+        if made is not node and place is not None and key is not None:
+            place.set(key, made, index)
+    return tree.sql("duckdb", identify=True)
+
+
+def _check(node: exp.Expr) -> None:
+    kind = type(node)
+    if kind not in _KNOWN:
+        raise refused(node)
+    if check := _CHECKS.get(kind):
+        check(node)
+
+
+def _function(node: exp.Expr) -> None:
+    if node.name.lower() not in NAMED:
+        raise refused(f"the function {node.name}")
+
+
+def _table(node: exp.Expr) -> None:
+    if not isinstance(node.this, exp.Identifier) or node.args.get("db"):
+        raise refused(node)
+
+
+def _number(node: exp.Expr) -> None:
+    """Only what is compared or shown may be a decimal: Spark's decimals have other digits than DuckDB's once they are computed."""
+    is_decimal = not node.args["is_string"] and "." in node.this and "e" not in node.this.lower()
+    place = node.parent.parent if isinstance(node.parent, exp.Neg) else node.parent
+    if is_decimal and not isinstance(place, (*_COMPARISONS, *_SHOWN)):
+        raise refused(f"{node.this} (a decimal; {node.this}D is a number of the same value)")
+
+
+def _interval(node: exp.Expr) -> None:
+    if not isinstance(node.parent, exp.Add | exp.Sub):
+        raise refused(node)
+
+
+def _select(node: exp.Expr) -> None:
+    joins = node.args.get("joins") or ()
+    if any(join.args.get("using") for join in joins) and any(
+        isinstance(each, exp.Star) for each in node.expressions
+    ):
+        raise refused("SELECT * of a join with USING (name the columns)")
+
+
+def _join(node: exp.Expr) -> None:
+    if node.args.get("method"):
+        raise refused(f"a join of the kind {node.args['method']}")
+
+
+def _explode(node: exp.Expr) -> None:
+    if type(node) is not exp.Explode or not isinstance(node.parent, exp.Select | exp.Alias):
+        raise refused(node)
+
+
+def _unnamed(node: exp.Expr) -> None:
+    """A structure's fields have Spark's names only where they are columns, or are named."""
+    if not all(
+        isinstance(each, exp.Column | exp.Star | exp.PropertyEQ | exp.Alias | exp.Dot)
+        for each in node.expressions
+    ):
+        raise refused(node)
+
+
+def _plain_count(node: exp.Expr) -> None:
+    if node.expressions:
+        raise refused(node)
+
+
+def _in_window(node: exp.Expr) -> None:
+    if not isinstance(node.parent, exp.Window):
+        raise refused(node)
+
+
+_CHECKS: Final[Mapping[type[exp.Expr], Callable[[exp.Expr], None]]] = {
+    exp.Count: _plain_count,
+    exp.IgnoreNulls: _in_window,
+    exp.Anonymous: _function,
+    exp.Explode: _explode,
+    exp.Interval: _interval,
+    exp.Join: _join,
+    exp.Literal: _number,
+    exp.Select: _select,
+    exp.Struct: _unnamed,
+    exp.Table: _table,
+}

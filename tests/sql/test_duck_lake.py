@@ -1,0 +1,228 @@
+"""A lake asked through DuckDB: whole runs as of one moment, nothing but questions, and one sentence for what cannot be."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+from deltalake import DeltaTable, Schema
+
+from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.lake.contents import CONTENTS, VIEWS
+from offsets_tool.lake.tables import ALL_TABLES, DERIVATIONS, EVENTS, LAG, SOURCES, TABLES
+from offsets_tool.log.archive.delta import delta_rows
+from offsets_tool.sql.duck_lake import DuckLake
+from spark.lake.commit import INGEST, Chain
+from tests.spark.lakes import SEGMENT, Row, ingest_here, rows
+from tests.spark.views.random_lake import commit, made_up_lake
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """In a folder with a name that is a pattern."""
+    made = tmp_path_factory.mktemp("sql") / "a lake [x]*'s"
+    ingest_here(made, SEGMENT, cluster="txn")
+    return made
+
+
+@pytest.fixture(scope="module")
+def opened(lake: Path) -> DuckLake:
+    return DuckLake(str(lake))
+
+
+def answer(opened: DuckLake, query: str) -> list[Row]:
+    return list(opened.ask(query).rows)
+
+
+def test_tables_have_their_rows(lake: Path, opened: DuckLake) -> None:
+    found = answer(opened, "SELECT log_offset, `group`, committed_offset FROM events ORDER BY log_offset")
+    assert found == [{name: row[name] for name in found[0]} for row in rows(lake, "events")]
+
+
+def test_every_view_is_there_or_says_what_it_lacks(opened: DuckLake) -> None:
+    for one in opened.shown:
+        if one.lacks is None:
+            assert opened.ask(f"SELECT * FROM {one.name}").columns
+        else:
+            with pytest.raises(UsageError, match=f"the table {one.lacks}, which this lake does not have yet"):
+                opened.ask(f"SELECT * FROM {one.name}")
+    assert {one.name for one in opened.shown} == {each.name for each in (*ALL_TABLES, *VIEWS)}
+    assert [row["name"] for row in answer(opened, f"SELECT name FROM {CONTENTS}")] == [
+        each.name for each in opened.shown
+    ]
+
+
+def test_a_table_without_rows(opened: DuckLake) -> None:
+    assert answer(opened, "SELECT copy, log_start_offset FROM copies WHERE run > 5") == []
+
+
+def test_what_is_not_finished_does_not_count(tmp_path: Path) -> None:
+    """A run that began, of an ingest and of a job that replaces rows; and one that was given up."""
+    made_up_lake(tmp_path)
+    last = {"run": 2, "log_offset": 1, "cluster": "a", "source": "s"}
+    commit(tmp_path, Chain(INGEST.app, (EVENTS,)), 2, (EVENTS, [last]))
+    before = DuckLake(str(tmp_path))
+    assert answer(before, "SELECT count(*) AS n FROM events") == [{"n": 0}]
+    assert answer(before, "SELECT max(run) AS run, count(*) AS n FROM lag") == [{"run": 1, "n": 400}]
+    assert len(delta_rows(tmp_path / LAG.name)) == 450
+    commit(
+        tmp_path,
+        Chain(INGEST.app, (EVENTS, SOURCES)),
+        3,
+        (EVENTS, [last | {"run": 3}]),
+        (SOURCES, [{"run": 3}]),
+    )
+    commit(tmp_path, Chain(INGEST.app, (DERIVATIONS,)), 2, (DERIVATIONS, [{"derived": "lag", "run": 2}]))
+    after = DuckLake(str(tmp_path))
+    assert answer(after, "SELECT run FROM events") == [{"run": 3}]
+    assert answer(after, "SELECT max(run) AS run, count(*) AS n FROM lag") == [{"run": 2, "n": 450}]
+    assert answer(before, "SELECT count(*) AS n FROM events") == [{"n": 0}], "as it was when it was opened"
+
+
+HOSTILE = (
+    "COPY events TO '/tmp/events.csv'",
+    "CREATE TABLE mine AS SELECT * FROM events",
+    "INSERT INTO events SELECT * FROM events",
+    "DELETE FROM events",
+    "DROP VIEW events",
+    "ATTACH '/tmp/other.db'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "PRAGMA database_list",
+    "CALL pragma_version()",
+    "EXPORT DATABASE '/tmp/x'",
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_text('/etc/passwd')",
+    "SELECT * FROM glob('/*')",
+    "SELECT * FROM '/etc/passwd'",
+    "SELECT * FROM `/etc/passwd`",
+    "SELECT * FROM `/etc/passwd.csv`",
+    "SELECT * FROM parquet.`/tmp/x.parquet`",
+    "SELECT * FROM csv.`/etc/passwd`",
+    "SELECT * FROM information_schema.tables",
+    "SELECT * FROM duckdb_settings()",
+    "SELECT getenv('HOME')",
+    "SELECT spark_divide(1, 0)",
+    "SELECT current_setting('access_mode')",
+    "SELECT reflect('java.lang.System', 'exit', 0)",
+    "SELECT 1; DROP VIEW events",
+    "WITH x AS (SELECT 1) INSERT INTO events SELECT * FROM x",
+    "SELECT * INTO mine FROM events",
+    "FROM events INSERT OVERWRITE DIRECTORY '/tmp/x' SELECT *",
+    "INSERT OVERWRITE LOCAL DIRECTORY '/tmp/x' SELECT * FROM events",
+    "SELECT TRANSFORM(source) USING 'cat' FROM events",
+    "DESCRIBE read_csv('/etc/passwd')",
+    "DESCRIBE delta.`/etc`",
+    "EXPLAIN ANALYZE SELECT 1",
+    "USE x",
+    "CACHE TABLE events",
+    "",
+    ";",
+    "-- nothing",
+)
+
+
+@pytest.mark.parametrize("query", HOSTILE)
+def test_only_questions_to_this_lake_are_answered(opened: DuckLake, query: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        list(opened.ask(query).rows)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "COPY (SELECT 1) TO '/tmp/mine.csv'",
+        "ATTACH '/tmp/mine.db'",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "SET allowed_paths = ['/etc/passwd']",
+        "SELECT * FROM opened",
+    ],
+)
+def test_duckdb_itself_is_shut_in(opened: DuckLake, statement: str) -> None:
+    """Whatever a query may be translated to."""
+    with pytest.raises(duckdb.Error):
+        opened._session.execute(statement).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELEC 1", "this is no SQL that Spark understands: line 1, column 7"),
+        ("SELECT 1 +\n  FROM events WHERE (", "line 2, column"),
+        ("SELECT * FROM nowhere", "there is no nowhere here: SELECT name, comment FROM contents names all"),
+        ("SELECT lgo_offset FROM events", "there is no column lgo_offset here: Did you mean log_offset"),
+        (
+            "SELECT e.lgo_offset FROM events AS e",
+            "there is no column lgo_offset here: Did you mean log_offset",
+        ),
+        (
+            "SELECT qqq FROM events",
+            "there is no column qqq here: DESCRIBE a table or view to see its columns",
+        ),
+        (
+            "SELECT approx_count_distinct(source) FROM events",
+            "is not answered without Spark: offsets-spark sql takes the same query",
+        ),
+        ("SELECT crc32(key) FROM log", "the function crc32 is not answered without Spark"),
+        (
+            "SELECT log_offset * 1.5 FROM events",
+            "1.5 (a decimal; 1.5D is a number of the same value) is not answered",
+        ),
+        ("SELECT 1 / (log_offset - log_offset) FROM events", "the query divides by zero"),
+        ("SELECT sum(9223372036854775807) FROM events", "the query has a sum that 64 bits do not hold"),
+        (
+            "SELECT 9223372036854775807 + log_offset FROM events",
+            "the query has a value that cannot be computed",
+        ),
+        ("SELECT int('x')", "the query has a value that cannot be computed"),
+        ("SELECT array(1)[1]", "the index is outside of the array"),
+        ("SELECT source + 1 FROM events", "DuckDB cannot answer this"),
+        ("DESCRIBE nowhere", "there is no nowhere here"),
+        ("SHOW TABLES", "only questions are answered"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(opened: DuckLake, query: str, said: str) -> None:
+    with pytest.raises(OffsetsToolError) as refused:
+        list(opened.ask(query).rows)
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_what_is_no_lake(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"is no lake .it has no table sources.: name the folder that an ingest made"
+    ):
+        DuckLake(str(tmp_path))
+
+
+def test_a_lake_of_another_layout_is_refused(tmp_path: Path) -> None:
+    for table in TABLES:
+        schema = table.schema
+        if table is EVENTS:
+            schema = schema.set(len(schema) - 1, schema.field(len(schema) - 1).with_name("former"))
+        DeltaTable.create(str(tmp_path / table.name), Schema.from_arrow(schema))
+    with pytest.raises(
+        UsageError, match="events has other columns than this version writes: ingest into a new lake"
+    ):
+        DuckLake(str(tmp_path))
+
+
+def test_damage_is_named_with_what_still_holds(tmp_path: Path) -> None:
+    ingest_here(tmp_path, SEGMENT)
+    opened = DuckLake(str(tmp_path))
+    (file,) = (tmp_path / "events").glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-100])
+    for when in (opened, None):
+        with pytest.raises(OffsetsToolError) as said:
+            list((when or DuckLake(str(tmp_path))).ask("SELECT max(log_offset) FROM events").rows)
+        assert str(said.value).startswith(f"{file}: has ")
+        assert str(said.value).endswith("or ingest the same sources into a new lake")
+
+
+def test_the_lake_is_left_as_it_was(lake: Path, opened: DuckLake) -> None:
+    before = {path: path.stat().st_mtime_ns for path in lake.rglob("*")}
+    answer(opened, "SELECT * FROM offenders")
+    assert {path: path.stat().st_mtime_ns for path in lake.rglob("*")} == before
