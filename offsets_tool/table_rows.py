@@ -281,3 +281,6 @@ class SourceRow(NamedTuple):
     ]
     run: Run
     ingested_at: Annotated[datetime, "When the ingest began."]
+    dropped_records: Annotated[
+        Int64 | None, "Records of the range that retain has since taken out of log and events; null if none."
+    ] = None

@@ -21,7 +21,7 @@ _CHECKS: Final = (
     Check("runs", "jobs", jobs.runs),
     Check("ledger", "rows of sources", ledger.sums),
     Check("ranges", "ranges of files", ledger.ranges),
-    Check("records", "runs of log and events", ledger.stored),
+    Check("records", "runs of log and events", ledger.records),
     Check("offsets", "copies of log partitions", ledger.offsets),
     Check("replays", "log partitions", jobs.partitions),
     Check("checkpoints", "checkpoints", jobs.checkpoints),

@@ -16,8 +16,9 @@ from spark.check.lake import Fields, LakeToCheck
 from spark.derived.forget import CHAINS
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake
-from spark.lake.folder import interrupted
+from spark.lake.folder import RETAINING, interrupted
 from spark.replay.checkpoints import CHECKPOINTS, REMEDY, lost_checkpoints
+from spark.replay.copies import last_ingests
 from spark.replay.notes import partition_text
 from spark.replay.plan import LogPartition, failed, latest
 
@@ -27,6 +28,9 @@ def runs(lake: LakeToCheck) -> Looked:
     if said := interrupted(lake.root):
         problem, _, remedy = said.partition(": ")
         yield Defect("lake", Severity.CRITICAL, problem, remedy)
+    if (lake.root / RETAINING).exists():
+        said = "retain was interrupted: log still has records that are gone from events"
+        yield Defect("log", Severity.WARNING, said, f"{lake.command('retain', '--keep', 'SPAN')} finishes it")
     for chain in CHAINS:
         if not all(map(lake.has, chain.tables)):
             continue
@@ -42,7 +46,7 @@ def partitions(lake: LakeToCheck) -> Looked:
         return
     known, problems = latest(lake.replays), failed(lake.replays)
     remedy = lake.command("replay")
-    for place, run in sorted(_ingested(lake.sources).items(), key=repr):
+    for place, run in sorted(last_ingests(lake.sources).items(), key=repr):
         row, where = known.get(place), partition_text(*place)
         if place in problems:
             yield Defect(where, Severity.WARNING, f"could not be replayed: {problems[place]}", remedy)
@@ -55,21 +59,6 @@ def partitions(lake: LakeToCheck) -> Looked:
             yield _recounted(lake, place, row)
 
 
-def _ingested(sources: Iterable[Fields]) -> Mapping[LogPartition, int]:
-    """Return the log partitions of which there are records that count, and the last ingest that brought some."""
-    found: dict[LogPartition, int] = {}
-    for row in sources:
-        if counts(row["kind"], row["fate"]) and row["records"] > row["misplaced_records"]:
-            is_archive = row["kind"] == ARCHIVE
-            numbers = (
-                [each["log_partition"] for each in row["archived"]] if is_archive else [row["log_partition"]]
-            )
-            for number in numbers:
-                place = row["cluster"], number
-                found[place] = max(row["run"], found.get(place, 0))
-    return found
-
-
 def _recounted(lake: LakeToCheck, place: LogPartition, row: Mapping[str, Any]) -> Defect | None:
     """Return the problem that replays have replayed other records than there are; None where copies were joined, or archives."""
     of_place = [
@@ -79,13 +68,14 @@ def _recounted(lake: LakeToCheck, place: LogPartition, row: Mapping[str, Any]) -
     ]
     if row["copies"] or any(each["kind"] == ARCHIVE for each in of_place):
         return None
-    there = sum(
-        each["records"] - each["misplaced_records"]
-        for each in of_place
-        if each["log_partition"] == place[1] and each["run"] <= row["ingest_run"]
-    )
+    of_replay = [
+        each for each in of_place if each["log_partition"] == place[1] and each["run"] <= row["ingest_run"]
+    ]
+    there = sum(each["records"] - each["misplaced_records"] for each in of_replay)
+    dropped = sum(each["dropped_records"] or 0 for each in of_replay)
     replayed = _replayed(lake.replays, place)
-    if there == replayed:
+    # What was taken out may have been replayed before.
+    if there - dropped <= replayed <= there:
         return None
     said = f"replays have replayed {replayed} records, where sources has {there}"
     remedy = what_holds(lake.root, lake.root / REPLAYS.name) or ""

@@ -86,16 +86,17 @@ def offsets(lake: LakeToCheck) -> Looked:
         yield Defect(where, Severity.WARNING, found, remedy) if missing else None
 
 
-def stored(lake: LakeToCheck) -> Looked:
+def records(lake: LakeToCheck) -> Looked:
     """Look whether `log` and `events` have, of each cluster and run, the records that `sources` accounts for."""
     expected: Counter[tuple[str, int]] = Counter()
     for row in lake.sources:
-        expected[row["cluster"], row["run"]] += row["records"] if row["same_as"] is None else 0
+        there = row["records"] - (row["dropped_records"] or 0)
+        expected[row["cluster"], row["run"]] += there if row["same_as"] is None else 0
     runs = {run for _, run in expected}
     for table in (LOG, EVENTS):
-        there = lake.count(table, "cluster", "run")
-        for cluster, run in sorted({*expected, *there}):
-            has, says = there[cluster, run], expected[cluster, run]
+        stored = lake.count(table, "cluster", "run")
+        for cluster, run in sorted({*expected, *stored}):
+            has, says = stored[cluster, run], expected[cluster, run]
             where = f"{table.name} (cluster {cluster!r}, run {run})"
             if run not in runs:
                 yield _not_counted(lake, where, has)

@@ -90,6 +90,9 @@ _COMMANDS = {
     "compact": CommandPlace(
         "spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."
     ),
+    "retain": CommandPlace(
+        "spark.cli.retain", _LAKE, "Records older than a span, but for what still holds, taken out."
+    ),
     "upgrade": CommandPlace(
         "spark.cli.upgrade", _LAKE, "A lake of an earlier version, with the columns of this one."
     ),

@@ -27,15 +27,14 @@ from offsets_tool.lake.tables import (
     Table,
 )
 from offsets_tool.lake.whole import is_table
-from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.text import shown
 from spark.derived.expiry import OF_EXPIRY
 from spark.derived.findings import OF_FINDINGS
 from spark.derived.lag import OF_LAG
 from spark.lake.commit import INGEST, REPLAY, ArrowLake
-from spark.lake.folder import FORGETTING, locked, require_lake
+from spark.lake.folder import FORGETTING, locked, mark, require_lake
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.replaced import Replacing, is_only
+from spark.lake.replaced import Replacing, is_only, rewritten
 from spark.lake.scan import FileFacts, file_rows, is_within
 from spark.replay.checkpoints import checkpoint_path
 
@@ -78,17 +77,10 @@ def forget(lake: str, cluster: str, source: str | None = None) -> list[Forgotten
         job, marker = _Forget(root, cluster, path), root / FORGETTING
         if not job.gone and not marker.exists():
             raise UsageError(_nothing(job.sources, cluster, source))
-        _mark(marker, asked)
+        mark(marker, asked)
         done = list(job.run())
         marker.unlink()
         return done
-
-
-def _mark(marker: Path, asked: str) -> None:
-    """Write the marker: it is complete or does not exist."""
-    unfinished = marker.with_suffix(".tmp")
-    unfinished.write_text(asked, encoding="utf-8")
-    unfinished.rename(marker)
 
 
 def _nothing(sources: Iterable[_Fields], cluster: str, source: str | None) -> str:
@@ -183,14 +175,8 @@ class _Forget:
         """Change a small table row by row; None takes a row away."""
         before = self._lake.rows(table)
         rows = [row if row["cluster"] != self._cluster else change(row) for row in before]
-        kept = [tuple(row[name] for name in table.schema.names) for row in rows if row is not None]
-
-        def write(files: list[FileFacts]) -> Replacing:
-            with TableWriter(self._root, table) as writer:
-                writer.write(record_batch(table.row, kept))
-                return Replacing([file["path"] for file in files], writer.close())
-
-        self._lake.rewrite(table, write)
+        kept = [row for row in rows if row is not None]
+        self._lake.rewrite(table, lambda files: rewritten(self._root, table, files, kept))
         return Forgotten(table.name, len(before) - len(kept))
 
     def _copy(self, row: _Fields) -> _Fields | None:

@@ -16,6 +16,8 @@ from offsets_tool.log.files.folders import size_of
 
 FORGETTING: Final = "_forgetting.json"
 """The file of a lake in which something is being forgotten: what was asked for."""
+RETAINING: Final = "_retaining.json"
+"""The file of a lake of whose log partitions records are being taken out: these partitions."""
 LOCK: Final = ".ingest.lock"
 """The file of a lake that jobs lock."""
 _SMALL: Final = 64 << 20
@@ -60,6 +62,13 @@ def unwritten(root: Path) -> Iterator[None]:
         except BlockingIOError:
             raise UsageError(f"a job is writing to {root}: wait until it is done") from None
         yield
+
+
+def mark(marker: Path, text: str) -> None:
+    """Write a marker: it is complete or does not exist."""
+    unfinished = marker.with_suffix(".tmp")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.rename(marker)
 
 
 def interrupted(root: Path) -> str | None:

@@ -6,7 +6,7 @@ nothing about commits.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.lake.tables import Table
+from offsets_tool.wire.arrow import record_batch
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.scan import FileFacts, file_rows, is_within
 
@@ -74,14 +75,19 @@ class Replaced(NamedTuple):
         is_there = pc.equal(rows.column("cluster"), self.cluster)
         if self.is_cluster:
             return is_there
-        partition = rows.column("log_partition")
-        is_of = (
-            partition.is_null()
-            if self.log_partition is None
-            else pc.fill_null(pc.equal(partition, self.log_partition), False)
-        )
+        is_of = _are_of(rows, self.log_partition)
         lasts = pc.fill_null(pc.greater_equal(rows.column(table.ends), self.settled), True)
         return pc.and_(is_there, pc.and_(is_of, lasts))
+
+
+def _are_of(rows: pa.RecordBatch, log_partition: int | None) -> pa.Array:
+    """Return for each row whether it is of a log partition."""
+    partition = rows.column("log_partition")
+    return (
+        partition.is_null()
+        if log_partition is None
+        else pc.fill_null(pc.equal(partition, log_partition), False)
+    )
 
 
 class ReplacedPlaces:
@@ -129,7 +135,41 @@ class ReplacedPlaces:
         return pc.fill_null(pc.add(first, partitions.cast(pa.int64())), -_PARTITIONS)
 
 
-Replacement = Replaced | ReplacedPlaces
+class ReplacedRecords:
+    """The records of one log partition below an offset, but for some: those that nothing needs any more."""
+
+    def __init__(self, cluster: str, log_partition: int | None, end: int, kept: pa.Array) -> None:
+        """Hold the place, the offset below which records go, and as 64-bit numbers the offsets of those that stay."""
+        self.cluster = cluster
+        self.log_partition = log_partition
+        self.end = end
+        self.kept = kept
+
+    def columns(self, table: Table) -> list[str]:
+        """Return the columns of the table that decide whether a row is replaced."""
+        return ["cluster", "log_partition", "log_offset"]
+
+    def may_be_in(self, file: FileFacts, table: Table) -> bool:
+        """Return whether a file may have replaced rows, going by its statistics."""
+        if self.log_partition is None:
+            is_of = file.get("null_count.log_partition") != 0
+        else:
+            is_of = is_within(file, "log_partition", self.log_partition)
+        first = file.get("min.log_offset")
+        return is_of and is_within(file, "cluster", self.cluster) and (first is None or first < self.end)
+
+    def is_all_of(self, file: FileFacts, table: Table) -> bool:
+        """Return False: statistics cannot show that all rows of a file are replaced."""
+        return False
+
+    def are(self, rows: pa.RecordBatch, table: Table) -> pa.Array:
+        """Return for each row whether it is replaced, as an array of booleans."""
+        offsets, is_of = rows.column("log_offset"), _are_of(rows, self.log_partition)
+        goes = pc.and_(pc.less(offsets, self.end), pc.invert(pc.is_in(offsets, self.kept)))
+        return pc.and_(pc.equal(rows.column("cluster"), self.cluster), pc.and_(is_of, goes))
+
+
+Replacement = Replaced | ReplacedPlaces | ReplacedRecords
 
 
 class Replacing(NamedTuple):
@@ -152,6 +192,17 @@ def replace(
         if 0 < count < file["num_records"]:
             kept += _write_others(lake, table, file, concerned)
     return Replacing(gone, kept)
+
+
+def rewritten(
+    lake: Path, table: Table, files: Sequence[FileFacts], rows: Iterable[Mapping[str, Any]]
+) -> Replacing:
+    """Write the rows of a small table, in place of all that it has."""
+    with TableWriter(lake, table) as writer:
+        writer.write(
+            record_batch(table.row, [tuple(row[name] for name in table.schema.names) for row in rows])
+        )
+        return Replacing([file["path"] for file in files], writer.close())
 
 
 def count_replaced(

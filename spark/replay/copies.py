@@ -89,6 +89,18 @@ def copies_of(
     }
 
 
+def last_ingests(sources: Iterable[LakeRow]) -> dict[LogPartition, int]:
+    """Return the log partitions of which there are records that count, and the last ingest that brought some."""
+    found: dict[LogPartition, int] = {}
+    for row in sources:
+        if counts(row["kind"], row["fate"]) and row["records"] > row["misplaced_records"]:
+            archived = [each["log_partition"] for each in row["archived"]]
+            for number in archived if row["kind"] == ARCHIVE else [row["log_partition"]]:
+                place = row["cluster"], number
+                found[place] = max(row["run"], found.get(place, 0))
+    return found
+
+
 def missing_offsets(
     rows: Iterable[LakeRow], sources: Iterable[LakeRow]
 ) -> Iterator[tuple[LogPartition, str, tuple[MissingOffsets, ...]]]:

@@ -39,6 +39,8 @@ class Work(NamedTuple):
     """Ingests up to this one are in the checkpoint."""
     settled: int
     """Rows of the tables that still hold, or ended, at this log offset or behind it are replaced."""
+    proven_from: int = 0
+    """Before this log offset records are missing: they may have been taken out since the checkpoint was written."""
 
     @property
     def place(self) -> LogPartition:
@@ -111,7 +113,12 @@ def plan(
             work.append(Work(cluster, log_partition, records, rules, None, 0, 0))
         elif added is not None:
             # A partition replayed by the new rules, or by the classic ones where both agree, may go on by the new rules.
-            checkpoint = (row["checkpoint"], row["ingest_run"], row["settled_log_offset"])
+            checkpoint = (
+                row["checkpoint"],
+                row["ingest_run"],
+                row["settled_log_offset"],
+                row["proven_from_log_offset"],
+            )
             work.append(Work(cluster, log_partition, records, rules, *checkpoint))
     return sorted(work, key=lambda each: (-each.records, each.cluster, each.log_partition or 0))
 

@@ -206,8 +206,7 @@ class _Replay:
         """
         copies = self._copies_of(each.place for each in work)
         job = ReplayJob(tuple(work), run, self._root.as_posix(), names.names, rows, copies)
-        is_here = _is_little(rows, work)
-        units = of_units(self._start, len(work), is_here=is_here, progress=self._progress)
+        units = of_units(self._start, len(work), is_here=_is_little(rows, work), progress=self._progress)
         told = units.through(replay_work(job), arrow_schema(WorkDone)).collect()
         results = [WorkDone(*row) for row in told]
         if error := next((each.error for each in results if each.is_stopping), None):
@@ -225,7 +224,7 @@ class _Replay:
         return done
 
     def _done(self, work: Work, result: WorkDone, run: int) -> _Done:
-        files = [NewFile(*file) for file in json.loads(result.files)]
+        files, facts = [NewFile(*file) for file in json.loads(result.files)], json.loads(result.facts)
         row = {
             "cluster": work.cluster,
             "log_partition": work.log_partition,
@@ -234,7 +233,8 @@ class _Replay:
             "coordinator": self._asked,
             "replayed_at": self._at,
             "run": run,
-            **json.loads(result.facts),
+            **facts,
+            "proven_from_log_offset": max(facts["proven_from_log_offset"], work.proven_from),
         }
         return _Done(files, row, work.settled)
 

@@ -1,0 +1,228 @@
+"""Take out of `log` and `events` what is older than is to be kept, as a cleaner does, so that what holds can still be replayed.
+
+Histories stay as they are. `sources` says how many records went, `replays` from where on all are there. Nothing is taken out of a
+partition whose histories do not have it yet. `log` is changed last: who is killed before that finds the same again.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.lake.tables import EVENTS, LOG, REPLAYS, SOURCES
+from offsets_tool.lake.whole import is_table
+from offsets_tool.log.archive.delta import open_delta
+from spark.derived.forget import CHAINS
+from spark.derived.survivors import Survivors
+from spark.lake.commit import ArrowLake
+from spark.lake.folder import RETAINING, locked, mark, require_lake
+from spark.lake.replaced import ReplacedRecords, replace, rewritten
+from spark.lake.scan import facts_of, file_rows, is_within
+from spark.replay.copies import last_ingests
+from spark.replay.notes import partition_text
+from spark.replay.plan import LogPartition, Work, failed, latest
+from spark.replay.rows import LakeRows
+
+_Fields = dict[str, Any]
+_Unit = tuple[str, str, int]
+"""A cluster, a source, and the run that read it."""
+_UNIT: Final = ("cluster", "source", "run")
+_READ: Final = ("cluster", "log_partition", "log_offset", "source", "run", "batch_position")
+
+
+class RetainedPartition(NamedTuple):
+    """A log partition of which records were taken out: how many, and from which offset on all are there."""
+
+    cluster: str
+    log_partition: int | None
+    dropped_records: int
+    proven_from_log_offset: int
+
+
+class Retained(NamedTuple):
+    """What was taken out, and why nothing was of other log partitions that have older records."""
+
+    partitions: list[RetainedPartition]
+    notes: list[str]
+
+
+def retain(lake: str, keep_ms: int, at: int | None = None) -> Retained:
+    """Take out of a lake the records that are older than `keep_ms` at a time (epoch milliseconds; now) and superseded.
+
+    UsageError where there is no lake, or while a job writes to it.
+    """
+    root = Path(lake).absolute()
+    require_lake(root)
+    before = (time.time_ns() // 1_000_000 if at is None else at) - keep_ms
+    with locked(root):
+        for chain in CHAINS:
+            if all(is_table(root, table) for table in chain.tables):
+                ArrowLake(root, chain).finish()
+        return _Retention(root, before).run()
+
+
+class _Retention:
+    """One retention: the rows of the small tables, and what goes."""
+
+    def __init__(self, root: Path, before: int) -> None:
+        self._root, self._before = root, before
+        self._lake = ArrowLake(root)
+        self._sources = self._lake.sources()
+        self._replays = self._lake.rows(REPLAYS) if is_table(root, REPLAYS) else []
+
+    def run(self) -> Retained:
+        """Change the tables, and return what went."""
+        old = (
+            row
+            for row in self._sources
+            if row["min_timestamp"] is not None and row["min_timestamp"] < self._before
+        )
+        places = sorted(last_ingests(old), key=repr)
+        why_not = dict(self._left_whole(places))
+        rows = LakeRows.now(self._root, self._sources)
+        found = [self._superseded(rows, place) for place in places if place not in why_not]
+        counted = _Counted(self._root, found, self._sources)
+        done = counted.partitions()
+        if done:
+            self._change([each for each in found if counted.dropped[_place(each)]], counted, done)
+        self._unmark({_place(each) for each in found})
+        notes = [f"{partition_text(*place)} is left as it is: {why}" for place, why in why_not.items()]
+        return Retained(done, notes)
+
+    def _left_whole(self, places: Iterable[LogPartition]) -> Iterator[tuple[LogPartition, str]]:
+        """Yield the partitions of which nothing may be taken out, and why."""
+        known, problems, newest = latest(self._replays), failed(self._replays), last_ingests(self._sources)
+        for place in places:
+            row = known.get(place)
+            if row is None or place in problems or row["ingest_run"] < newest[place]:
+                yield place, "its histories do not have all of it; run offsets-spark replay first"
+            elif row["abandoned"] or row["contradictions"]:
+                yield place, "its copies disagree, and which records count follows from all of them"
+
+    def _superseded(self, rows: LakeRows, place: LogPartition) -> ReplacedRecords:
+        survivors = Survivors(self._before)
+        for some in rows.records(Work(*place, 0, None, None, 0, 0)):
+            if not survivors.observe(some):
+                break
+        return ReplacedRecords(*place, survivors.end, survivors.kept())
+
+    def _change(
+        self, gone: Sequence[ReplacedRecords], counted: "_Counted", done: Iterable[RetainedPartition]
+    ) -> None:
+        marker, begun = self._root / RETAINING, [list(_place(each)) for each in gone]
+        mark(marker, json.dumps(_begun(marker) + begun))
+        self._lake.rewrite(EVENTS, lambda files: replace(self._root, EVENTS, files, gone))
+        proven = {(each.cluster, each.log_partition): each.proven_from_log_offset for each in done}
+        replays = [_proven(row, proven) for row in self._replays]
+        self._lake.rewrite(REPLAYS, lambda files: rewritten(self._root, REPLAYS, files, replays))
+        sources = counted.sources()
+        self._lake.rewrite(SOURCES, lambda files: rewritten(self._root, SOURCES, files, sources))
+        self._lake.rewrite(LOG, lambda files: replace(self._root, LOG, files, gone))
+
+    def _unmark(self, done: set[LogPartition]) -> None:
+        """Note that these partitions are finished, of those that a retention that was killed had begun."""
+        marker = self._root / RETAINING
+        left = [place for place in _begun(marker) if (place[0], place[1]) not in done]
+        if left:
+            mark(marker, json.dumps(left))
+        else:
+            marker.unlink(missing_ok=True)
+
+
+def _begun(marker: Path) -> list[list[Any]]:
+    found: list[list[Any]] = json.loads(marker.read_text(encoding="utf-8")) if marker.exists() else []
+    return found
+
+
+def _place(each: ReplacedRecords) -> LogPartition:
+    return each.cluster, each.log_partition
+
+
+def _proven(row: _Fields, proven: Mapping[LogPartition, int]) -> _Fields:
+    known = row["proven_from_log_offset"]
+    return {
+        **row,
+        "proven_from_log_offset": max(known, proven.get((row["cluster"], row["log_partition"]), 0)),
+    }
+
+
+class _Counted:
+    """Counts, in one pass over the rows of `log` of the clusters concerned, what goes and what stays."""
+
+    def __init__(self, root: Path, places: Sequence[ReplacedRecords], sources: Sequence[_Fields]) -> None:
+        self.places = places
+        self.dropped: Counter[LogPartition] = Counter()
+        self._last: dict[LogPartition, int] = {}
+        self._before = sources
+        self._clusters = {each.cluster for each in places}
+        self._ranges: dict[_Unit, list[_Fields]] = {}
+        self._left: Counter[tuple[_Unit, int]] = Counter()
+        for row in sources:
+            if row["same_as"] is None and row["cluster"] in self._clusters:
+                self._ranges.setdefault((row["cluster"], row["source"], row["run"]), []).append(row)
+        for file in facts_of(open_delta(root / LOG.name)) if places else ():
+            if any(is_within(file, "cluster", cluster) for cluster in self._clusters):
+                concerned = [each for each in places if each.may_be_in(file, LOG)]
+                for rows in file_rows(root / LOG.name / file["path"], LOG, _READ):
+                    self._observe(rows, concerned)
+
+    def _observe(self, rows: pa.RecordBatch, places: Iterable[ReplacedRecords]) -> None:
+        goes = pa.array([False] * rows.num_rows, pa.bool_())
+        for each in places:
+            of_place = each.are(rows, LOG)
+            if count := of_place.true_count:
+                last = pc.max(rows.column("log_offset").filter(of_place)).as_py()
+                self.dropped[_place(each)] += count
+                self._last[_place(each)] = max(last, self._last.get(_place(each), 0))
+                goes = pc.or_(goes, of_place)
+        stays = pa.table(rows.filter(pc.invert(goes)).select([*_UNIT, "batch_position"]))
+        for unit in stays.group_by(list(_UNIT)).aggregate([]).to_pylist():
+            self._count(stays, (unit["cluster"], unit["source"], unit["run"]))
+
+    def _count(self, rows: pa.Table, unit: _Unit) -> None:
+        """Count the rows of what one run has read of a source, by the ranges of its bytes."""
+        of_unit = rows
+        for name, value in zip(_UNIT, unit, strict=True):
+            of_unit = of_unit.filter(pc.equal(of_unit.column(name), value))
+        ranges = self._ranges.get(unit, [])
+        for row in ranges:
+            start, end, positions = row["range_start"], row["range_end"], of_unit.column("batch_position")
+            within = pc.and_(pc.greater_equal(positions, start), pc.less(positions, end))
+            count = of_unit.num_rows if len(ranges) == 1 else pc.sum(within).as_py() or 0
+            self._left[unit, start] += count
+
+    def partitions(self) -> list[RetainedPartition]:
+        """Return what goes of each partition of which anything does."""
+        return [
+            RetainedPartition(*_place(each), self.dropped[_place(each)], self._proven_from(each))
+            for each in self.places
+            if self.dropped[_place(each)]
+        ]
+
+    def _proven_from(self, each: ReplacedRecords) -> int:
+        """Return the offset of the first record that stays behind all that go."""
+        behind = each.kept.filter(pc.greater(each.kept, self._last[_place(each)]))
+        return int(behind[0].as_py()) if len(behind) else each.end
+
+    def sources(self) -> list[_Fields]:
+        """Return the rows of `sources`, with how many of each one's records are gone."""
+        gone = {
+            _range(row, row["source"]): row["records"] - self._left[unit, row["range_start"]]
+            for unit, rows in self._ranges.items()
+            for row in rows
+        }
+        return [self._told(row, gone) for row in self._before]
+
+    @staticmethod
+    def _told(row: _Fields, gone: Mapping[tuple[Any, ...], int]) -> _Fields:
+        key = _range(row, row["same_as"] or row["source"])
+        return {**row, "dropped_records": gone[key] or None} if key in gone else row
+
+
+def _range(row: _Fields, source: str) -> tuple[Any, ...]:
+    return row["cluster"], source, row["log_partition"], row["range_start"], row["range_end"]
