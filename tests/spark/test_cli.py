@@ -26,7 +26,7 @@ from tests.spark.lakes import (
     rows,
 )
 
-LOGS = CORPORA if DEEP else CORPORA / "3.9.2-txn" / "segments"
+LOGS = CORPORA / ("3.3.2-mix" if DEEP else "3.9.2-txn") / "segments"
 
 
 def test_help_needs_no_spark() -> None:
