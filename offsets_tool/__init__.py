@@ -8,8 +8,11 @@ The names below are the public API; all other modules may change in any release.
     read_events       every record as an Arrow table
     read_histories    offsets, groups, members and anomalies over time, as Arrow tables
     read_findings, read_timeline, read_rebalances, read_assignments, read_lag      what the commands of these names show
+    read_sizes        whose bytes the log has, and what compaction would leave of them, as an Arrow table
+    histories_by_group    tables of histories, a lake's too, as the rows that pictures are drawn of
     snapshot_of       what the coordinators held at the end of the log, or at a moment
     review_of         what an incident review says: verdict, coverage, findings, stories, plan, the records that show it
+    policy_of         what is known of the brokers' settings, for findings and reviews
     review_tables     its tables, in Arrow: groups, findings, timeline, plan, rebalances, assignments and histories
     offset_rows, group_rows, member_rows      a snapshot as dictionaries, for a DataFrame
     LogRecord, decode, encode                 one record with raw key and value; bytes to a typed event, and back
@@ -17,6 +20,7 @@ The names below are the public API; all other modules may change in any release.
     History           changes of one partition as rows that hold from one record to another
     partition_for     the partition of `__consumer_offsets` that a group lives in
     group_pictures, topic_pictures    the pictures of a group, or of a whole log: each a Picture, for notebooks, pages and files
+    evidence_pictures the pictures of a whole log below paths, in one call
     Picture           one picture: a sentence that says what is to be seen, an Altair chart, PNG, SVG or HTML
     OffsetsToolError  what all of these raise for input they cannot use; its subclasses are in `offsets_tool.errors`
 """
@@ -33,16 +37,19 @@ if TYPE_CHECKING:
         read_timeline,
         review_tables,
     )
-    from offsets_tool.arrow_tables.records import read_events, read_files, read_histories
+    from offsets_tool.arrow_tables.histories import histories_by_group
+    from offsets_tool.arrow_tables.records import read_events, read_files, read_histories, read_sizes
     from offsets_tool.as_of.views_groups import group_rows
     from offsets_tool.as_of.views_members import member_rows
     from offsets_tool.as_of.views_offsets import offset_rows
     from offsets_tool.errors import OffsetsToolError
     from offsets_tool.events import decode, encode
     from offsets_tool.evidence.evidence import open_evidence
+    from offsets_tool.evidence.expiring import policy_of
     from offsets_tool.evidence.replaying import snapshot_of
     from offsets_tool.history.history import History
     from offsets_tool.placement import partition_for
+    from offsets_tool.plots.evidence_pictures import evidence_pictures
     from offsets_tool.plots.group_pictures import group_pictures, topic_pictures
     from offsets_tool.plots.picture import Picture
     from offsets_tool.replay.coordinator import Coordinator
@@ -58,12 +65,15 @@ __all__ = [
     "Picture",
     "decode",
     "encode",
+    "evidence_pictures",
     "group_pictures",
     "group_rows",
+    "histories_by_group",
     "member_rows",
     "offset_rows",
     "open_evidence",
     "partition_for",
+    "policy_of",
     "read_assignments",
     "read_events",
     "read_files",
@@ -71,6 +81,7 @@ __all__ = [
     "read_histories",
     "read_lag",
     "read_rebalances",
+    "read_sizes",
     "read_timeline",
     "review_of",
     "review_tables",
@@ -86,12 +97,15 @@ _HOMES = {
     "Picture": "plots.picture",
     "decode": "events",
     "encode": "events",
+    "evidence_pictures": "plots.evidence_pictures",
     "group_pictures": "plots.group_pictures",
     "group_rows": "as_of.views_groups",
+    "histories_by_group": "arrow_tables.histories",
     "member_rows": "as_of.views_members",
     "offset_rows": "as_of.views_offsets",
     "open_evidence": "evidence.evidence",
     "partition_for": "placement",
+    "policy_of": "evidence.expiring",
     "read_assignments": "arrow_tables.answers",
     "read_events": "arrow_tables.records",
     "read_files": "arrow_tables.records",
@@ -99,6 +113,7 @@ _HOMES = {
     "read_histories": "arrow_tables.records",
     "read_lag": "arrow_tables.answers",
     "read_rebalances": "arrow_tables.answers",
+    "read_sizes": "arrow_tables.records",
     "read_timeline": "arrow_tables.answers",
     "review_of": "review.review",
     "review_tables": "arrow_tables.answers",

@@ -12,6 +12,7 @@ from offsets_tool.arrow_tables.table_of_rows import AnyPath, table_of
 from offsets_tool.columns.decode import decode_batches, log_batches
 from offsets_tool.columns.reading import RowReader
 from offsets_tool.evidence.answers.files import FileRow, file_rows
+from offsets_tool.evidence.answers.sizing import EvidenceSizes
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.lanes import rows_pay
 from offsets_tool.evidence.replaying import EvidenceReplay
@@ -23,6 +24,8 @@ from offsets_tool.history.rows import (
     MemberHistoryRow,
     OffsetHistoryRow,
 )
+from offsets_tool.sizes.rows import group_rows
+from offsets_tool.sizes.size_row import SizeRow
 from offsets_tool.table_rows import EventRow
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.text import shown
@@ -49,6 +52,21 @@ def read_files(*paths: AnyPath, **options: Any) -> pa.Table:
     """
     with open_evidence(*paths, **options) as evidence:
         return table_of(FileRow, file_rows(evidence))
+
+
+def read_sizes(*paths: AnyPath, **options: Any) -> pa.Table:
+    """Return whose bytes the log has, the largest first, and what compaction would leave of them, as `offsets-tool size` does.
+
+    Columns are those of `sizes.size_row.SizeRow`, options those of `open_evidence`. SourceError for a path that cannot be read.
+
+    >>> sizes = read_sizes("fixtures/incidents/commit-storm/segments")
+    >>> sizes.select(["group", "bytes", "left_bytes"]).to_pylist()[0]
+    {'group': 'thermostat', 'bytes': 117638, 'left_bytes': 230}
+    """
+    with open_evidence(*paths, **options) as evidence:
+        sizes = EvidenceSizes(evidence)
+        rows = group_rows(sizes.run(), sizes.newest_timestamp)
+    return table_of(SizeRow, (tuple(row[name] for name in SizeRow._fields) for row in rows))
 
 
 def read_events(*paths: AnyPath, **options: Any) -> pa.Table:

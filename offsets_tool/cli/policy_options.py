@@ -6,11 +6,7 @@ from typing import Any
 import click
 
 from offsets_tool.cli.options import F
-from offsets_tool.dialects.versions import name_of, parse_release
-from offsets_tool.evidence.expiring import PolicyGiven
-from offsets_tool.evidence.times import parse_duration
-from offsets_tool.expiry.rules import MAX_RETENTION_MS
-from offsets_tool.wire.json import Release
+from offsets_tool.evidence.expiring import PolicyGiven, policy_of
 
 
 def policy_options(command: F) -> F:
@@ -43,16 +39,4 @@ def policy_options(command: F) -> F:
 
 def parse_policy(options: Mapping[str, Any]) -> PolicyGiven:
     """Return the policy that the values of `policy_options` give; UsageError for an unknown release or an unreadable span."""
-    interval = options["check_interval"]
-    return PolicyGiven(
-        release=_parse_family(options["kafka_version"]),
-        retentions=tuple(
-            parse_duration(text, "--retention", MAX_RETENTION_MS) for text in options["retentions"]
-        ),
-        check_interval_ms=None if interval is None else parse_duration(interval, "--check-interval"),
-    )
-
-
-def _parse_family(text: str | None) -> Release | None:
-    """Return major and minor of a release, (3, 9) for "3.9.1": rules of expiry do not change with patches."""
-    return tuple(map(int, name_of(parse_release(text)).split("."))) if text else None
+    return policy_of(options["kafka_version"], options["retentions"], options["check_interval"])

@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.dialects.versions import name_of, parse_release
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.evidence.times import parse_duration
 from offsets_tool.expiry.forecast import (
     PartitionRemovals,
     ages,
@@ -22,6 +24,7 @@ from offsets_tool.expiry.forecast import (
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
+from offsets_tool.expiry.rules import MAX_RETENTION_MS
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import duration_text
 from offsets_tool.wire.json import Release
@@ -34,6 +37,31 @@ class PolicyGiven(NamedTuple):
     retentions: Sequence[int] = ()
     """Milliseconds; several are compared, and removals are explained by the first."""
     check_interval_ms: int | None = None
+
+
+def policy_of(
+    kafka_version: str | None = None, retention: str | Sequence[str] = (), check_interval: str | None = None
+) -> PolicyGiven:
+    """Return what is known of the brokers: their release ("3.9"), retention ("7d", or several to compare), check interval ("10m").
+
+    What is not given is told by the log, else Kafka's default. UsageError for an unknown release or an unreadable span.
+
+    >>> policy_of("3.9.1", "7d")
+    PolicyGiven(release=(3, 9), retentions=(604800000,), check_interval_ms=None)
+    """
+    texts = (retention,) if isinstance(retention, str) else retention
+    return PolicyGiven(
+        release=_family(kafka_version),
+        retentions=tuple(parse_duration(text, "--retention", MAX_RETENTION_MS) for text in texts),
+        check_interval_ms=None
+        if check_interval is None
+        else parse_duration(check_interval, "--check-interval"),
+    )
+
+
+def _family(text: str | None) -> Release | None:
+    """Return major and minor of a release, (3, 9) for "3.9.1": rules of expiry do not change with patches."""
+    return tuple(map(int, name_of(parse_release(text)).split("."))) if text else None
 
 
 class FoundExpiry(NamedTuple):

@@ -42,7 +42,7 @@ _DDL = {
     pa.null(): "void",
 }
 """Spark SQL's names of the types that have no other types in them."""
-_CLASSES = {bool: pa.bool_(), bytes: pa.binary(), str: pa.string(), datetime: _TIME}
+_CLASSES = {bool: pa.bool_(), float: pa.float64(), bytes: pa.binary(), str: pa.string(), datetime: _TIME}
 
 
 @cache
