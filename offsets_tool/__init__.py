@@ -12,9 +12,11 @@ The names below are the public API; all other modules may change in any release.
     histories_by_group    tables of histories, a lake's too, as the rows that pictures are drawn of
     snapshot_of       what the coordinators held at the end of the log, or at a moment
     review_of         what an incident review says: verdict, coverage, findings, stories, plan, the records that show it
+    write_report      a review as one HTML page to send around
     policy_of         what is known of the brokers' settings, for findings and reviews
     review_tables     its tables, in Arrow: groups, findings, timeline, plan, rebalances, assignments and histories
     offset_rows, group_rows, member_rows      a snapshot as dictionaries, for a DataFrame
+    visible           a sentence with names as they were decoded, as text that steers no terminal and no page
     LogRecord, decode, encode                 one record with raw key and value; bytes to a typed event, and back
     Coordinator       replays events of one partition: what each changed, and the state
     History           changes of one partition as rows that hold from one record to another
@@ -53,8 +55,10 @@ if TYPE_CHECKING:
     from offsets_tool.plots.group_pictures import group_pictures, topic_pictures
     from offsets_tool.plots.picture import Picture
     from offsets_tool.replay.coordinator import Coordinator
+    from offsets_tool.report.html_file import write_report
     from offsets_tool.review.review import review_of
     from offsets_tool.rows import LogRecord
+    from offsets_tool.wire.text import visible
 
 __version__ = "0.1.0"
 __all__ = [
@@ -87,6 +91,8 @@ __all__ = [
     "review_tables",
     "snapshot_of",
     "topic_pictures",
+    "visible",
+    "write_report",
 ]
 
 _HOMES = {
@@ -119,6 +125,8 @@ _HOMES = {
     "review_tables": "arrow_tables.answers",
     "snapshot_of": "evidence.replaying",
     "topic_pictures": "plots.group_pictures",
+    "visible": "wire.text",
+    "write_report": "report.html_file",
 }
 """The module of each public name."""
 

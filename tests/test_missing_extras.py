@@ -97,7 +97,6 @@ def test_help_and_what_needs_no_extra(tmp_path: Path) -> None:
         "numpy",
         "numba",
         "llvmlite",
-        "matplotlib",
         "duckdb",
         "sqlglot",
     )

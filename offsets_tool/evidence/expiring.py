@@ -46,7 +46,7 @@ def policy_of(
 
     What is not given is told by the log, else Kafka's default. UsageError for an unknown release or an unreadable span.
 
-    >>> policy_of("3.9.1", "7d")
+    >>> policy_of("3.9", "7d")
     PolicyGiven(release=(3, 9), retentions=(604800000,), check_interval_ms=None)
     """
     texts = (retention,) if isinstance(retention, str) else retention

@@ -93,6 +93,9 @@ def visible(text: str) -> str:
 
     That is: control characters, line ends, characters that turn the direction of writing, blanks other than a space, and bytes
     that are not UTF-8.
+
+    >>> visible("two\nlines"), visible("as it is")
+    ('two\\x0alines', 'as it is')
     """
     if text.isprintable() and (text.isascii() or _UNSEEN.isdisjoint(text)):
         return text

@@ -3,7 +3,6 @@
 from collections import Counter
 from pathlib import Path
 
-import nbformat
 import pytest
 from pyspark.sql import SparkSession
 
@@ -11,7 +10,7 @@ from spark.derived.expiry import expiry
 from offsets_tool.evidence.expiring import PolicyGiven
 from spark.derived.lag import LagRequest, lag
 from spark.replay.replay import replay
-from tests.notebooks.execute import NOTEBOOKS, execute, outputs
+from tests.notebooks.execute import execute, outputs
 from tests.spark import histories
 from tests.spark.lakes import CORPORA, bring, rows
 
@@ -33,14 +32,6 @@ FACTS = """{
 }"""
 
 pytestmark = [pytest.mark.notebook, pytest.mark.spark]
-
-
-def test_nothing_is_stored_with_it() -> None:
-    notebook = nbformat.read(NOTEBOOKS / NAME, as_version=4)
-    nbformat.validate(notebook)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert all(cell.outputs == [] and cell.execution_count is None for cell in cells)
-    assert set(notebook.metadata) == {"kernelspec", "language_info"}
 
 
 def test_it_answers_of_a_lake(session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +62,8 @@ def test_it_answers_of_a_lake(session: SparkSession, tmp_path: Path, monkeypatch
     assert facts["going"] == Counter(
         f"{row['cluster']} {row['group']} {row['rule']}" for row in weighed if row["expires_at"] is not None
     )
-    assert len(outputs(notebook, "image/png")) == 5
+    assert len(outputs(notebook, "application/vnd.vegalite.v6+json")) == len(outputs(notebook, "image/png")) >= 2
+
 
 
 def behind(lake: Path) -> Counter[str]:

@@ -5,25 +5,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from tests.corpora import CORPORA, FIXTURES
-from tests.notebooks.execute import NOTEBOOKS, execute, outputs
+from tests.notebooks.execute import execute, html_of, outputs, run_cells
 
 NAME = "01_first_look.ipynb"
 REPLICAS = CORPORA.parent / "corpora-replicated" / "4.1.2-replicas"
-FACTS = """{
-    "summary": {k: v for k, v in _["evidence"].items() if isinstance(v, (int, str)) and not isinstance(v, bool)},
-    "adds_up": bool(ledger["adds_up"].all()),
-    "batches": int(ledger["batches"].sum()),
-    "hashes": {entry.source.split("/")[-2] + "/" + entry.source.split("/")[-1]: entry.sha256 for entry in entries},
-    "kinds": {" ".join(index): int(count) for index, count in kinds["records"].items()},
-    "groups": {name: int(count) for name, count in groups["records"].items()},
-    "drawn": int(per_bin.to_numpy().sum()),
-}"""
-
-pytestmark = pytest.mark.notebook
+pytestmark = pytest.mark.slow
 
 
 def objects(corpus: Path, formatter: str) -> list[Any]:
@@ -44,36 +33,26 @@ def dumped(corpus: Path, pattern: str) -> int:
     return sum(len(re.findall(f"^{pattern}", path.read_text(), re.MULTILINE)) for path in dumps)
 
 
-def test_nothing_is_stored_with_it() -> None:
-    """No outputs, no counts, nothing of whoever ran it last."""
-    notebook = nbformat.read(NOTEBOOKS / NAME, as_version=4)
-    nbformat.validate(notebook)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert all(cell.outputs == [] and cell.execution_count is None for cell in cells)
-    assert set(notebook.metadata) == {"kernelspec", "language_info"}
-
-
 def test_it_agrees_with_kafka() -> None:
     """Batches as kafka-dump-log counts them, commits and groups as the formatters print them, hashes as recorded."""
-    facts, notebook = execute(NAME, FACTS)
+    names = run_cells(NAME).names
+    files, kinds, groups = names["files"], names["kinds"]["records"], names["groups"].set_index("group")
     corpus = CORPORA / "4.3.1-classic"
-    commits, groups = objects(corpus, "offsets"), objects(corpus, "group-metadata")
-    assert facts["adds_up"]
-    assert facts["batches"] == dumped(corpus, "baseOffset: ")
-    assert facts["summary"]["records"] == dumped(corpus, r"\| offset: ") == len(commits) + len(groups)
-    assert facts["kinds"] == {
+    commits, written = objects(corpus, "offsets"), objects(corpus, "group-metadata")
+    assert files["adds_up"].all()
+    assert files["batches"].sum() == dumped(corpus, "baseOffset: ")
+    assert files["records"].sum() == dumped(corpus, r"\| offset: ") == len(commits) + len(written)
+    assert {" ".join(kind): records for kind, records in kinds.items()} == {
         "OffsetCommit value": sum(item["value"] is not None for item in commits),
         "OffsetCommit tombstone": sum(item["value"] is None for item in commits),
-        "GroupMetadata value": sum(item["value"] is not None for item in groups),
-        "GroupMetadata tombstone": sum(item["value"] is None for item in groups),
+        "GroupMetadata value": sum(item["value"] is not None for item in written),
+        "GroupMetadata tombstone": sum(item["value"] is None for item in written),
     }
-    written = [item["key"]["data"]["group"] for item in commits + groups]
-    assert facts["groups"] == {group: written.count(group) for group in written}
-    assert facts["summary"]["busiest group"] == max(facts["groups"], key=written.count)
-    assert facts["drawn"] == facts["summary"]["commits"] == facts["kinds"]["OffsetCommit value"]
+    named = [item["key"]["data"]["group"] for item in commits + written]
+    assert groups["records"].to_dict() == {group: named.count(group) for group in named}
     recorded = json.loads((corpus / "manifest.json").read_text())["files"]
-    assert facts["hashes"] == {name: recorded[f"segments/{name}"]["sha256"] for name in facts["hashes"]}
-    assert len(outputs(notebook, "image/png")) == 1
+    hashes = dict(zip(files["source"], files["sha256"], strict=True))
+    assert hashes == {name: recorded[f"segments/{name}"]["sha256"] for name in hashes}
 
 
 def transactional(corpus: Path) -> int:
@@ -102,10 +81,20 @@ def test_other_evidence(
 ) -> None:
     """It runs on whatever it is pointed at, and what it shows names no folder of the machine."""
     monkeypatch.setenv("OFFSETS_TOOL_EVIDENCE", str(evidence))
-    facts, notebook = execute(NAME, FACTS)
-    assert facts["adds_up"]
-    assert facts["summary"]["files"] == len(list(evidence.rglob("*.log")))
-    assert commits_in_transactions in (None, facts["summary"]["commits in a transaction"])
-    assert facts["drawn"] == facts["summary"]["commits"]
-    shown = outputs(notebook, "text/plain") + outputs(notebook, "text/html")
-    assert not any(str(evidence) in text for text in shown)
+    ran = run_cells(NAME)
+    in_short = ran.shown[-1]["evidence"]
+    assert in_short["everything adds up"]
+    assert in_short["files"] == len(list(evidence.rglob("*.log")))
+    assert commits_in_transactions in (None, in_short["commits in a transaction"])
+    assert not any(str(evidence) in html for html in html_of(ran.shown))
+
+
+@pytest.mark.notebook
+@pytest.mark.parametrize("name", [NAME, "02_one_group.ipynb", "03_incident_review.ipynb"])
+def test_a_kernel_of_its_own_draws_the_pictures(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OFFSETS_TOOL_REPORT", str(tmp_path / "incident.html"))
+    drawn, notebook = execute(name, "len(pictures)")
+    assert drawn and len(outputs(notebook, "image/png")) >= drawn
+    assert outputs(notebook, "text/html")
