@@ -15,15 +15,15 @@ class CoveredPartition(NamedTuple):
     """Base offset of the first segment that is here."""
     end: int
     """The offset after the last record."""
-    missing: int
-    """Offsets before the end that have no record: compaction, segments that are not here, or damage."""
+    missing: int | None
+    """Offsets before the end that have no record: compaction, segments that are not here, or damage; None unknown."""
     proven_from: int
     """Every record from this offset on is here."""
     is_damaged: bool
     newest_at: int | None
     """Time of the newest record, epoch milliseconds; None without one."""
-    groups: int
-    """Groups that are there at the end."""
+    groups: int | None
+    """Groups that are there at the end; None unknown."""
 
 
 def covered(partition: PartitionSnapshot) -> CoveredPartition:

@@ -23,7 +23,7 @@ class RankedGroupRow(NamedTuple):
     state: Annotated[String, "Its state at the end of the log, in a word or two."]
     rebalances: Annotated[Int64, "Generations or epochs after the first."]
     commits: Annotated[Int64, "Commits, also those that never counted."]
-    bytes: Annotated[Int64, "Bytes of keys and values of its records."]
+    bytes: Annotated[Int64 | None, "Bytes of keys and values of its records; null where they were not read."]
     lag: Annotated[Int64 | None, "Records that it is behind; null where no end is known."]
     log_partition: LogPartition
 

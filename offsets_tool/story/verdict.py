@@ -150,8 +150,8 @@ class Ranked(NamedTuple):
     """How it stands."""
     commits: int
     """Also those that never counted."""
-    bytes: int
-    """Of keys and values of its records."""
+    bytes: int | None
+    """Of keys and values of its records; None unknown."""
     rebalances: int
     """Generations or epochs after the first."""
     lag: GroupLag | None
@@ -168,7 +168,7 @@ def ranked_group(
     rows: GroupRows,
     findings: Iterable[Finding],
     moment: str,
-    records_bytes: int,
+    records_bytes: int | None,
     lag: GroupLag | None = None,
     *,
     events: GroupEvents = NO_EVENTS,
@@ -197,7 +197,7 @@ def _rank(ranked: Ranked) -> tuple[object, ...]:
     numbers = Counter(each.severity for each in ranked.findings)
     by_severity = tuple(-numbers[severity] for severity in Severity)
     lag = 0 if ranked.lag is None else ranked.lag.records
-    return (*by_severity, -lag, -ranked.bytes, -ranked.rebalances, ranked.group)
+    return (*by_severity, -lag, -(ranked.bytes or 0), -ranked.rebalances, ranked.group)
 
 
 def kinds_text(findings: Iterable[Finding]) -> Iterator[str]:

@@ -87,6 +87,7 @@ _COMMANDS = {
         "spark.cli.derive", _STEPS, "What is wrong or odd in each cluster, with its evidence."
     ),
     "sql": CommandPlace("spark.cli", _LAKE, "Answers in SQL, over the lake's tables and views."),
+    "report": CommandPlace("spark.cli.report", _LAKE, "Groups as one HTML page, for an incident review."),
     "compact": CommandPlace(
         "spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."
     ),

@@ -36,7 +36,7 @@ from offsets_tool.wire.text import from_shown, shown
 from spark.lake.scan import facts_of, file_rows, is_within
 from spark.runtime.rows import Batches, Progress, Rows, StartSpark, is_little, numbers_of, of_units
 
-_KINDS: Final[tuple[type[GroupRow], ...]] = (
+KINDS: Final[tuple[type[GroupRow], ...]] = (
     OffsetHistoryRow,
     GroupHistoryRow,
     MemberHistoryRow,
@@ -44,7 +44,7 @@ _KINDS: Final[tuple[type[GroupRow], ...]] = (
     ExpiryRow,
     TransactionRow,
 )
-_TABLES: Final = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, EXPIRY, TRANSACTIONS)
+TABLES: Final = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, EXPIRY, TRANSACTIONS)
 """The tables with rows of these kinds, in the same order."""
 _GROUP: Final = ("log_partition", "group")
 _COMMITS: Final = ("cluster", "group", "topic", "partition", "is_effective", "committed_offset")
@@ -77,7 +77,7 @@ class FindingInput(NamedTuple):
     ) -> "FindingInput":
         """Return the files of the lake that may have rows of a cluster."""
         files, records = [], 0
-        for number, table in enumerate(_TABLES):
+        for number, table in enumerate(TABLES):
             for facts in facts_of(open_delta(root / table.name)):
                 if is_within(facts, "cluster", cluster):
                     files.append((number, root / table.name / facts["path"]))
@@ -95,11 +95,11 @@ class FindingInput(NamedTuple):
 
     def of_offsets(self) -> "FindingInput":
         """Return the same with the files of offset_history alone."""
-        return self._replace(files=[file for file in self.files if _TABLES[file[0]] is OFFSET_HISTORY])
+        return self._replace(files=[file for file in self.files if TABLES[file[0]] is OFFSET_HISTORY])
 
     def of_others(self) -> "FindingInput":
         """Return the same without the files of offset_history."""
-        return self._replace(files=[file for file in self.files if _TABLES[file[0]] is not OFFSET_HISTORY])
+        return self._replace(files=[file for file in self.files if TABLES[file[0]] is not OFFSET_HISTORY])
 
     def commits_of(self, numbers: Batches) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
         """Yield for each group in a batch the highest commit of each partition, and how many it made, as columns tell.
@@ -128,22 +128,22 @@ class FindingInput(NamedTuple):
     def _read(self, numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
             kind = self.files[number][0]
-            for rows in self._rows_in(number, _TABLES[kind].schema.names):
+            for rows in self._rows_in(number, TABLES[kind].schema.names):
                 yield record_batch(_Packed, list(self._packed(kind, rows)))
 
     def _rows_in(self, number: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the cluster's rows of a file."""
         kind, path = self.files[number]
-        for rows in file_rows(path, _TABLES[kind], columns):
+        for rows in file_rows(path, TABLES[kind], columns):
             wanted = rows.filter(pc.equal(rows.column("cluster"), self.cluster))
             if wanted.num_rows:
                 yield wanted
 
     def _packed(self, kind: int, rows: pa.RecordBatch) -> Iterator[_Packed]:
-        fields = _KINDS[kind]._fields
+        fields = KINDS[kind]._fields
         place, name = fields.index("log_partition"), fields.index("group")
         by_group: dict[tuple[int | None, str], list[tuple[Any, ...]]] = defaultdict(list)
-        for row in zip(*(_values(rows.column(field)) for field in fields), strict=True):
+        for row in zip(*(column_values(rows.column(field)) for field in fields), strict=True):
             if row[name] is not None and self._counts(kind, row):
                 by_group[row[place], row[name]].append(row)
         for (log_partition, group), some in by_group.items():
@@ -151,7 +151,7 @@ class FindingInput(NamedTuple):
 
     def _counts(self, kind: int, row: tuple[Any, ...]) -> bool:
         """Return whether a row is none of a forecast by another retention."""
-        if self.retention_ms is None or _KINDS[kind] is not ExpiryRow:
+        if self.retention_ms is None or KINDS[kind] is not ExpiryRow:
             return True
         of = ExpiryRow._make(row)
         return of.status != "live" or of.retention_ms == self.retention_ms
@@ -159,10 +159,10 @@ class FindingInput(NamedTuple):
 
 def _unpacked(packed: bytes) -> Iterator[GroupRow]:
     kind, rows = pickle.loads(packed)
-    return map(_KINDS[kind]._make, rows)
+    return map(KINDS[kind]._make, rows)
 
 
-def _values(column: pa.Array) -> list[Any]:
+def column_values(column: pa.Array) -> list[Any]:
     """Return a column's values as the library's rows have them: texts decoded, times in epoch milliseconds."""
     if pa.types.is_string(column.type):
         column = column.dictionary_encode()

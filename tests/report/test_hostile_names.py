@@ -68,12 +68,16 @@ def write_hostile(folder: Path, *groups: Four) -> Path:
     return folder
 
 
+def write_hostile_names(folder: Path) -> Path:
+    """A log in which every name is hostile."""
+    turned = [NAMES[4 * at : 4 * at + 4] for at in range(len(NAMES) // 4)]
+    return write_hostile(folder, *((a, b, c, d) for a, b, c, d in turned))
+
+
 @pytest.fixture(scope="module")
 def html(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The page of a log in which every name is hostile, each as the name of something else too."""
-    turned = [NAMES[4 * at : 4 * at + 4] for at in range(len(NAMES) // 4)]
-    groups = [(a, b, c, d) for a, b, c, d in turned]
-    return page_of(review_of(write_hostile(tmp_path_factory.mktemp("hostile"), *groups)))
+    """The page of a log in which every name is hostile."""
+    return page_of(review_of(write_hostile_names(tmp_path_factory.mktemp("hostile"))))
 
 
 @pytest.mark.slow

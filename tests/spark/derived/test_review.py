@@ -1,0 +1,95 @@
+"""A review of a lake says what one of the log says: findings, events, rebalances and records; and its page is made the same way."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from offsets_tool.errors import UsageError
+from offsets_tool.events import Event
+from offsets_tool.evidence.event_json import event_json
+from offsets_tool.evidence.filters import wanted_of
+from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.review.review import review_of
+from spark.cli import main
+from spark.derived.review import review_of_lake
+from spark.run import run_findings
+from tests.corpora import CORPORA, INCIDENTS
+from tests.report.pages import Parsed
+from tests.spark.lakes import ingest_here, no_session
+from tests.spark.replay.test_copies import tell
+
+pytestmark = pytest.mark.spark
+
+CLUSTERS = {
+    "classic": (INCIDENTS / "reset-to-earliest" / "segments", "payments"),
+    "kip848": (CORPORA / "4.3.1-kip848" / "segments", "search-cons-*"),
+}
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("lake")
+    for cluster, (log, _) in CLUSTERS.items():
+        ingest_here(made, log, cluster=cluster)
+    assert not tell(made).problems
+    assert not run_findings(str(made), no_session).problems
+    return made
+
+
+def asked(group: str) -> ReviewAsked:
+    return ReviewAsked(wanted_of([group]))
+
+
+def told(events: Sequence[Event]) -> list[tuple[object, ...]]:
+    """What records say, without their batches, which a lake has as columns."""
+    return [
+        (event_json(each)["key"], event_json(each)["value"], each.record.key, each.record.value)
+        for each in events
+    ]
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_review_of_a_lake_is_that_of_the_log(lake: Path, cluster: str) -> None:
+    log, group = CLUSTERS[cluster]
+    here, there = review_of_lake(str(lake), asked(group), cluster), review_of(log, group=group)
+    assert here.findings == [each for each in there.findings if each.group is not None]
+    assert here.timeline == there.timeline and here.timeline
+    assert [each.group for each in here.groups] == [each.group for each in there.groups]
+    for one, other in zip(here.groups, there.groups, strict=True):
+        assert list(one.rebalances) == list(other.rebalances)
+        assert one.rows == other.rows
+        assert one.told.story == other.told.story and one.told.events == other.told.events
+    common = here.cited.records.keys() & there.cited.records.keys()
+    assert common == here.cited.records.keys() and common
+    assert {at: told(here.cited.records[at]) for at in common} == {
+        at: told(there.cited.records[at]) for at in common
+    }
+    assert {each.sha256 for each in here.coverage.files} == {each.sha256 for each in there.coverage.files}
+    assert here.newest_at == there.newest_at
+
+
+def test_the_command_writes_a_page_and_says_what_it_needs(lake: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.html"
+    typed = ["report", "--lake", str(lake), "-o", str(file)]
+    done = CliRunner().invoke(main, [*typed, "--cluster", "classic", "--group", "payments"])
+    assert done.exit_code == 0, done.stderr
+    page = Parsed(file.read_text())
+    assert "Group payments needs attention: 1 warning." in page.text and "the log itself" in page.text
+    assert {link[1:] for link in page.links} <= set(page.ids)
+    several = CliRunner().invoke(main, [*typed, "--group", "payments"])
+    assert several.exit_code == 2 and "name one with --cluster" in several.stderr
+
+
+@pytest.mark.parametrize(
+    ("group", "cluster", "said"),
+    [
+        ((), "classic", "name them with --group"),
+        (["g"], "no", "the lake has no cluster"),
+        (["g"], None, "--cluster"),
+    ],
+)
+def test_what_is_refused(lake: Path, group: Sequence[str], cluster: str | None, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        review_of_lake(str(lake), ReviewAsked(wanted_of(group)), cluster)
