@@ -4,7 +4,6 @@ Nothing is fetched from a network: vl-convert draws PNG and SVG in this process,
 """
 
 import json
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import altair as alt
 import vl_convert
 
 from offsets_tool.errors import UsageError
+from offsets_tool.plots.embedding import picture_library
 from offsets_tool.plots.themes import Theme, theme_config
 from offsets_tool.plots.time_axis import WIDTH, TimeAxis
 
@@ -31,12 +31,14 @@ _SCALE: Final = 2.0
 _FEW: Final = 6
 """Up to how many whole numbers each have a tick."""
 _LARGE: Final = 100_000
+_INDEPENDENT: Final = {"color": "independent", "shape": "independent", "strokeDash": "independent"}
 _PAGE: Final = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>offsets-tool</title>
 <style>body {{ background: {ground}; margin: 16px }}</style></head>
 <body><div id="picture"></div>
 <script type="application/json" id="spec">{spec}</script>
 <script>{library}</script>
+<script>{draw}</script>
 </body></html>
 """
 _DRAW: Final = """
@@ -118,7 +120,8 @@ class Picture:
         return _PAGE.format(
             ground=spec["config"]["background"],
             spec=json.dumps(spec, ensure_ascii=False).translate(_MARKUP),
-            library=vl_convert.javascript_bundle(_DRAW),
+            library=picture_library(),
+            draw=_DRAW,
         )
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
@@ -171,11 +174,13 @@ def stacked(panels: Sequence[AnyPanel], data: DataSets, axis: TimeAxis) -> AnyCh
     if axis.is_cut:
         for panel in panels:
             panel.layer = [_silences(axis), *panel.layer]
-    chart: alt.VConcatChart = alt.vconcat(*panels).resolve_scale(
-        color="independent", shape="independent", strokeDash="independent"
-    )
+    chart = alt.vconcat(*panels)
+    # Attributes of the whole, and not methods that make another: each would copy all panels, and the data with them.
+    chart.resolve = alt.Resolve(scale=_INDEPENDENT)
+    if not axis.is_cut:
+        chart.params = [_zoom(chart)]
     chart.datasets = data | {"silences": axis.silences()} if axis.is_cut else data
-    return chart if axis.is_cut else _zoomed(chart)
+    return chart
 
 
 def _silences(axis: TimeAxis) -> alt.Chart:
@@ -185,8 +190,10 @@ def _silences(axis: TimeAxis) -> alt.Chart:
     return made
 
 
-def _zoomed(chart: alt.VConcatChart) -> alt.VConcatChart:
-    with warnings.catch_warnings():
-        # Altair warns that panels share a parameter, as they are to.
-        warnings.filterwarnings("ignore", "Automatically deduplicated", UserWarning)
-        return chart.add_params(alt.selection_interval(name="zoom", bind="scales", encodings=["x"]))
+def _zoom(chart: alt.VConcatChart) -> alt.TopLevelSelectionParameter:
+    """Return what zooms all panels of a chart together, and name them for it."""
+    for number, panel in enumerate(chart.vconcat):
+        panel.layer[0].name = f"panel_{number}"
+    select = alt.IntervalSelectionConfig(type="interval", encodings=["x"])
+    views = [f"panel_{number}" for number in range(len(chart.vconcat))]
+    return alt.TopLevelSelectionParameter(name="zoom", select=select, bind="scales", views=views)
