@@ -5,13 +5,14 @@ Spans begin at round times, and one that is empty counts 0. Records without a ti
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.findings.finder import time_or_none
 from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.rebalances.members import GroupMembers
+from offsets_tool.rebalances.rebalance import rebalance_steps
 from offsets_tool.story.commits import commit_rows
 from offsets_tool.story.story import concerns
 from offsets_tool.time_texts import UNITS
@@ -95,7 +96,7 @@ def group_events(rows: GroupRows, wanted: Wanted = _ALL) -> GroupEvents:
     timed = {
         "Commits": _timed((row.from_timestamp, 1) for row in commits),
         _AHEAD: _timed((row.from_timestamp, row.delta) for row in commits),
-        "Rebalances": _timed((at, 1) for at in _rebalances(rows)),
+        "Rebalances": _timed((step.at, 1) for step in rebalance_steps(rows, GroupMembers(rows))),
     }
     return GroupEvents({name: some for name, some in timed.items() if some.at}, rows.newest_at)
 
@@ -120,10 +121,3 @@ def _timed(events: Iterable[tuple[int, int | None]]) -> Timed:
             timed.at.append(at)
             timed.numbers.append(min(number, _MOST))
     return timed
-
-
-def _rebalances(rows: GroupRows) -> Iterator[int]:
-    """Yield when the group came to each generation or epoch after its first."""
-    for before, after in pairwise(rows.groups):
-        if (before.generation, before.epoch) != (after.generation, after.epoch):
-            yield after.from_timestamp

@@ -11,6 +11,8 @@ from offsets_tool.findings.finders import kinds, worst_first
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import at_time, count, listed, named
+from offsets_tool.rebalances.members import GroupMembers
+from offsets_tool.rebalances.rebalance import rebalance_steps
 from offsets_tool.story.shapes import NO_EVENTS, GroupEvents
 from offsets_tool.story.state import state_sentences, state_words
 from offsets_tool.story.told_findings import certainty
@@ -153,7 +155,7 @@ class Ranked(NamedTuple):
     bytes: int | None
     """Of keys and values of its records; None unknown."""
     rebalances: int
-    """Generations or epochs after the first."""
+    """As many as `offsets-tool rebalances` shows."""
     lag: GroupLag | None
     events: GroupEvents
     """When it committed and rebalanced, where that is asked for."""
@@ -182,7 +184,7 @@ def ranked_group(
         (*state_sentences(rows, moment), *lag_sentence(lag)),
         len({row.commit_log_offset for row in rows.offsets}),
         records_bytes,
-        max(len({(row.generation, row.epoch) for row in rows.groups}) - 1, 0),
+        sum(1 for _ in rebalance_steps(rows, GroupMembers(rows))),
         lag,
         events,
     )

@@ -51,6 +51,9 @@ def test_a_review_says_what_the_commands_say(folder: Path) -> None:
         for row in lines("timeline", log, *asked)  # type: ignore[arg-type]
     ]
     assert [each.group for each in review.groups] == [each.group for each in review.verdict.ranked]
+    assert [each.ranked.rebalances for each in review.groups] == [
+        len(each.rebalances) for each in review.groups
+    ]
     assert sum(each.missing for each in review.coverage.partitions) == 0
     if review.plan is not None:
         planned = lines("plan", log, "--as-of", review.plan.to, "--group", review.plan.proposal.group)  # type: ignore[union-attr,list-item]
