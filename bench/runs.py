@@ -19,6 +19,9 @@ from spark.run import JobDone, run
 from spark.runtime.session import session
 
 _INPUT: Final = Input("commits")
+_QUESTION: Final = (
+    "SELECT cluster, `group`, records, bytes FROM offenders ORDER BY bytes DESC, `group` LIMIT 5"
+)
 
 
 def runs_table(folder: Path) -> Table:
@@ -57,18 +60,27 @@ def _rows(running: SparkSession, folder: Path) -> list[tuple[str, ...]]:
 
 
 def little_table(folder: Path) -> Table:
-    """Return the time of whole processes of `offsets-spark` for which there is little to do: what starting costs."""
+    """Return the time of whole processes that ask a lake, or do little to it: what starting costs.
+
+    OffsetsToolError where DuckDB answers otherwise than Spark.
+    """
     path, lake = Input("commits", 7e-5).path(), folder / "little"
-    commands = {
-        f"`run`, {path.stat().st_size:,} bytes": ("run", str(path)),
-        "`sql`, one question of that lake": ("sql", "SELECT count(*) FROM events"),
+    asked = {
+        "`offsets-spark sql`": ("spark.cli", "sql", _QUESTION),
+        "`offsets-tool sql`": ("offsets_tool.cli", "sql", _QUESTION),
     }
-    rows = []
-    for name, words in commands.items():
+    commands = {f"`offsets-spark run`, {path.stat().st_size:,} bytes": ("spark.cli", "run", str(path))} | {
+        f"{name}, one question of that lake": words for name, words in asked.items()
+    }
+    rows, answers = [], []
+    for name, (module, *words) in commands.items():
         began = perf_counter()
-        used = measured([sys.executable, "-m", "spark.cli", *words, "--lake", str(lake)], None).seconds
-        rows.append((f"**ours**: {name}", number(perf_counter() - began), number(used)))
+        done = measured([sys.executable, "-m", module, *words, "--lake", str(lake)])
+        answers.append(done.output)
+        rows.append((f"**ours**: {name}", number(perf_counter() - began), number(done.seconds)))
     shutil.rmtree(lake)
+    if answers[1] != answers[2]:
+        raise OffsetsToolError(f"Spark answers {answers[1]!r}, and DuckDB {answers[2]!r}")
     return Table("Whole processes of the lake with little to do:", ("", "seconds", "CPU seconds"), rows)
 
 

@@ -25,6 +25,18 @@ _BINARY: Final[Mapping[type[exp.Expr], str]] = {
     exp.NullSafeEQ: "<=>",
 }
 _UNARY: Final[Mapping[type[exp.Expr], str]] = {exp.Neg: "(- {})", exp.Not: "(NOT {})", exp.Paren: "{}"}
+_WORDS: Final[Mapping[type[exp.Expr], tuple[str, ...]]] = {
+    exp.Like: ("{} LIKE {}", "this", "expression"),
+    exp.NEQ: ("(NOT ({} = {}))", "this", "expression"),
+    exp.DPipe: ("concat({}, {})", "this", "expression"),
+    exp.If: ("(IF({}, {}, {}))", "this", "true", "false"),
+    exp.Quantile: ("percentile({}, {}, 1)", "this", "quantile"),
+    exp.TimestampDiff: ("timestampdiff({}, {}, {})", "unit", "expression", "this"),
+    exp.TimestampTrunc: ("date_trunc({}, {})", "unit", "this"),
+    exp.TsOrDsToDate: ("{}", "this"),
+    exp.RegexpSplit: ("split({}, {}, -1)", "this", "expression"),
+    exp.Between: ("between({}, {}, {})", "this", "low", "high"),
+}
 _FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.ArgMax: "max_by",
     exp.ArgMin: "min_by",
@@ -35,8 +47,13 @@ _FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.Ceil: "CEIL",
     exp.Floor: "FLOOR",
     exp.ArraySize: "size",
+    exp.DayOfWeek: "dayofweek",
+    exp.EndsWith: "endswith",
+    exp.RegexpLike: "RLIKE",
+    exp.StartsWith: "startswith",
+    exp.StrPosition: "instr",
+    exp.ToBase64: "base64",
     exp.ArrayToString: "array_join",
-    exp.Quantile: "percentile",
 }
 
 
@@ -88,6 +105,20 @@ def _of_operator(each: exp.Expr) -> str | None:
     return None
 
 
+def _of_words(each: exp.Expr) -> str | None:
+    if isinstance(each, exp.In) and each.expressions:
+        return f"({_name(each.this)} IN ({', '.join(map(_name, each.expressions))}))"
+    if isinstance(each, exp.Neg) and isinstance(each.this, exp.Literal):
+        return f"-{each.this.this}"
+    if isinstance(each, exp.Round) and not each.args.get("decimals"):
+        return f"round({_name(each.this)}, 0)"
+    if isinstance(each, exp.Substring) and not each.args.get("length"):
+        return f"substring({_name(each.this)}, {_name(each.args['start'])}, 2147483647)"
+    form, *parts = _WORDS.get(type(each), ("",))
+    values = [value for part in parts if isinstance(value := each.args.get(part), exp.Expr)]
+    return form.format(*map(_name, values)) if form and len(values) == len(parts) else None
+
+
 def _of_not_null(each: exp.Expr) -> str | None:
     is_ = each.this
     if isinstance(each, exp.Not) and isinstance(is_, exp.Is) and isinstance(is_.expression, exp.Null):
@@ -96,6 +127,11 @@ def _of_not_null(each: exp.Expr) -> str | None:
 
 
 def _of_function(each: exp.Expr) -> str | None:
+    if isinstance(each, exp.Struct) and all(isinstance(part, exp.PropertyEQ) for part in each.expressions):
+        return f"struct({', '.join(_name(part.expression) for part in each.expressions)})"
+    if isinstance(each, exp.Cast) and isinstance(each.this, exp.Literal):
+        is_text = each.this.is_string
+        return f"{each.to.sql('spark').upper()} '{each.this.this}'" if is_text else str(each.this.this)
     if isinstance(each, exp.Cast):
         to = each.to.sql("spark").upper()
         return f"CAST({_name(each.this)} AS {to})"
@@ -124,4 +160,9 @@ def _arguments(each: exp.Expr) -> list[exp.Expr]:
     return found
 
 
-_NAMES: Final[tuple[Callable[[exp.Expr], str | None], ...]] = (_of_word, _of_operator, _of_function)
+_NAMES: Final[tuple[Callable[[exp.Expr], str | None], ...]] = (
+    _of_word,
+    _of_words,
+    _of_operator,
+    _of_function,
+)

@@ -163,10 +163,10 @@ class DuckLake:
         narrowed = ", ".join(f'CAST("{column}" AS BIGINT) AS "{column}"' for column in sums)
         replaced = f"SELECT * REPLACE ({narrowed}) FROM ({sql})" if sums else sql
         self._session.execute(f'CREATE VIEW "{name}" AS {replaced}')
-        read_comments = (self._comments[read] for read in view.reads)
-        self._comments[name] = {key: text for one in read_comments for key, text in one.items()} | dict(
-            view.columns
-        )
+        # A column is that of the first table that has one of its name, unless the view says what it is.
+        read_comments = (self._comments[read] for read in reversed(view.reads))
+        inherited = {key: text for one in read_comments for key, text in one.items()}
+        self._comments[name] = inherited | dict(view.columns)
 
     def _described(self, tree: exp.Describe) -> QueryResult:
         if not isinstance(tree.this, exp.Table) or not isinstance(tree.this.this, exp.Identifier):

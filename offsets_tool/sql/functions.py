@@ -11,7 +11,7 @@ from sqlglot import exp
 
 SAME: Final[frozenset[type[exp.Expr]]] = frozenset(
     {
-        *(exp.Abs, exp.Round, exp.Greatest, exp.Least, exp.Coalesce, exp.Nullif, exp.If, exp.Case, exp.Nvl2),
+        *(exp.Abs, exp.Greatest, exp.Least, exp.Coalesce, exp.Nullif, exp.If, exp.Case, exp.Nvl2),
         *(exp.Upper, exp.Lower, exp.Left, exp.Right, exp.Replace, exp.Contains, exp.StartsWith, exp.EndsWith),
         *(exp.Repeat, exp.Reverse, exp.CurrentTimestamp, exp.CurrentDate),
         *(exp.Array, exp.ArrayContains, exp.ArrayToString, exp.Explode),
@@ -25,6 +25,7 @@ SAME: Final[frozenset[type[exp.Expr]]] = frozenset(
 MACROS: Final[Mapping[type[exp.Expr], tuple[str, ...]]] = {
     exp.Div: ("divide", "this", "expression"),
     exp.SafeDivide: ("try_divide", "this", "expression"),
+    exp.Round: ("round", "this", "decimals"),
     exp.Ceil: ("ceil", "this"),
     exp.Floor: ("floor", "this"),
     exp.Length: ("length", "this"),

@@ -1,6 +1,6 @@
 """DuckDB macros that do what Spark's functions of that name do, where DuckDB has none or means something else by it.
 
-Each gives one type whatever it is given, as a macro does not know the type of an aggregate. What of Spark's is not matched ends in
+Each gives one type, or that of its argument: a macro does not know the type of an aggregate. What of Spark is not matched ends in
 `error`, whose text begins with NOT_TRANSLATED. Knows nothing of queries.
 """
 
@@ -26,6 +26,13 @@ _MACROS: Final = (
         f"CASE WHEN CAST(b AS DOUBLE) = 0 THEN error('{ZERO}') ELSE CAST(a AS DOUBLE) / CAST(b AS DOUBLE) END",
     ),
     ("try_divide(a, b)", "CASE WHEN CAST(b AS DOUBLE) <> 0 THEN CAST(a AS DOUBLE) / CAST(b AS DOUBLE) END"),
+    # Java rounds the digits that it prints; DuckDB the number, which may be a little less than these.
+    (
+        "round(x, n := 0)",
+        """cast_to_type(CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN coalesce(
+          CAST(CAST(round(TRY_CAST(CAST(x AS VARCHAR) AS DECIMAL(38, 20)), n) AS DOUBLE) AS VARCHAR), CAST(round(x, n) AS VARCHAR))
+        ELSE CAST(round(x, n) AS VARCHAR) END, x)""",
+    ),
     ("ceil(x)", "CAST(ceil(x) AS BIGINT)"),
     ("floor(x)", "CAST(floor(x) AS BIGINT)"),
     # Java writes large and small numbers with an exponent of its own form.

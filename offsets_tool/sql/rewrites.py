@@ -143,7 +143,7 @@ def _date_trunc(node: exp.Expr) -> exp.Expr:
 
 
 def _timestampdiff(node: exp.Expr) -> exp.Expr:
-    return macro("timestampdiff", _unit(node), node.this, node.expression)
+    return macro("timestampdiff", _unit(node), node.expression, node.this)
 
 
 def _strftime(node: exp.Expr) -> exp.Expr:

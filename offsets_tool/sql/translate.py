@@ -144,8 +144,17 @@ def _explode(node: exp.Expr) -> None:
         raise refused(node)
 
 
+def _ordered(node: exp.Expr) -> None:
+    """By all columns, Spark has been seen to order otherwise."""
+    if isinstance(node.this, exp.Var):
+        raise refused("ORDER BY ALL (name the columns, or their numbers)")
+
+
 def _unnamed(node: exp.Expr) -> None:
-    """A structure's fields have Spark's names only where they are columns, or are named."""
+    """A structure's fields have Spark's names only where they are columns, or are named; and no two have one name in DuckDB."""
+    names = [each.alias_or_name.lower() for each in node.expressions]
+    if len(set(names)) < len(names):
+        raise refused(node)
     if not all(
         isinstance(each, exp.Column | exp.Star | exp.PropertyEQ | exp.Alias | exp.Dot)
         for each in node.expressions
@@ -171,6 +180,7 @@ _CHECKS: Final[Mapping[type[exp.Expr], Callable[[exp.Expr], None]]] = {
     exp.Interval: _interval,
     exp.Join: _join,
     exp.Literal: _number,
+    exp.Ordered: _ordered,
     exp.Select: _select,
     exp.Struct: _unnamed,
     exp.Table: _table,
