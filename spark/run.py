@@ -5,7 +5,6 @@ Every job makes its own commit: killed and run again, the tables end up the same
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from spark.derived.expiry import OF_EXPIRY, as_before, expiry
 from spark.derived.findings import findings
 from spark.derived.lag import OF_LAG, LagRequest, lag
 from spark.ingest.ingest import Ingested, Request, ingest
+from spark.lake.folder import root_of
 from spark.replay.replay import Replayed, replay
 from spark.replay.topic_ids import DIRECTORY, Named
 from spark.runtime.rows import Progress, untold
@@ -56,7 +56,7 @@ def run(
     named = _names_of(request.paths) | dict(topic_ids)
     yield run_replay(request.lake, start, coordinator, named, progress("replay"))
     ends = EndsRequest(paths=request.paths, cluster=request.cluster)
-    root = Path(request.lake).absolute()
+    root = root_of(request.lake)
     notes = finished(root, OF_LAG)
     asked = asked_before(root, LAG)
     yield _also(notes, run_lag(request.lake, start, LagRequest(ends=ends, **asked), progress("lag")))
@@ -65,7 +65,7 @@ def run(
 
 
 def _expiry_as_before(lake: str, start: Callable[[], SparkSession], progress: Progress) -> JobDone:
-    notes = finished(Path(lake).absolute(), OF_EXPIRY)
+    notes = finished(root_of(lake), OF_EXPIRY)
     return _also(notes, run_expiry(lake, start, as_before(lake), progress))
 
 

@@ -6,7 +6,7 @@ Goes by the words of Arrow's file systems for S3, Google's and Azure's storage, 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
@@ -110,11 +110,16 @@ def known_refusal(place: str, said: str) -> OffsetsToolError | None:
 
 
 @contextmanager
-def refusals_of(place: Path) -> Iterator[None]:
-    """Turn what storage raises inside of a `with` block into an error that says it; a missing key stays a FileNotFoundError."""
+def refusals_of(place: PurePath) -> Iterator[None]:
+    """Turn what storage raises inside of a `with` block into an error that says it; a missing key stays a FileNotFoundError.
+
+    What a place on disk raises stays as it is.
+    """
     try:
         yield
     except FileNotFoundError:
         raise
     except (OSError, ValueError, NotImplementedError) as error:
+        if "://" not in str(place):
+            raise
         raise refusal(str(place), error) from None

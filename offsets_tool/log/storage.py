@@ -8,19 +8,20 @@ this is used, nor Arrow loaded. Knows nothing about logs and lakes.
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import lru_cache
+from fnmatch import fnmatchcase
 from pathlib import Path, PosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 from urllib.parse import unquote
 
 from offsets_tool.errors import SourceError
+from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.refusals import CREDENTIALS, refusals_of
 
 if TYPE_CHECKING:
-    from pyarrow.fs import FileInfo, FileSystem
+    from pyarrow.fs import FileInfo
 
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://+(.*)", re.DOTALL)
 _SCHEMES: Final = {
@@ -32,8 +33,6 @@ _SCHEMES: Final = {
     "abfs": "abfs",
     "abfss": "abfs",
 }
-_ATTEMPTS: Final = 8
-"""How often S3 is asked before a request counts as failed: half a minute of throttling is nothing unusual."""
 _UNSAYABLE: Final = (
     "its key has an empty part, a dot or a question mark, which no path can say; copy it to another name"
 )
@@ -60,6 +59,33 @@ class StoredPath(PosixPath):
     def is_symlink(self) -> bool:
         return False
 
+    def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        """Do nothing: in storage a folder is there once something is in it."""
+
+    def iterdir(self) -> Generator[Self, None, None]:
+        return (cast("Self", entry.path) for entry in stored_in(self))
+
+    def glob(self, pattern: str) -> Generator[Self, None, None]:  # one level is enough
+        return (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
+
+    def read_bytes(self) -> bytes:
+        with refusals_of(self), bucket_of(self).system.open_input_file(bucket_of(self).name(self)) as file:
+            return bytes(file.readall())
+
+    def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
+        return self.read_bytes().decode(encoding or "utf-8", errors or "strict")
+
+    def write_bytes(self, data: Any) -> int:
+        """Put an object, which is complete or not there."""
+        bucket = bucket_of(self)
+        with refusals_of(self), bucket.system.open_output_stream(bucket.name(self), compression=None) as file:
+            file.write(data)
+        return len(data)
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        with refusals_of(self), suppress(*[FileNotFoundError] if missing_ok else []):
+            bucket_of(self).system.delete_file(bucket_of(self).name(self))
+
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         """Return kind, size and time. FileNotFoundError if nothing is here; errors as `refusals_of` has them."""
         return stored_at(self).stat()
@@ -69,6 +95,9 @@ class StoredPath(PosixPath):
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
         return (found := look_for(self)) is not None and found.is_folder
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return (found := look_for(self)) is not None and not found.is_folder
 
 
 class StoredEntry(NamedTuple):
@@ -81,11 +110,11 @@ class StoredEntry(NamedTuple):
     problem: str = ""
 
     def stat(self) -> os.stat_result:
-        """Return it in the form that a Path on disk has."""
+        """Return it in the form that a Path on disk has; what replaces it has another device or inode."""
         kind = stat.S_IFDIR if self.is_folder else stat.S_IFREG
         seconds = self.modified_ns / 1e9
         times = (int(seconds),) * 3 + (seconds,) * 3 + (self.modified_ns,) * 3
-        return os.stat_result((kind | 0o444, 0, 0, 1, 0, 0, self.size, *times))
+        return os.stat_result((kind | 0o444, self.modified_ns, self.size, 1, 0, 0, self.size, *times))
 
 
 def place(path: str | os.PathLike[str]) -> Path:
@@ -120,6 +149,12 @@ def is_stored(path: str | os.PathLike[str]) -> bool:
     return isinstance(place(path), StoredPath)
 
 
+def has_known_scheme(path: str) -> bool:
+    """Return whether `place` knows what a path or URI names; what other schemes name, only Spark can read."""
+    found = _URI.fullmatch(path)
+    return found is None or found[1].lower() in (*_SCHEMES, "file")
+
+
 def real_path(path: str | os.PathLike[str]) -> str:
     """Return the one name of a place: on disk its path without links, else its URI."""
     there = place(path)
@@ -129,44 +164,6 @@ def real_path(path: str | os.PathLike[str]) -> str:
 def folder_around(folder: Path) -> Path:
     """Return the folder around a folder, which may be called "." or ".."; in storage nothing is."""
     return folder.parent if isinstance(folder, StoredPath) else Path(os.path.normpath(folder / ".."))
-
-
-class Bucket(NamedTuple):
-    """A bucket or container: Arrow's file system for it, and what it calls the bucket."""
-
-    system: "FileSystem"
-    base: str
-
-    def name(self, path: StoredPath) -> str:
-        """Return what the file system calls a place."""
-        return "/".join(filter(None, (self.base, *path.parts[2:])))
-
-
-def bucket_of(path: StoredPath) -> Bucket:
-    """Return the bucket of a place; errors as `refusals_of` has them."""
-    with refusals_of(path):
-        return _bucket(path.parts[0].removesuffix(":"), path.parts[1])
-
-
-def s3_endpoint() -> str | None:
-    """Return the address of storage that speaks as S3 does, where the environment names one."""
-    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-
-
-@lru_cache(maxsize=16)
-def _bucket(scheme: str, authority: str) -> Bucket:
-    from pyarrow import fs  # noqa: PLC0415 - for object storage alone
-
-    if scheme != "s3":
-        return Bucket(*fs.FileSystem.from_uri(f"{scheme}://{authority}"))
-    endpoint = s3_endpoint()
-    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-    if not endpoint and not region:
-        region = fs.resolve_s3_region(authority)
-    retries = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
-    return Bucket(
-        fs.S3FileSystem(endpoint_override=endpoint, region=region, retry_strategy=retries), authority
-    )
 
 
 def stored_at(path: StoredPath) -> StoredEntry:
@@ -225,7 +222,7 @@ def stored_in(folder: StoredPath) -> list[StoredEntry]:
     for top, tree in (listings or {}).items():
         if folder.is_relative_to(top):
             return _in_order(tree, folder)
-    tree = _listed(folder)
+    tree = _listed(folder, is_deep=listings is not None)
     if listings is not None:
         listings[folder] = tree
     return _in_order(tree, folder)
@@ -235,14 +232,11 @@ def _in_order(tree: _Tree, folder: Path) -> list[StoredEntry]:
     return [stored for _, stored in sorted(tree.get(folder, {}).items())]
 
 
-def _listed(top: StoredPath) -> _Tree:
-    """List everything below a folder in one pass: storage gives a thousand keys an answer, whatever folders they are in."""
-    from pyarrow import fs  # noqa: PLC0415
-
+def _listed(top: StoredPath, *, is_deep: bool) -> _Tree:
+    """List a folder; if it is deep, all that is below it in one pass: a thousand keys an answer, whatever folders they are in."""
     bucket = bucket_of(top)
     base = bucket.name(top)
-    with refusals_of(top):
-        infos = bucket.system.get_file_info(fs.FileSelector(base, recursive=True, allow_not_found=True))
+    infos = bucket.below(top, is_deep=is_deep)
     tree: _Tree = {}
     for info in infos:
         parts = info.path[len(base) :].removeprefix("/").split("/")

@@ -8,8 +8,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.refusals import refusals_of
-from offsets_tool.log.storage import StoredPath, bucket_of
+from offsets_tool.log.storage import StoredPath
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile

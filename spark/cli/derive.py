@@ -38,7 +38,7 @@ Examples:
 
 
 @click.command("lag", cls=LakeCommand, epilog=_LAG_EPILOG)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path(exists=True))
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path())
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @ends_options
 @click.option(

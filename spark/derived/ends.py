@@ -3,7 +3,6 @@
 Reads in this process: files of end offsets are small, and of a directory only names, indexes and headers are read.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.lake.tables import ENDS
+from offsets_tool.log.storage import place, real_path
 from offsets_tool.wire.text import shown, shown_row
 from spark.derived.derive import write_rows
 from spark.lake.commit import ArrowLake, Chain
@@ -91,7 +91,7 @@ class _Found:
         """Yield the samples in files of end offsets and of log starts."""
         asked = self._request
         for paths, log_starts in ((asked.files, False), (asked.log_starts, True)):
-            for path in map(os.path.realpath, paths):
+            for path in map(real_path, paths):
                 cluster = self._only()
                 if cluster is None:
                     raise UsageError(
@@ -101,9 +101,9 @@ class _Found:
 
     def of_directories(self) -> Iterator[EndRow]:
         """Yield the samples in directories of data topics."""
-        for logs in data_logs(map(os.path.realpath, self._request.paths)).values():
+        for logs in data_logs(map(real_path, self._request.paths)).values():
             for log in logs:
-                folder = Path(log.directory.path)
+                folder = place(log.directory.path)
                 cluster = self._clusters.get(shown(folder.parent.as_posix()), self._only())
                 if cluster is None:
                     self.notes.append(
@@ -116,8 +116,8 @@ class _Found:
         try:
             return log.samples(self._newest.get(cluster))
         except SourceError as error:
-            place = log.directory
-            self.notes.append(f"{error}: nothing of {place.topic}-{place.partition} is taken from there")
+            of = log.directory
+            self.notes.append(f"{error}: nothing of {of.topic}-{of.partition} is taken from there")
             return []
 
     def _only(self) -> str | None:

@@ -25,6 +25,7 @@ from spark.derived.expiry_ages import ages_left, ages_removed
 from spark.derived.expiry_tasks import ExpiryInput, ExpiryJob, write_live, write_removed
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake, Chain
+from spark.lake.folder import root_of
 from spark.lake.scan import facts_of
 from spark.replay.checkpoints import REMEDY, checkpoint_path, log_facts_of
 from spark.replay.plan import LakeRow as Replay
@@ -36,7 +37,7 @@ OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
 
 def as_before(lake: str) -> PolicyGiven:
     """Return the policy with which the lake's expiry was last computed; the default one where it never was."""
-    asked = asked_before(Path(lake).absolute(), EXPIRY)
+    asked = asked_before(root_of(lake), EXPIRY)
     release = asked.pop("release", None)
     return PolicyGiven(release=release and tuple(release), **asked)
 
@@ -47,7 +48,7 @@ def expiry(lake: str, start: StartSpark, request: PolicyGiven, progress: Progres
     `progress` is told in checkpoints of log partitions, and in files of `removals`.
     UsageError where the lake has no histories yet; OffsetsToolError for a lost checkpoint.
     """
-    root = Path(lake).absolute()
+    root = root_of(lake)
     asked = {
         "release": request.release,
         "retentions": list(request.retentions),

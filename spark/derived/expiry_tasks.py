@@ -29,6 +29,7 @@ from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import shown
 from spark.derived.derive import FilesMade, Made, made_of, write_derived
+from spark.lake.folder import root_of
 from spark.lake.scan import file_rows
 from spark.replay.checkpoints import REMEDY, checkpoint_path
 from spark.replay.plan import LogPartition
@@ -100,7 +101,7 @@ def _live_task(job: ExpiryJob, checkpoints: Sequence[tuple[LogPartition, str]]) 
 
 
 def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveTold:
-    root = Path(job.lake)
+    root = root_of(job.lake)
     path = checkpoint_path(root, name)
     try:
         found = _read(path, job.asked[cluster], checkpoint_expiry)
@@ -122,7 +123,7 @@ def with_checkpoints(
     for unit in numbers_of(batches):
         (cluster, _), name = checkpoints[unit]
         try:
-            yield cluster, None, _read(checkpoint_path(Path(job.lake), name), job.asked[cluster], read)
+            yield cluster, None, _read(checkpoint_path(root_of(job.lake), name), job.asked[cluster], read)
         except (OffsetsToolError, OSError) as error:
             yield cluster, str(error), None
 
@@ -132,8 +133,9 @@ def _read(path: Path, asked: ExpiryAsked, read: Callable[[bytes, str, ExpiryAske
 
     Its beginning may still be readable, and a replay that finds nothing new looks at no more: it would not notice the damage.
     """
+    content = path.read_bytes()
     try:
-        return read(path.read_bytes(), path.as_posix(), asked)
+        return read(content, path.as_posix(), asked)
     except SourceError as error:
         path.unlink(missing_ok=True)
         raise OffsetsToolError(f"{error}; it was removed: {REMEDY}") from error
@@ -189,7 +191,7 @@ def _explain_task(job: ExpiryJob) -> Task:
                 yield cluster, rows
 
     def task(batches: Batches) -> Batches:
-        yield from write_derived(Path(job.lake), EXPIRY, job.run, explained(batches))
+        yield from write_derived(root_of(job.lake), EXPIRY, job.run, explained(batches))
 
     return task
 

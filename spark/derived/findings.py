@@ -45,6 +45,7 @@ from spark.derived.finding_rows import FindingInput
 from spark.derived.log_findings import partition_facts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.failures import in_one_sentence
+from spark.lake.folder import root_of
 from spark.replay.plan import latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 
@@ -71,7 +72,7 @@ def findings(
     `start` makes a session, and is called only where there is much to do; `progress` is told in files and tasks of one cluster.
     UsageError where the lake has no histories yet, and for an unknown cluster. A cluster that fails is named in `problems`.
     """
-    root = Path(lake).absolute()
+    root = root_of(lake)
     with replayed(root) as replays:
         if unknown := sorted(set(clusters) - replays.keys()):
             raise UsageError(

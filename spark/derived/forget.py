@@ -6,7 +6,6 @@ on with what was interrupted; `sources`, which says what is to go, is changed la
 """
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -27,12 +26,13 @@ from offsets_tool.lake.tables import (
     Table,
 )
 from offsets_tool.lake.whole import is_table
+from offsets_tool.log.storage import real_path
 from offsets_tool.wire.text import shown
 from spark.derived.expiry import OF_EXPIRY
 from spark.derived.findings import OF_FINDINGS
 from spark.derived.lag import OF_LAG
 from spark.lake.commit import INGEST, REPLAY, ArrowLake
-from spark.lake.folder import FORGETTING, locked, mark, require_lake
+from spark.lake.folder import FORGETTING, locked, mark, require_lake, root_of
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replacing, is_only, rewritten
 from spark.lake.scan import FileFacts, file_rows, is_within
@@ -66,9 +66,9 @@ def forget(lake: str, cluster: str, source: str | None = None) -> list[Forgotten
 
     UsageError where there is no lake, or nothing of these in it.
     """
-    root = Path(lake).absolute()
+    root = root_of(lake)
     require_lake(root)
-    path = None if source is None else shown(os.path.realpath(source))
+    path = None if source is None else shown(real_path(source))
     asked = json.dumps({"cluster": cluster, "source": path})
     with locked(root, asked):
         for chain in CHAINS:

@@ -32,6 +32,7 @@ from spark.derived.lag_news import new_places
 from spark.derived.lag_rows import LagInput
 from spark.ingest.plan import counts
 from spark.lake.commit import ArrowLake, Chain
+from spark.lake.folder import root_of
 from spark.lake.scan import greatest_of
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 
@@ -57,7 +58,7 @@ def lag(lake: str, start: StartSpark, request: LagRequest, progress: Progress = 
     rows. UsageError where the lake has no histories yet, and for ends of an unknown cluster; SourceError for a file of end offsets
     that cannot be read.
     """
-    root = Path(lake).absolute()
+    root = root_of(lake)
     with replayed(root) as replays:
         newest = _newest_records(root, replays)
         added = add_ends(root, request.ends, newest)

@@ -12,6 +12,7 @@ from offsets_tool.evidence.moments.moment_notes import listed
 from offsets_tool.job_rows import CopyRow, EpochStartRow
 from offsets_tool.log.copies.copy_facts import checkpoints_of
 from offsets_tool.log.names import Segment
+from offsets_tool.log.storage import StoredPath, one_listing, place, stored_in
 from offsets_tool.wire.text import from_shown, shown
 from spark.ingest.plan import ARCHIVE, IngestFile, SourceFields, counts
 
@@ -26,6 +27,7 @@ def copy_of(source: SourceFields) -> str:
     return name
 
 
+@one_listing()
 def found_copies(
     files: Sequence[IngestFile], known: Iterable[SourceFields], new: Sequence[SourceFields], run: int
 ) -> list[CopyRow]:
@@ -127,7 +129,16 @@ def _is_there(source: SourceFields, found: set[tuple[str, str, str, int | None]]
     if (source["cluster"], source["path"], source["member"], source["log_partition"]) in found:
         return True
     is_read_again = any(path == source["path"] for _, path, member, _ in found if member)
-    return not (source["member"] and is_read_again) and os.path.lexists(from_shown(source["path"]))
+    path = from_shown(source["path"])
+    return not (source["member"] and is_read_again) and _exists(path)
+
+
+def _exists(path: str) -> bool:
+    there = place(path)
+    if not isinstance(there, StoredPath):
+        return os.path.lexists(path)
+    # The folder is listed once for all files in it.
+    return any(entry.path == there for entry in stored_in(there.parent))
 
 
 def _first_segments(files: Iterable[IngestFile]) -> Mapping[_Copy, Segment]:

@@ -21,6 +21,7 @@ from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.job_rows import CopyRow
 from offsets_tool.lake.tables import COPIES, LOG, SOURCES, Table
 from offsets_tool.log.batches.limits import LIMITS, Limits
+from offsets_tool.log.storage import has_known_scheme, place
 from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.ingest.copies import copies_notes, found_copies
@@ -97,13 +98,14 @@ def ingest(request: Request, start: StartSpark, progress: Progress = untold) -> 
     UsageError or SetupError for a lake that cannot be written.
     """
     tasks = Tasks(start, progress)
-    root = Path(request.lake).absolute()
-    is_local = "://" not in request.lake
     if request.writer is Writer.ARROW:
-        if not is_local:
+        if not has_known_scheme(request.lake):
             raise UsageError(f"{request.lake} is no folder: only --writer spark writes there")
+        root = place(request.lake).absolute()
         with locked(root):
             return _with_arrow(tasks, request, root)
+    is_local = "://" not in request.lake
+    root = Path(request.lake).absolute()
     with locked(root) if is_local else nullcontext():
         return _with_spark(tasks, request, SparkLake(start(), str(root) if is_local else request.lake))
 
@@ -176,8 +178,8 @@ def _in_runs(lake: Lake, request: Request, run: Callable[[IngestJob, _Found], pa
 def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, _Found, str | None]:
     """Finish an interrupted run, and return the job of this one, what there is, and a note. The lake itself is no source."""
     found = find_files(request.paths, request.cluster, request.log_partition, request.columns)
-    own = Path(request.lake).resolve()
-    files = [file for file in found if not Path(file.segment.path).is_relative_to(own)]
+    own = (place if has_known_scheme(request.lake) else Path)(request.lake).resolve()
+    files = [file for file in found if not place(file.segment.path).is_relative_to(own)]
     lake.create()
     note = lake.finish()
     before = lake.sources()

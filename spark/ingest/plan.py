@@ -21,6 +21,7 @@ from offsets_tool.log.files.folders import PathKind, listing, look_at, size_of
 from offsets_tool.log.files.mapping import sha256, sha256_of
 from offsets_tool.log.files.open_file import open_file, read_whole, why
 from offsets_tool.log.names import Packing, Segment, SegmentKind, is_set_aside, member_source, segment_name
+from offsets_tool.log.storage import is_stored, one_listing, place, real_path
 from offsets_tool.wire.text import shown
 from offsets_tool.wire.times import LAST_MILLISECOND
 from spark.ingest.digest import NO_BYTES, edges_digest
@@ -95,6 +96,7 @@ Unit = tuple[FilePiece, ...]
 """The pieces that one task reads."""
 
 
+@one_listing()
 def find_files(
     paths: Iterable[str],
     cluster: str | None,
@@ -107,7 +109,7 @@ def find_files(
     """
     files: list[IngestFile] = []
     for path in paths:
-        here = os.path.realpath(path)
+        here = real_path(path)
         archives = (
             archive_files(here, columns) if look_at(here).kind in (PathKind.FILE, PathKind.FOLDER) else []
         )
@@ -145,9 +147,9 @@ def _range_order(row: SourceFields) -> tuple[int, int, int, int]:
 
 
 def _order(file: IngestFile) -> tuple[str, int, int, str, str]:
-    place = file.segment
-    partition = -1 if place.log_partition is None else place.log_partition
-    return place.directory, partition, place.base_offset or 0, place.path, place.member
+    of = file.segment
+    partition = -1 if of.log_partition is None else of.log_partition
+    return of.directory, partition, of.base_offset or 0, of.path, of.member
 
 
 def _segment(segment: Segment, cluster: str | None, given: str) -> IngestFile:
@@ -158,7 +160,7 @@ def _segment(segment: Segment, cluster: str | None, given: str) -> IngestFile:
     segment = segment._replace(
         path=path,
         size=segment.size if segment.member or segment.unreadable else stat.st_size,
-        directory=os.path.realpath(segment.directory),
+        directory=real_path(segment.directory),
     )
     where = shown((segment.cluster_id or "") if cluster is None else cluster)
     return IngestFile(
@@ -172,7 +174,7 @@ def _segment(segment: Segment, cluster: str | None, given: str) -> IngestFile:
 
 
 def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) -> IngestFile:
-    path = Path(_absolute(file.path))
+    path = place(_absolute(file.path))
     if file.kind is ArchiveKind.DELTA:
         stat, size = _stat(path / _DELTA_LOG), sum(map(size_of, _delta_log(path)))
     else:
@@ -193,16 +195,16 @@ def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) 
 def _absolute(path: str | Path) -> str:
     """Return the absolute path without symbolic links; a link to nothing stays, because there is no other name for it."""
     leads_somewhere = look_at(path).kind is not PathKind.NOWHERE
-    return os.path.realpath(path) if leads_somewhere else Path(path).absolute().as_posix()
+    return real_path(path) if leads_somewhere else Path(path).absolute().as_posix()
 
 
 def _stat(path: str | Path) -> os.stat_result:
-    place = Path(path)
+    there = place(path)
     try:
-        return place.stat(follow_symlinks=look_at(place).kind is not PathKind.NOWHERE)
+        return there.stat(follow_symlinks=look_at(there).kind is not PathKind.NOWHERE)
     except OSError as error:
         raise SourceError(
-            place.as_posix(), f"cannot be opened ({why(error)}); check its permissions"
+            there.as_posix(), f"cannot be opened ({why(error)}); check its permissions"
         ) from error
 
 
@@ -221,11 +223,11 @@ def digest(file: IngestFile, start: int = 0, end: int | None = None) -> str:
     if file.continues:
         return _range_digest(path, start, end)
     if file.archive and file.archive.kind is ArchiveKind.DELTA:
-        return sha256_of(map(read_whole, _delta_log(Path(path))))
+        return sha256_of(map(read_whole, _delta_log(place(path))))
     try:
         return sha256(path, file.segment.member)
     except SourceError:
-        if file.must_open or not os.path.lexists(path):
+        if file.must_open or not (is_stored(path) or os.path.lexists(path)):
             raise
         return NO_BYTES
 
@@ -270,7 +272,8 @@ def rest(file: IngestFile, generation: int, start: int) -> list[FilePiece]:
 
 def _looks_unchanged(file: IngestFile, last: SourceFields) -> bool:
     by_name = (last["file_size"], last["file_modified_at"]) == (file.segment.size, file.modified_at)
-    return by_name and last["edges_sha256"] == edges(file)
+    # The time of an object is when it was put, and nobody can set it.
+    return by_name and (is_stored(file.segment.path) or last["edges_sha256"] == edges(file))
 
 
 def _split(file: IngestFile, generation: int, start: int = 0) -> list[FilePiece]:

@@ -9,7 +9,6 @@ Two ways to write: files that tasks wrote with Arrow, committed by deltalake (Ar
 """
 
 import json
-import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -17,32 +16,23 @@ from typing import Any, Final, NamedTuple, Protocol
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
-from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.decode import decode_batches
+from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, given_up, journal_of, packed, unpacked
 from offsets_tool.lake.layout import layout_error, other_columns
-from offsets_tool.lake.tables import (
-    COPIES,
-    EVENTS,
-    LOG,
-    REPLAY_TABLES,
-    SOURCES,
-    TABLES,
-    Table,
-)
-from offsets_tool.log.archive.delta import delta_rows, open_delta
+from offsets_tool.lake.tables import COPIES, EVENTS, LOG, REPLAY_TABLES, SOURCES, TABLES, Table
+from offsets_tool.log.archive.delta import delta_options, delta_rows, open_delta
 from offsets_tool.log.archive.delta_log import has_commit
+from spark.lake.actions import Action, changes
 from spark.lake.parquet import NewFile
 from spark.lake.replaced import Replaced, Replacement, Replacing, count_replaced, replace
 from spark.lake.scan import FileFacts, facts_of
 from spark.lake.statements import create_statement
 
-Action = AddAction | RemoveAction
-"""One of Delta's actions: a file that a commit adds to a table, or removes."""
 ATTEMPTS: Final = 5
 """How often a commit is tried when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
 
@@ -90,7 +80,7 @@ class ArrowLake:
             about = table.name, table.comment, table.properties
             # deltalake takes a log whose first commit is lost for no table, and would begin it anew.
             if not has_commit(self._root / table.name):
-                DeltaTable.create(path, schema, "ignore", None, *about)
+                DeltaTable.create(path, schema, "ignore", None, *about, storage_options=delta_options(path))
             there = self._open(table)
             _require_columns(path, there.schema(), schema, table)
             has = there.metadata().configuration
@@ -120,10 +110,19 @@ class ArrowLake:
         if of_first or replaced or any(file.table != self._tables[-1].name for file in others):
             is_replaced_later = any(table.is_replaced for table in self._others)
             left = {"run": run, "files": others, "replaced": replaced if is_replaced_later else ()}
-            self._commit(self._first, run, of_first, replaced, json.dumps({JOURNAL: left}))
-            self.finish()
+            is_done = self._commit(self._first, run, of_first, replaced, json.dumps({JOURNAL: left}))
         else:
-            self._commit(self._tables[-1], run, others)
+            is_done = self._commit(self._tables[-1], run, others)
+        self.finish()
+        if not is_done and not self._has(files):
+            raise OffsetsToolError(
+                f"another job wrote to {self._root} meanwhile; nothing of this run counts: run the same command again"
+            )
+
+    def _has(self, files: Iterable[NewFile]) -> bool:
+        """Return whether files are part of their tables."""
+        paths = {t.name: {f["path"] for f in facts_of(self._open(t))} for t in self._tables}
+        return all(file.path in paths[file.table] for file in files)
 
     def finish(self) -> str | None:
         run = self._last_run(self._first)
@@ -147,9 +146,14 @@ class ArrowLake:
         files: list[NewFile],
         replaced: Sequence[Replacement] = (),
         metadata: str | None = None,
-    ) -> None:
+    ) -> bool:
+        """Commit files to a table; return False, and do nothing, where the table has that run already."""
+        is_new = True
+
         def actions(there: DeltaTable) -> list[Action] | None:
-            if (there.transaction_version(self._app) or 0) >= run:
+            nonlocal is_new
+            is_new = (there.transaction_version(self._app) or 0) < run
+            if not is_new:
                 return None
             return self._actions(there, table, files, replaced) or ([] if metadata else None)
 
@@ -158,6 +162,7 @@ class ArrowLake:
             app_transactions=[Transaction(self._app, run)],
         )
         self._write(table, properties, actions)
+        return is_new
 
     def _write(
         self, table: Table, properties: CommitProperties, actions: Callable[[DeltaTable], list[Action] | None]
@@ -184,12 +189,12 @@ class ArrowLake:
         removed, kept = list[str](), list[NewFile]()
         if replaced and table.is_replaced:
             removed, kept = replace(self._root, table, facts_of(there), replaced)
-        return _changes(Replacing(removed, [*kept, *files]))
+        return changes(Replacing(removed, [*kept, *files]))
 
     def rewrite(self, table: Table, change: Callable[[list[FileFacts]], Replacing]) -> None:
         """Change a table by no run: commit the files that `change` takes away and adds, given those that there are."""
         properties = CommitProperties(custom_metadata={"userMetadata": REWRITTEN})
-        self._write(table, properties, lambda there: _changes(change(facts_of(there))) or None)
+        self._write(table, properties, lambda there: changes(change(facts_of(there))) or None)
 
     def is_whole(self) -> bool:
         """Return whether every run that was begun was finished; False where one was given up."""
@@ -215,15 +220,6 @@ def _require_columns(path: str, there: Schema, declared: Schema, table: Table) -
         same = fields[field.name]
         if (field.type, field.nullable) != (same.type, same.nullable):
             raise other_columns(path)
-
-
-def _changes(files: Replacing) -> list[Action]:
-    """Return Delta's actions that remove and add files."""
-    now = time.time_ns() // 1_000_000
-    return [
-        *(RemoveAction(path, True, now) for path in files.gone),
-        *(AddAction(f.path, f.size, {}, f.modified_at, True, f.statistics) for f in files.kept),
-    ]
 
 
 class SparkLake:

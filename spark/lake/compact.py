@@ -10,9 +10,11 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
+from offsets_tool.errors import UsageError
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.lake.whole import is_table
 from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.storage import is_stored
 from spark.lake.folder import locked, require_lake
 
 DAYS_KEPT: Final = 7
@@ -38,6 +40,10 @@ def compact(lake: str, start: Callable[[], SparkSession], days_kept: int = DAYS_
 
     UsageError where there is no lake.
     """
+    if is_stored(lake):
+        raise UsageError(
+            f"{lake} is not compacted here: run OPTIMIZE on its tables with a Spark that can write to that storage"
+        )
     root = Path(lake).resolve()
     require_lake(root)
     with locked(root):

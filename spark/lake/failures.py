@@ -19,6 +19,8 @@ from pyspark.errors import PySparkException
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError, UsageError
 from offsets_tool.lake.damage import damage_of_lake, what_holds, with_what_holds
 from offsets_tool.log.archive.delta_log import first_line
+from offsets_tool.log.refusals import known_refusal
+from offsets_tool.log.storage import is_stored, place
 
 _FOREIGN: Final = (DeltaError, pa.ArrowException, OSError, UnicodeDecodeError, PySparkException, Py4JError)
 _AGAIN: Final = "nothing of this run counts and what was there holds"
@@ -50,12 +52,14 @@ def in_one_sentence(lake: str) -> Iterator[None]:
 
 
 def _told(lake: str, error: BaseException) -> str:
-    said, root = str(error), Path(lake).absolute()
+    said, root = str(error), place(lake).absolute()
     named = (Path("/", unquote(name)) for name in _NAMED.findall(said))
     if found := damage_of_lake(root, named):
         return f"{found.path}: {found.reason}; {what_holds(root, found.path)}"
     if of_disk := _of_disk(lake, said):
         return of_disk
+    if is_stored(root) and (known := known_refusal(str(root), said)):
+        return f"{known}; {_AGAIN}"
     if isinstance(error, Py4JNetworkError | ConnectionError):
         return f"Spark's JVM ended before its work was done; {_AGAIN}: free some memory, and run the same command again"
     return f"it could not be done ({in_words(error)}); {_AGAIN}: run the same command again"

@@ -13,6 +13,9 @@ from offsets_tool.errors import SetupError, UsageError
 from offsets_tool.lake.tables import ALL_TABLES, TABLES
 from offsets_tool.lake.whole import check_whole, is_table, layout_error_of, no_lake
 from offsets_tool.log.files.folders import size_of
+from offsets_tool.log.storage import StoredPath, has_known_scheme, is_stored, place
+from spark.lake.lease import leased
+from spark.lake.whole_file import write_whole
 
 FORGETTING: Final = "_forgetting.json"
 """The file of a lake in which something is being forgotten: what was asked for."""
@@ -23,13 +26,26 @@ LOCK: Final = ".ingest.lock"
 _SMALL: Final = 64 << 20
 
 
+def root_of(lake: str) -> Path:
+    """Return a lake's folder, on disk or in storage; SourceError for a URI of unknown scheme."""
+    return place(lake).absolute()
+
+
 @contextmanager
 def locked(root: Path, forgetting: str | None = None) -> Iterator[None]:
-    """Lock a lake, so that one job at a time works on it; the lock ends with the process that holds it.
+    """Lock a lake, so that one job at a time works on it; the lock ends with the process that holds it (in storage: soon after).
 
     SetupError if nothing can be written, UsageError while somebody else writes, SourceError for a lake that has lost a table.
     UsageError too where something else than `forgetting`, as FORGETTING has it, was forgotten in part: only that can go on.
     """
+    with leased(root) if isinstance(root, StoredPath) else _file_locked(root):
+        check_whole(root)
+        _refuse_half_forgotten(root, forgetting)
+        yield
+
+
+@contextmanager
+def _file_locked(root: Path) -> Iterator[None]:
     try:
         root.mkdir(parents=True, exist_ok=True)
         opened = (root / LOCK).open("w")
@@ -43,8 +59,6 @@ def locked(root: Path, forgetting: str | None = None) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"another ingest is writing to {root}: wait until it is done") from None
-        check_whole(root)
-        _refuse_half_forgotten(root, forgetting)
         yield
 
 
@@ -66,9 +80,7 @@ def unwritten(root: Path) -> Iterator[None]:
 
 def mark(marker: Path, text: str) -> None:
     """Write a marker: it is complete or does not exist."""
-    unfinished = marker.with_suffix(".tmp")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.rename(marker)
+    write_whole(marker, text.encode())
 
 
 def interrupted(root: Path) -> str | None:
@@ -103,7 +115,7 @@ def require_lake(root: Path) -> None:
 
 def is_small(lake: str) -> bool:
     """Return whether a lake is in a folder of this machine and has less than 64 MB."""
-    if "://" in lake:
+    if not has_known_scheme(lake) or is_stored(lake):
         return False
     sizes = accumulate(map(size_of, Path(lake).rglob("*.parquet")))
     return all(size < _SMALL for size in sizes)

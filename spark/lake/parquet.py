@@ -13,8 +13,12 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.fs import FileSystem
 
 from offsets_tool.lake.tables import Table
+from offsets_tool.log.buckets import bucket_of
+from offsets_tool.log.refusals import refusals_of
+from offsets_tool.log.storage import StoredPath
 
 GROUP_ROWS: Final = 131_072
 GROUP_BYTES: Final = 16 << 20
@@ -90,7 +94,8 @@ class TableWriter:
             return []
         self._last.result()
         assert self._writer is not None
-        self._writer.close()
+        with refusals_of(self._path):
+            self._writer.close()
         stat = self._path.stat()
         rows, statistics = self._statistics.rows, self._statistics.json()
         modified_at = stat.st_mtime_ns // 1_000_000
@@ -107,8 +112,10 @@ class TableWriter:
         # One dictionary a row group: where it changes inside, Parquet falls back to plain values.
         group = pa.Table.from_batches(map(self._encoded, waiting), self._schema).unify_dictionaries()
         if self._writer is None:
-            self._writer = _open(self._path, self._schema)
-        self._writer.write_table(group, row_group_size=group.num_rows)
+            with refusals_of(self._path):
+                self._writer = _open(self._path, self._schema)
+        with refusals_of(self._path):
+            self._writer.write_table(group, row_group_size=group.num_rows)
         self._statistics.add(group)
 
     def _encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -132,6 +139,14 @@ def encoded_schema(schema: pa.Schema) -> pa.Schema:
     )
 
 
+def parquet_sink(path: Path) -> tuple[str, FileSystem | None]:
+    """Return what Arrow writes a file by: its name, and the file system of the storage that it is in; None on disk."""
+    if not isinstance(path, StoredPath):
+        return str(path), None
+    bucket = bucket_of(path)
+    return bucket.name(path), bucket.system
+
+
 def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     """Return a writer that has for each column the encoding that takes the least time and still keeps files small.
 
@@ -141,9 +156,11 @@ def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     # Rows come in the order of the log: only by numbers that grow with it can a reader pass over a row group.
     growing = [f.name for f in schema if pa.types.is_int64(f.type)]
     packed = [f.name for f in schema if f.name in growing or f.name in _VARIES]
+    where, system = parquet_sink(path)
     return pq.ParquetWriter(
-        path,
+        where,
         schema,
+        filesystem=system,
         compression="zstd",
         compression_level=1,
         use_dictionary=[f.name for f in schema if pa.types.is_dictionary(f.type) or f.name == "metadata"],

@@ -3,7 +3,6 @@
 Does not know what else is in a checkpoint (offsets_tool.checkpoint does), nor when one may be deleted (spark.replay.replay).
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,8 @@ from uuid import uuid4
 from offsets_tool.checkpoint import read_log_facts
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.log.stored_bytes import open_binary
+from spark.lake.whole_file import write_whole
 from spark.replay.plan import LakeRow, LogPartition
 
 CHECKPOINTS: Final = "_checkpoints"
@@ -27,15 +28,8 @@ def checkpoint_path(root: Path, name: str) -> Path:
 
 def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
     """Write a checkpoint and return its name; the file is complete or does not exist. OSError where it cannot be written."""
-    folder = root / CHECKPOINTS
-    folder.mkdir(exist_ok=True)
     name = f"{uuid4()}.json.gz"
-    unfinished = folder / f"{name}.tmp"
-    with unfinished.open("wb") as file:
-        file.write(checkpoint)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.rename(folder / name)
+    write_whole(checkpoint_path(root, name), checkpoint)
     return name
 
 
@@ -46,7 +40,7 @@ def log_facts_of(root: Path, row: LakeRow) -> LogFacts:
     """
     path = checkpoint_path(root, row["checkpoint"])
     try:
-        with path.open("rb") as data:
+        with open_binary(path) as data:
             facts = read_log_facts(data, path.as_posix())
     except OSError as error:
         raise SourceError(path.as_posix(), f"cannot be read ({error.strerror})") from error

@@ -18,7 +18,7 @@ from offsets_tool.lake.tables import COPIES, REPLAYS, TOPIC_NAMES, Table
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.lake.commit import REPLAY, ArrowLake
-from spark.lake.folder import locked, require_lake
+from spark.lake.folder import locked, require_lake, root_of
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced
 from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
@@ -66,7 +66,7 @@ def replay(
     names for ids that no record names. UsageError for a folder that is no lake. A partition that cannot be replayed is named in
     `problems`; its histories stay as they were, and the next replay tries again.
     """
-    root = Path(lake).absolute()
+    root = root_of(lake)
     require_lake(root)
     with locked(root):
         return _Replay(root, start, coordinator, topic_ids, progress).run()

@@ -8,7 +8,6 @@ files and a checkpoint, which the driver commits. Of a partition that is one log
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -28,6 +27,7 @@ from offsets_tool.log.copies.views import LeftOut
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
 from offsets_tool.wire.text import shown
+from spark.lake.folder import root_of
 from spark.lake.parquet import NewFile, TableWriter
 from spark.replay.checkpoints import checkpoint_path, keep_checkpoint
 from spark.replay.copies import LakeCopies, LakeCopy
@@ -165,7 +165,7 @@ def _left(
     held = _Writers(job, work)
     held.write(left.rows)
     files = [*ended.close(), *held.close()]
-    name = keep_checkpoint(Path(job.lake), left.checkpoint)
+    name = keep_checkpoint(root_of(job.lake), left.checkpoint)
     return files, {**facts, "checkpoint": name, **_facts(left)}
 
 
@@ -173,7 +173,7 @@ def _start(job: ReplayJob, work: Work) -> Start:
     names = job.names.get(work.cluster, {})
     if work.checkpoint is None:
         return Start(work.log_partition, names, work.rules)
-    path = checkpoint_path(Path(job.lake), work.checkpoint)
+    path = checkpoint_path(root_of(job.lake), work.checkpoint)
     return Start(work.log_partition, names, work.rules, path.read_bytes(), path.as_posix())
 
 
@@ -194,7 +194,7 @@ class _Writers:
     """Writers of one new file for each history, which add the columns that only a lake has: cluster and run."""
 
     def __init__(self, job: ReplayJob, work: Work) -> None:
-        self._writers = [TableWriter(Path(job.lake), table) for table in HISTORIES]
+        self._writers = [TableWriter(root_of(job.lake), table) for table in HISTORIES]
         self._cluster, self._run = work.cluster, job.run
 
     def write(self, rows: HistoryRows) -> None:

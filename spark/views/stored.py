@@ -4,14 +4,17 @@ Of a lake in a folder, Spark reads nothing before it is asked for rows. Makes no
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from offsets_tool.lake.layout import layout_error
@@ -19,6 +22,7 @@ from offsets_tool.lake.moment import Counted, ReadRow, Runs, counted_rows
 from offsets_tool.lake.tables import Table
 from offsets_tool.lake.whole import check_whole, open_table
 from offsets_tool.log.archive.delta import OpenDelta, open_delta, parquet_files
+from offsets_tool.log.storage import StoredPath, has_known_scheme, place
 from spark.lake.scan import facts_of, file_rows
 
 Frame = Callable[[], DataFrame]
@@ -37,8 +41,8 @@ class _Stored(NamedTuple):
 
 def open_tables(session: SparkSession, lake: str) -> dict[Table, Frame | None]:
     """Return all tables with their rows of finished runs; None for a table that has none. UsageError where there is no lake."""
-    if "://" not in lake:
-        check_whole(Path(lake).absolute())
+    if has_known_scheme(lake):
+        check_whole(place(lake).absolute())
     counted = counted_rows(lake, partial(_stored, session, lake))
     return {table: found and partial(_frame, found) for table, found in counted.items()}
 
@@ -55,9 +59,9 @@ def _counted(runs: Runs) -> Column:
 
 def _stored(session: SparkSession, lake: str, table: Table) -> _Stored | None:
     """Return a table as it is now; None if it does not exist, UsageError for other columns."""
-    if "://" in lake:
+    if not has_known_scheme(lake):
         return _elsewhere(session, f"{lake}/{table.name}", table)
-    root = Path(lake).absolute()
+    root = place(lake).absolute()
     opened = open_table(root, table)
     return _in_folder(session, root / table.name, table, opened) if opened is not None else None
 
@@ -71,6 +75,8 @@ def _in_folder(session: SparkSession, path: Path, table: Table, there: OpenDelta
 
     def frame(version: int | None) -> DataFrame:
         asked = there if version in (None, now) else open_delta(path, version)
+        if isinstance(path, StoredPath):
+            return _by_arrow(session, [path / file["path"] for file in facts_of(asked)], table)
         files = parquet_files(asked)
         if files and len(files) <= _FEW_FILES:
             # Spark takes longer to read Delta's log than to read a few files.
@@ -79,6 +85,18 @@ def _in_folder(session: SparkSession, path: Path, table: Table, there: OpenDelta
         return _load(session, str(path), now if version is None else version)
 
     return _Stored(values, frame)
+
+
+def _by_arrow(session: SparkSession, files: Sequence[Path], table: Table) -> DataFrame:
+    """Return the rows of files in storage: tasks read them with Arrow, as Spark needs jars of its own for each kind of storage."""
+
+    def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in chain.from_iterable(batch.column("id").to_pylist() for batch in numbers):
+            for rows in file_rows(files[number], table, table.schema.names):
+                yield rows.cast(table.schema)
+
+    units = session.range(0, len(files), 1, max(1, len(files)))
+    return units.mapInArrow(task, from_arrow_schema(table.schema))
 
 
 def _elsewhere(session: SparkSession, path: str, table: Table) -> _Stored | None:

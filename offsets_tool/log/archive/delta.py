@@ -25,8 +25,9 @@ from offsets_tool.log.archive.delta_log import (
     lost_commit,
     why_no_parquet,
 )
+from offsets_tool.log.buckets import bucket_of, s3_endpoint
 from offsets_tool.log.refusals import known_refusal
-from offsets_tool.log.storage import StoredPath, bucket_of, is_stored, place, s3_endpoint
+from offsets_tool.log.storage import StoredPath, is_stored, place
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds

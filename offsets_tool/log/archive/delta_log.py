@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from offsets_tool.log.storage import is_stored
+
 DELTA_LOG: Final = "_delta_log"
 UNREADABLE: Final = (pa.ArrowException, OSError, UnicodeDecodeError)
 """What Arrow raises of damaged files; UnicodeDecodeError where a name or text becomes Python's."""
@@ -64,6 +66,9 @@ def lost_commit(table: Path) -> Damage | None:
     """Return a commit that is empty, as a power cut leaves one, or missing before others: what readers do not always see, and
     then take the table for one that never had its rows. None if there is none. It looks at names and sizes alone.
     """
+    if is_stored(table):
+        # What is put there is complete or not there.
+        return None
     log = table / DELTA_LOG
     try:
         found = {path.name: path.stat() for path in log.iterdir()}

@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 from deltalake.table import TableAlterer
 from pyspark.sql import SparkSession
 
+from offsets_tool.errors import OffsetsToolError
 from offsets_tool.log.archive.delta import delta_rows
 from spark.ingest.ingest import Writer
 from spark.lake.commit import ArrowLake, SparkLake
@@ -180,3 +181,17 @@ def test_a_commit_after_a_foreign_one(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(disturbed) == 4
     ingest_here(tmp_path / "whole", OTHER, SEGMENT)
     assert content(tmp_path) == content(tmp_path / "whole")
+
+
+def test_a_run_whose_number_another_job_took_is_refused(tmp_path: Path) -> None:
+    """Two jobs that write at once, though one should have been refused: neither takes the other's rows for its own."""
+    ingest_here(tmp_path, SEGMENT)
+    before = content(tmp_path)
+    others = [
+        NewFile(table, f"part-{table}.parquet", 1, 1, 0, "{}") for table in ("log", "events", "sources")
+    ]
+    with pytest.raises(OffsetsToolError, match="another job wrote to"):
+        ArrowLake(tmp_path).commit(1, others)
+    with pytest.raises(OffsetsToolError, match="another job wrote to"):
+        ArrowLake(tmp_path).commit(1, others[2:])
+    assert content(tmp_path) == before

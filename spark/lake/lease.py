@@ -1,0 +1,137 @@
+"""The right to write to a lake in storage, for one job at a time: held while the job renews it, and over soon after it has ended.
+
+Its holder and its end are in the commits of a Delta table without rows, as Delta makes each commit by a conditional put: of two who
+ask at the same time, one is refused. Whoever holds it no longer, without noticing, corrupts nothing: each commit of a run is
+conditional too. Knows no other table of the lake.
+"""
+
+import getpass
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.log.archive.delta import delta_options, open_delta, reading_delta
+from offsets_tool.log.archive.delta_log import has_commit
+
+LEASE: Final = "_lease"
+"""The folder of a lake in storage that has its lease."""
+LASTS: Final = timedelta(seconds=120)
+RENEWED: Final = timedelta(seconds=30)
+_APP: Final = "offsets-tool lease"
+_SCHEMA: Final = Schema.from_arrow(pa.schema([("holder", pa.string())]))
+# Of what was, nothing is needed: only the newest commit counts.
+_PROPERTIES: Final = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "50"}
+
+
+class Holding(NamedTuple):
+    """Who holds a lease, since when, and until when unless it is renewed; times in ISO 8601, UTC. `job` tells jobs apart."""
+
+    job: str
+    holder: str
+    since: str
+    until: str
+
+
+@contextmanager
+def leased(root: Path) -> Iterator[None]:
+    """Hold the lease of a lake in storage. UsageError while somebody else holds it, errors of storage in one sentence."""
+    table = root / LEASE
+    _create(table)
+    now = datetime.now(UTC)
+    mine = Holding(str(uuid4()), _holder(), now.isoformat(timespec="seconds"), (now + LASTS).isoformat())
+    _take(table, mine, now)
+    ended = threading.Event()
+    renewing = threading.Thread(target=_renew, args=(table, mine, ended), daemon=True)
+    renewing.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        renewing.join()
+        # It ends by itself too.
+        with suppress(DeltaError, OffsetsToolError):
+            _prolong(table, mine, timedelta())
+
+
+def _create(table: Path) -> None:
+    if not has_commit(table):
+        options = delta_options(table)
+        with reading_delta(table):
+            DeltaTable.create(
+                str(table), _SCHEMA, "ignore", None, LEASE, None, _PROPERTIES, storage_options=options
+            )
+
+
+def _holder() -> str:
+    return f"{getpass.getuser()} on {socket.gethostname()} (process {os.getpid()})"
+
+
+def _take(table: Path, mine: Holding, now: datetime) -> None:
+    there = open_delta(table)
+    held = _held(there)
+    if held is None or datetime.fromisoformat(held.until) <= now:
+        try:
+            _put(there, mine)
+        except CommitFailedError:
+            held = _held(open_delta(table))
+        else:
+            return
+    raise _refused(table.parent, held)
+
+
+def _refused(root: Path, held: Holding | None) -> UsageError:
+    who = (
+        f"{held.holder} is writing to {root} since {held.since}"
+        if held
+        else f"another job began to write to {root}"
+    )
+    seconds = int(LASTS.total_seconds())
+    return UsageError(f"{who}: wait until it is done, or {seconds} seconds where it was killed")
+
+
+def _held(there: DeltaTable) -> Holding | None:
+    """Return who held the lease last; None for one that nobody had yet."""
+    said = there.history(1)[0].get("userMetadata")
+    return Holding(**json.loads(said)) if said else None
+
+
+def _put(there: DeltaTable, holding: Holding) -> None:
+    """Commit a holding to the table as it was opened. CommitFailedError if somebody else was faster."""
+    properties = CommitProperties(
+        custom_metadata={"userMetadata": json.dumps(holding._asdict())},
+        # Two who commit the same number are a conflict, where nothing else would be one.
+        app_transactions=[Transaction(_APP, there.version() + 1)],
+        max_commit_retries=0,
+    )
+    there.create_write_transaction([], "append", there.schema(), commit_properties=properties)
+
+
+def _prolong(table: Path, mine: Holding, by: timedelta) -> bool:
+    """Let a lease last from now on for a while longer; return False, and do nothing, where somebody else has it by now."""
+    there = open_delta(table)
+    held = _held(there)
+    if held is None or held.job != mine.job:
+        return False
+    _put(there, mine._replace(until=(datetime.now(UTC) + by).isoformat()))
+    return True
+
+
+def _renew(table: Path, mine: Holding, ended: threading.Event) -> None:
+    """Renew a lease until its job has ended, or somebody else has taken it."""
+    while not ended.wait(RENEWED.total_seconds()):
+        # Storage that fails for a moment may answer before the lease is over.
+        with suppress(DeltaError, OffsetsToolError, OSError):
+            if not _prolong(table, mine, LASTS):
+                return

@@ -1,0 +1,77 @@
+"""The right to write to a lake in storage: one job has it, it ends with its holder, and who comes second is told who has it."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from offsets_tool.errors import UsageError
+from offsets_tool.log.archive.delta import open_delta
+from spark.lake import lease
+from spark.lake.lease import LEASE, leased
+
+
+def test_a_second_job_is_told_who_writes_and_since_when(tmp_path: Path) -> None:
+    with leased(tmp_path):
+        for _ in range(2):
+            with pytest.raises(UsageError) as error, leased(tmp_path):
+                raise AssertionError("it was given to two")
+        held = lease._held(open_delta(tmp_path / LEASE))
+    assert held is not None
+    assert str(error.value) == (
+        f"{held.holder} is writing to {tmp_path} since {held.since}: "
+        "wait until it is done, or 120 seconds where it was killed"
+    )
+    with leased(tmp_path):
+        pass
+
+
+def test_of_many_who_ask_at_once_one_has_it(tmp_path: Path) -> None:
+    lease._create(tmp_path / LEASE)
+    begun, ended, had = threading.Barrier(4), threading.Event(), list[int]()
+
+    def ask(number: int) -> bool:
+        begun.wait()
+        try:
+            with leased(tmp_path):
+                had.append(number)
+                ended.wait(20)
+        except UsageError:
+            return False
+        finally:
+            if len(had) != 1 or had != [number]:
+                ended.set()
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(ask, range(4))) == [False, False, False, True]
+    assert len(had) == 1
+
+
+def test_a_lease_is_renewed_while_its_job_runs_and_not_when_it_was_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "RENEWED", timedelta(seconds=0.02))
+    with leased(tmp_path):
+        first = open_delta(tmp_path / LEASE).version()
+        waited = threading.Event()
+        while open_delta(tmp_path / LEASE).version() < first + 2:
+            waited.wait(0.02)
+    table = tmp_path / LEASE
+    held = lease._held(open_delta(table))
+    assert held is not None
+    # Somebody else takes it meanwhile: it is not taken back.
+    with leased(tmp_path):
+        mine = lease._held(open_delta(table))
+        assert mine is not None
+        assert mine.job != held.job
+        assert not lease._prolong(table, held, lease.LASTS)
+
+
+def test_the_lease_of_a_job_that_was_killed_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "LASTS", timedelta(seconds=-1))
+    monkeypatch.setattr(lease, "_prolong", lambda *_: True)
+    with leased(tmp_path), leased(tmp_path):
+        pass

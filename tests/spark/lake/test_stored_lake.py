@@ -1,0 +1,150 @@
+"""A lake in object storage is the lake on disk, row for row, whatever storage does meanwhile; one job at a time writes to it."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from deltalake.exceptions import DeltaError
+
+from offsets_tool.errors import OffsetsToolError
+from offsets_tool.lake.tables import ALL_TABLES, Table
+from offsets_tool.log import buckets
+from offsets_tool.log.archive.delta import delta_rows
+from offsets_tool.log.archive.delta_log import has_commit
+from offsets_tool.log.storage import place
+from spark.cli import main
+from spark.ingest.ingest import Ingested, Request, ingest
+from tests.corpora import CORPORA
+from tests.log.object_store import CUT, CUT_AFTER, SECRET, ObjectStore, object_store
+from tests.spark.lakes import no_session
+
+pytestmark = pytest.mark.server
+SEGMENTS = CORPORA / "0.11.0.3-mix" / "segments"
+PASSING = (
+    "run",
+    "ingested_at",
+    "replayed_at",
+    "derived_at",
+    "source",
+    "sources",
+    "path",
+    "directory",
+    "copy",
+    "checkpoint",
+    "file_modified_at",
+    "basis",
+)
+"""What differs between two lakes of the same evidence in two places."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ObjectStore]:
+    buckets._bucket.cache_clear()
+    with object_store() as server:
+        server.upload(SEGMENTS, "dump")
+        yield server
+    buckets._bucket.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def sound(server: ObjectStore) -> Iterator[None]:
+    yield
+    server.mend()
+
+
+def bring(lake: str | Path, source: str | Path) -> Ingested:
+    return ingest(Request(paths=[str(source)], lake=str(lake)), no_session)
+
+
+def run(lake: str | Path, source: str | Path) -> None:
+    done = CliRunner().invoke(main, ["run", str(source), "--lake", str(lake), "--format", "jsonl"])
+    assert done.exit_code == 0, done.stderr
+    assert SECRET not in done.output + done.stderr
+
+
+def content(lake: str | Path, table: Table) -> list[str]:
+    rows = delta_rows(place(str(lake)) / table.name).to_pylist()
+    return sorted(json.dumps(_without_places(row), sort_keys=True, default=str) for row in rows)
+
+
+def _without_places(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in PASSING}
+
+
+def assert_same(lake: str, other: Path) -> None:
+    tables = [table for table in ALL_TABLES if has_commit(other / table.name)]
+    assert tables
+    for table in tables:
+        assert content(lake, table) == content(other, table), table.name
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lake of one ingest on disk."""
+    lake = tmp_path_factory.mktemp("lake")
+    bring(lake, SEGMENTS)
+    return lake
+
+
+def test_all_tables_are_those_of_a_lake_on_disk(server: ObjectStore, tmp_path: Path) -> None:
+    run(tmp_path / "lake", SEGMENTS)
+    run("s3://evidence/whole", "s3://evidence/dump")
+    assert_same("s3://evidence/whole", tmp_path / "lake")
+    run("s3://evidence/whole", "s3://evidence/dump")
+    assert_same("s3://evidence/whole", tmp_path / "lake")
+    for table in ALL_TABLES:
+        assert SECRET not in "".join(content("s3://evidence/whole", table))
+
+
+@pytest.mark.parametrize("code", ["SlowDown", "InternalError"])
+def test_faults_that_pass_leave_no_trace(server: ObjectStore, local: Path, code: str) -> None:
+    lake = f"s3://evidence/passing-{code}"
+    server.fail(code, times=2, method="PUT", part="/log/")
+    server.fail(code, times=2, method="PUT", part="/sources/")
+    server.fail(code, times=2, method="GET")
+    bring(lake, "s3://evidence/dump")
+    assert_same(lake, local)
+
+
+@pytest.mark.parametrize("code", [CUT, CUT_AFTER])
+@pytest.mark.parametrize("part", ["/log/part", "/log/_delta_log/00000000000000000002", "/sources/_delta_log"])
+def test_a_connection_that_is_cut_in_a_put_is_made_up_for(
+    server: ObjectStore, local: Path, code: str, part: str
+) -> None:
+    lake = f"s3://evidence/{code.replace(' ', '-')}{part.replace('/', '-')}"
+    bring(lake, SEGMENTS / "__consumer_offsets-0")
+    server.fail(code, times=1, method="PUT", part=part)
+    # Where a put is not made again by itself, nobody knows whether it was done.
+    with suppress(OSError, DeltaError, OffsetsToolError):
+        bring(lake, SEGMENTS)
+    server.mend()
+    bring(lake, SEGMENTS)
+    assert_same(lake, local)
+
+
+@pytest.mark.parametrize("part", ["/events/part", "/events/_delta_log/00000000000000000002", "/sources/part"])
+def test_a_put_that_fails_for_good_is_made_up_for_by_the_next_run(
+    server: ObjectStore, local: Path, part: str
+) -> None:
+    lake = f"s3://evidence/failing{part.replace('/', '-')}"
+    bring(lake, SEGMENTS / "__consumer_offsets-0")
+    for method in ("PUT", "POST"):
+        server.fail("AccessDenied", times=999, method=method, part=part)
+    with pytest.raises(Exception) as error:
+        bring(lake, SEGMENTS)
+    assert SECRET not in str(error.value)
+    server.mend()
+    bring(lake, SEGMENTS)
+    assert_same(lake, local)
+
+
+def test_a_second_writer_is_refused(server: ObjectStore) -> None:
+    from spark.lake.lease import leased
+
+    root = place("s3://evidence/held")
+    with leased(root), pytest.raises(OffsetsToolError, match=r"is writing to s3://evidence/held since 20"):
+        bring(str(root), SEGMENTS)
