@@ -23,7 +23,7 @@ AT: Final = "utcFormat(datum.t, '%Y-%m-%d %H:%M:%S.%L') + ' UTC'"
 _GAP: Final = 26
 """Points of a silence that is cut out."""
 _MOST_STRETCHES: Final = 5
-_EMPTY: Final = 0.6
+_EMPTY: Final = 0.75
 """How much of the time one silence has to be before it is cut out."""
 _CROWDED: Final = 0.1
 """At most how much of the time the busier side of it has."""
@@ -46,7 +46,8 @@ _FORMAT: Final = {
     "year": "%Y",
 }
 _BARE: Final[dict[str, Any]] = {"labels": False, "title": None, "ticks": False}
-_CUT_LABEL: Final = "[utcFormat(datum.value, '%H:%M:%S'), utcFormat(datum.value, '%Y-%m-%d')]"
+_TIME_LABEL: Final = "utcFormat(datum.value, '%H:%M:%S')"
+_DATE_LABEL: Final = "utcFormat(datum.value, '%Y-%m-%d')"
 _SHORT_LABEL: Final = "utcFormat(datum.value, '%H:%M:%S.%L')"
 _STEPS: Final = tuple(
     unit * times
@@ -112,10 +113,12 @@ class TimeAxis(NamedTuple):
 
     def _number_axis(self) -> alt.Axis:
         cut = ", ".join(silence["x"] for silence in self.silences())
+        is_short = min(end - begin for begin, end in self.stretches) <= _SHORT
+        label = _SHORT_LABEL if is_short else _TIME_LABEL
         return alt.Axis(
             title=f"time, UTC ({self._dates()})" + (f"; without {cut} between" if cut else ""),
             values=self._ticks(),
-            labelExpr=_CUT_LABEL if cut else _SHORT_LABEL,
+            labelExpr=f"[{label}, {_DATE_LABEL}]" if cut else label,
             labelOverlap="greedy",
             labelSeparation=6,
         )

@@ -141,14 +141,12 @@ def cadence_sentence(times: Mapping[str, Sequence[int]], axis: TimeAxis, thing: 
     number, most = max(counts.items(), key=lambda pair: (pair[1], -pair[0]))
     step = duration_text(step_of(axis.length, _BINS))
     texts = [
-        f"{count(len(every), 'commit')} of {count(len(times), thing)}",
+        f"{count(len(every), 'commit')} of {count(len(times), thing)}, the last at {when(every[-1])}",
         f"the most in {step} were {most:,}, from {when(bins[number][0])}",
     ]
     silence = max(((after - before, before) for before, after in pairwise(every)), default=(0, 0))
     if silence[0]:
-        texts.append(
-            f"the longest time without a commit was {duration_text(silence[0])}, from {when(silence[1])}"
-        )
+        texts.append(f"the longest time between two was {duration_text(silence[0])}, from {when(silence[1])}")
     if len(times) > MOST_LANES:
         texts.append(f"the {MOST_LANES} with the most are shown apart")
     return sentence(texts)

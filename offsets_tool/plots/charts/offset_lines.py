@@ -154,7 +154,7 @@ def _panel(track: Track, number: int, panels: int, axis: TimeAxis) -> alt.LayerC
     y = alt.Y(
         "v:Q",
         title="offset" if height > _LEAST_HEIGHT else None,
-        scale=alt.Scale(zero=False),
+        scale=alt.Scale(zero=False, padding=6),
         axis=alt.Axis(tickCount=4),
     )
     common = {"x": axis.x(has_axis=has_axis), "y": y}
