@@ -24,6 +24,12 @@ WITNESS: Final = """
 window.__told = [];
 addEventListener("securitypolicyviolation", (event) => window.__told.push(`${event.violatedDirective} ${event.blockedURI}`));
 """
+NO_NUMBERS: Final = """
+[...document.querySelectorAll(".live")].flatMap((live) => Object.entries(live.view._runtime.scales)
+  .filter(([, scale]) => scale.value.domain().some((each) => typeof each !== "string" && Number.isNaN(+each)))
+  .map(([name]) => `${live.closest("figure").id}: ${name}`))
+"""
+"""The scales of pictures whose ends are no numbers: their marks are not seen."""
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
@@ -46,6 +52,7 @@ class Opened(NamedTuple):
             figure.scroll_into_view_if_needed()
             sync_api.expect(figure).to_have_class("is-live", timeout=60_000)
         assert self.page.evaluate("window.__told") == []
+        assert self.page.evaluate(NO_NUMBERS) == []
 
     def texts(self) -> list[str]:
         """The events of the timeline that are shown."""

@@ -24,16 +24,31 @@
   const near = themes && "IntersectionObserver" in window
     ? new IntersectionObserver((entries) => entries.forEach((each) => each.isIntersecting && drawn(each.target)), { rootMargin: "400px" })
     : null;
+  // Vega's interpreter takes the milliseconds of datetime(...) for a year; toDate(...) means the same to it as to compiled code.
+  function datesByNumber(vega) {
+    const walk = (value) => {
+      if (Array.isArray(value)) value.forEach(walk);
+      else if (value && typeof value === "object") {
+        for (const [key, inner] of Object.entries(value)) {
+          if (key === "signal" && typeof inner === "string") value[key] = inner.replace(/\bdatetime\((-?\d+)\)/g, "toDate($1)");
+          else if (key !== "values") walk(inner);
+        }
+      }
+    };
+    walk(vega);
+    return vega;
+  }
   function drawn(figure) {
     const wanted = isDark() ? "dark" : "light";
     if (figure.dataset.drawn === wanted) return;
     figure.dataset.drawn = wanted;
     const spec = JSON.parse(figure.querySelector(".picture-spec").textContent);
-    spec.config = themes[wanted];
+    spec.config = { ...themes[wanted], background: "transparent" };
     const live = figure.querySelector(".live");
     window.vegaEmbed(live, spec, {
-      ast: true, actions: false, logLevel: 1, defaultStyle: false, renderer: "canvas", tooltip: { disableDefaultStyle: true },
-    }).then(() => {
+      ast: true, actions: false, patch: datesByNumber, defaultStyle: false, renderer: "canvas", tooltip: { disableDefaultStyle: true },
+    }).then((result) => {
+      live.view = result.view;
       live.hidden = false;
       figure.classList.add("is-live");
     }, (error) => { console.error(String(error)); });

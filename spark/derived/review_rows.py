@@ -1,0 +1,227 @@
+"""The rows that a review of a lake is made of: those of groups of one cluster, read from the tables' files without Spark.
+
+Texts and times are those of the library's rows. Decides nothing of what is told.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.events import Event, decode
+from offsets_tool.evidence.answers.cited_records import CitedPlace
+from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.findings.finders import worst_first
+from offsets_tool.findings.group_rows import GroupRow
+from offsets_tool.findings.rows import Finding
+from offsets_tool.lake.tables import EXPIRY, FINDINGS, LOG, REBALANCES, REPLAYS, Table
+from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.rebalances.rows import HeldBack, MemberName, RebalanceRow
+from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.review.coverage import CoveredPartition
+from offsets_tool.rows import Codec, Header, LogRecord, TimestampType
+from offsets_tool.wire.text import from_shown
+from spark.derived.derive import known_derivations
+from spark.derived.expiry import facts_of_logs
+from spark.derived.finding_rows import KINDS, TABLES, column_values
+from spark.ingest.plan import ARCHIVE, counts
+from spark.lake.commit import ArrowLake
+from spark.lake.scan import scan
+from spark.replay.plan import latest
+
+_MEMBERS: Final = ("joined", "left", "replaced", "resubscribed")
+
+
+class ClusterTables(NamedTuple):
+    """One cluster of a lake, and the groups that are asked about."""
+
+    root: Path
+    name: str
+    asked: ReviewAsked
+
+    def rows(self, table: Table, fields: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the wanted groups; rows about no group are none of them."""
+        for rows in scan(self.root, table, fields, [self.name]):
+            names = pc.unique(rows.column("group").cast(pa.string())).to_pylist()
+            meant = [
+                each for each in names if each is not None and self.asked.wanted.has_group(from_shown(each))
+            ]
+            if meant:
+                wanted = pc.is_in(rows.column("group").cast(pa.string()), pa.array(meant, pa.string()))
+                yield rows.filter(wanted)
+
+    def group_rows(self) -> Iterator[GroupRow]:
+        """Yield the rows of all kinds that findings are made of."""
+        retention_ms = self._retention()
+        for table, kind in zip(TABLES, KINDS, strict=True):
+            for rows in self.rows(table, kind._fields):
+                made = (kind._make(each) for each in _tuples(rows))
+                yield from (row for row in made if _counts(row, retention_ms))
+
+    def _retention(self) -> int | None:
+        """Return the retention that counts, where expiry was asked for several."""
+        expiry = known_derivations(self.root, EXPIRY).get(self.name)
+        several = expiry.basis["asked"]["retentions"] if expiry else []
+        return several[0] if len(several) > 1 else None
+
+    def findings(self) -> list[Finding]:
+        """Return the findings of the wanted groups in the range, the worst first."""
+        found = (
+            Finding._make(each) for rows in self.rows(FINDINGS, Finding._fields) for each in _tuples(rows)
+        )
+        return worst_first(filter(self.asked.shows, found))
+
+    def rebalances(self) -> list[RebalanceRow]:
+        """Return the rebalances of the wanted groups, in the order of the log."""
+        found = [
+            _rebalance(each)
+            for rows in self.rows(REBALANCES, RebalanceRow._fields)
+            for each in rows.to_pylist()
+        ]
+        return sorted(found, key=lambda each: each.log_offset)
+
+    def records(self, places: Iterable[CitedPlace]) -> dict[CitedPlace, list[Event]]:
+        """Return the events at these places, decoded from their raw bytes; several where copies differ."""
+        wanted = frozenset(places)
+        offsets = pa.array(sorted({at for _, at in wanted}), pa.int64())
+        found: dict[CitedPlace, list[Event]] = defaultdict(list)
+        for rows in scan(self.root, LOG, _LOG, [self.name]) if wanted else ():
+            for row in rows.filter(pc.is_in(rows.column("log_offset"), offsets)).to_pylist():
+                there = found[row["log_partition"], row["log_offset"]]
+                event = decode(_record(row))
+                if not any(_is_same(event, each) for each in there):
+                    there.append(event)
+        return {place: events for place, events in found.items() if place in wanted}
+
+
+_LOG: Final = (
+    *(
+        "source",
+        "log_partition",
+        "log_offset",
+        "timestamp",
+        "timestamp_type",
+        "producer_id",
+        "producer_epoch",
+    ),
+    *("sequence", "is_transactional", "is_control", "misplaced", "headers", "key", "value"),
+)
+
+
+def files_of(of: ClusterTables) -> list[LedgerEntry]:
+    """Return the files of a cluster as ledgers, one of each range that an ingest read."""
+    sources = [
+        row
+        for row in ArrowLake(of.root).sources()
+        if row["cluster"] == of.name and counts(row["kind"], row["fate"])
+    ]
+    order = sorted(sources, key=lambda row: (row["source"], row["range_start"], row["run"]))
+    return list(map(_ledger, order))
+
+
+def _ledger(row: Mapping[str, Any]) -> LedgerEntry:
+    same = {
+        name: row[name]
+        for name in (
+            *(
+                "log_partition",
+                "bytes",
+                "bytes_in_batches",
+                "bytes_unreadable",
+                "batches",
+                "empty_batches",
+                "out_of_order_batches",
+            ),
+            *(
+                "misplaced_batches",
+                "records",
+                "records_unreadable",
+                "decoded_records",
+                "raw_records",
+                "control_records",
+            ),
+            *("foreign_rows", "first_offset", "last_offset", "min_timestamp", "max_timestamp"),
+        )
+    }
+    return LedgerEntry(
+        **same,
+        source=from_shown(row["source"]),
+        is_archive=row["kind"] == ARCHIVE,
+        misplaced_ranges=(),
+        reasons={each["reason"]: each["records"] for each in row["kept_raw_reasons"]},
+        unreadable=(),
+        magics=tuple(row["magics"]),
+        codecs=tuple(map(Codec, row["codecs"])),
+        sha256=row["file_sha256"] or row["sha256"],
+    )
+
+
+def partitions_of(of: ClusterTables) -> list[CoveredPartition]:
+    """Return how far a cluster's log partitions were replayed, in the order of their numbers."""
+    rows = latest(ArrowLake(of.root).rows(REPLAYS))
+    replays = {place: row for place, row in rows.items() if place[0] == of.name}
+    facts = facts_of_logs(of.root, replays)
+    order = sorted(replays, key=lambda place: -1 if place[1] is None else place[1])
+    return [
+        CoveredPartition(
+            place[1],
+            0,
+            replays[place]["next_log_offset"],
+            None,
+            replays[place]["proven_from_log_offset"],
+            False,
+            facts[place].newest,
+            None,
+        )
+        for place in order
+    ]
+
+
+def _counts(row: GroupRow, retention_ms: int | None) -> bool:
+    """Return whether a row is none of a forecast by another retention."""
+    if retention_ms is None or not isinstance(row, ExpiryRow):
+        return True
+    return row.status != "live" or row.retention_ms == retention_ms
+
+
+def _tuples(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    return zip(*map(column_values, rows.columns), strict=True)
+
+
+def _rebalance(row: Mapping[str, Any]) -> RebalanceRow:
+    fields: dict[str, Any] = {name: _decoded(value) for name, value in row.items()}
+    for name in _MEMBERS:
+        fields[name] = tuple(MemberName(**each) for each in fields[name])
+    fields["held_back"] = tuple(HeldBack(**each) for each in fields["held_back"] or ())
+    return RebalanceRow(**fields)
+
+
+def _decoded(value: Any) -> Any:
+    """Return a value of the lake as rows of the library have it: texts decoded, times in epoch milliseconds."""
+    if isinstance(value, str):
+        return from_shown(value)
+    if isinstance(value, dict):
+        return {name: _decoded(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return tuple(map(_decoded, value))
+    return round(value.timestamp() * 1_000) if hasattr(value, "timestamp") else value
+
+
+def _record(row: Mapping[str, Any]) -> LogRecord:
+    fields = dict(row)
+    headers = tuple(Header(each["key"], each["value"]) for each in fields.pop("headers") or ())
+    type_ = fields.pop("timestamp_type")
+    source = from_shown(fields.pop("source"))
+    return LogRecord(
+        **fields,
+        source=source,
+        headers=headers,
+        timestamp_type=None if type_ is None else TimestampType(type_),
+    )
+
+
+def _is_same(one: Event, other: Event) -> bool:
+    return (one.record.key, one.record.value) == (other.record.key, other.record.value)
