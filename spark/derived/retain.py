@@ -20,7 +20,7 @@ from offsets_tool.log.archive.delta import open_delta
 from spark.derived.forget import CHAINS
 from spark.derived.survivors import Survivors
 from spark.lake.commit import ArrowLake
-from spark.lake.folder import RETAINING, locked, mark, require_lake
+from spark.lake.folder import RETAINING, locked, mark, require_lake, root_of
 from spark.lake.replaced import ReplacedRecords, replace, rewritten
 from spark.lake.scan import facts_of, file_rows, is_within
 from spark.replay.copies import last_ingests
@@ -56,7 +56,7 @@ def retain(lake: str, keep_ms: int, at: int | None = None) -> Retained:
 
     UsageError where there is no lake, or while a job writes to it.
     """
-    root = Path(lake).absolute()
+    root = root_of(lake)
     require_lake(root)
     before = (time.time_ns() // 1_000_000 if at is None else at) - keep_ms
     with locked(root):

@@ -6,7 +6,6 @@ of these groups is read from the tables' files. A plan needs the log itself.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Final
 
 from offsets_tool.errors import UsageError
@@ -32,6 +31,7 @@ from offsets_tool.story.timeline import in_time
 from offsets_tool.story.verdict import ranked_group, ranking
 from spark.derived.derive import known_derivations, replayed
 from spark.derived.review_rows import ClusterTables, files_of, partitions_of
+from spark.lake.folder import root_of
 
 LACKS: Final = (
     "It is made from the tables of a lake: the way back, brokers' own logs, lag and the bytes of groups need the log itself.",
@@ -53,7 +53,7 @@ def review_of_lake(
     """
     if not asked.wanted.groups:
         raise UsageError("a report of a lake is about groups: name them with --group")
-    root = Path(lake).absolute()
+    root = root_of(lake)
     with replayed(root) as replays:
         name = _chosen(cluster, sorted(replays))
         derived = known_derivations(root, FINDINGS).get(name)

@@ -14,7 +14,7 @@ from offsets_tool.lake.layout import added_since, other_columns
 from offsets_tool.lake.tables import ALL_TABLES, SOURCES, Table
 from offsets_tool.lake.whole import is_table, no_lake
 from offsets_tool.log.archive.delta import open_delta
-from spark.lake.folder import locked
+from spark.lake.folder import locked, root_of
 
 
 class Upgraded(NamedTuple):
@@ -29,7 +29,7 @@ def upgrade(lake: str) -> list[Upgraded]:
 
     UsageError where there is no lake, or one of a layout that cannot be brought up to date; then nothing was changed.
     """
-    root = Path(lake).absolute()
+    root = root_of(lake)
     if not is_table(root, SOURCES):
         raise no_lake(root)
     with locked(root):
