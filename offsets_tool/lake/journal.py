@@ -13,6 +13,8 @@ import pyarrow as pa
 JOURNAL: Final = "offsets-tool run"
 REWRITTEN: Final = "offsets-tool rewrite"
 """What the user metadata of a commit by no run says."""
+COMPACTED: Final = "offsets-tool compact"
+"""What it says of a commit after which all files are sorted."""
 
 
 def packed(rows: pa.RecordBatch) -> str:

@@ -200,18 +200,22 @@ def _in_one_sentence(lake: str, rows: Iterator[dict[str, Any]]) -> Iterator[dict
     metavar="N",
     help="Keep files of older versions for so many days, for their readers; with 0, nothing else may read meanwhile.",
 )
+@click.option(
+    "--full", "is_full", is_flag=True, help="Sort all rows of tables with new ones again; it takes Spark."
+)
 @format_option
-def compact_command(*, lake: str, days_kept: int, format_: str | None, **options: Any) -> None:
+def compact_command(*, lake: str, days_kept: int, is_full: bool, format_: str | None, **options: Any) -> None:
     """Replace the many small files that ingests and replays leave by few, sorted ones, and delete files that no version needs.
 
-    Rows do not change. A table without new rows since it was last compacted is left alone.
+    Rows do not change. What came since the last time is sorted and, with small files, written anew; all else is left as it is. A
+    large table that was never compacted is sorted as a whole, by Spark.
     """
     from spark.lake.compact import compact  # noqa: PLC0415
     from spark.runtime.session import session  # noqa: PLC0415
 
     chosen = format_ or default_format()
     table = _COMPACTED.chosen(chosen, options)
-    done = compact(lake, lambda: session("offsets-spark compact"), days_kept)
+    done = compact(lake, lambda: session("offsets-spark compact"), days_kept, is_full=is_full)
     with output(None) as out:
         write_rows(out, (one._asdict() for one in done), chosen, table)
 

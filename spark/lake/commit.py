@@ -191,9 +191,11 @@ class ArrowLake:
             removed, kept = replace(self._root, table, facts_of(there), replaced)
         return changes(Replacing(removed, [*kept, *files]))
 
-    def rewrite(self, table: Table, change: Callable[[list[FileFacts]], Replacing]) -> None:
+    def rewrite(
+        self, table: Table, change: Callable[[list[FileFacts]], Replacing], said: str = REWRITTEN
+    ) -> None:
         """Change a table by no run: commit the files that `change` takes away and adds, given those that there are."""
-        properties = CommitProperties(custom_metadata={"userMetadata": REWRITTEN})
+        properties = CommitProperties(custom_metadata={"userMetadata": said})
         self._write(table, properties, lambda there: changes(change(facts_of(there))) or None)
 
     def is_whole(self) -> bool:
@@ -216,10 +218,8 @@ def _require_columns(path: str, there: Schema, declared: Schema, table: Table) -
     fields = {field.name: field for field in there.fields}
     if error := layout_error(path, list(fields), table):
         raise error
-    for field in declared.fields:
-        same = fields[field.name]
-        if (field.type, field.nullable) != (same.type, same.nullable):
-            raise other_columns(path)
+    if any((f.type, f.nullable) != (fields[f.name].type, fields[f.name].nullable) for f in declared.fields):
+        raise other_columns(path)
 
 
 class SparkLake:
