@@ -159,7 +159,7 @@ def topic_cadence_picture(times: Mapping[str, Sequence[int]]) -> Picture | None:
         return None
     panels, data = heat_map(times, axis, "group")
     return Picture(
-        "commit-cadence",
+        "groups-cadence",
         "When groups committed",
         cadence_sentence(times, axis, "group"),
         stacked(panels, data, axis),
