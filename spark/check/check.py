@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from offsets_tool.errors import SourceError
+from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.lake.tables import TABLES
 from offsets_tool.lake.whole import is_table, no_lake
+from offsets_tool.log.storage import is_stored
 from spark.check import files, jobs, ledger, sources_again
 from spark.check.checked import Check, Checked, Defect, Looked
 from spark.check.lake import LakeToCheck
@@ -38,6 +39,8 @@ def check(lake: str, *, reads_rows: bool = False, reads_sources: bool = False) -
     `reads_rows` reads all rows of all tables too, `reads_sources` the sources that are still there. UsageError where there is no
     lake, and while a job is writing to it.
     """
+    if is_stored(lake):
+        raise UsageError(f"{lake} is not checked in object storage: copy it into a folder, and name that")
     root = Path(lake).absolute()
     if not any(is_table(root, table) for table in TABLES):
         raise no_lake(root)
