@@ -25,19 +25,9 @@
     ? new IntersectionObserver((entries) => entries.forEach((each) => each.isIntersecting && drawn(each.target)), { rootMargin: "400px" })
     : null;
   // Vega's interpreter takes the milliseconds of datetime(...) for a year; toDate(...) means the same to it as to compiled code.
-  function datesByNumber(vega) {
-    const walk = (value) => {
-      if (Array.isArray(value)) value.forEach(walk);
-      else if (value && typeof value === "object") {
-        for (const [key, inner] of Object.entries(value)) {
-          if (key === "signal" && typeof inner === "string") value[key] = inner.replace(/\bdatetime\((-?\d+)\)/g, "toDate($1)");
-          else if (key !== "values") walk(inner);
-        }
-      }
-    };
-    walk(vega);
-    return vega;
-  }
+  const datesByNumber = (vega) => JSON.parse(JSON.stringify(vega), (key, value) => (
+    key === "signal" && typeof value === "string" ? value.replace(/\bdatetime\((-?\d+)\)/g, "toDate($1)") : value
+  ));
   function drawn(figure) {
     const wanted = isDark() ? "dark" : "light";
     if (figure.dataset.drawn === wanted) return;
