@@ -239,7 +239,8 @@ EXPIRY = Table(
 FINDINGS = Table(
     "findings",
     _in_lake(Finding, DerivedRun),
-    ("cluster", "kind", "group", "topic", "partition", "log_partition", "log_offset"),
+    # Several members of a group may time out at one place.
+    ("cluster", "kind", "group", "topic", "partition", "log_partition", "log_offset", "title"),
     ("group", "from_at"),
     made_by=Maker.FINDINGS,
     is_replaced=True,
