@@ -64,7 +64,7 @@ def of_tool() -> list[tuple[str, list[str]]]:
 def of_spark(lake: Path) -> list[tuple[str, list[str]]]:
     """Each command of offsets-spark."""
     sources = {"ingest": [str(LOG)], "run": [str(LOG)], "sql": ["SELECT 1"], "forget": ["--cluster", "a"]}
-    sources["report"] = ["--group", "g", "-o", os.devnull]
+    sources |= {"report": ["--group", "g", "-o", os.devnull], "retain": ["--keep", "1d"]}
     names = spark.list_commands(None)  # type: ignore[arg-type]
     return [("spark", [name, *sources.get(name, []), "--lake", str(lake)]) for name in names]
 

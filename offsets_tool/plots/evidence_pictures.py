@@ -21,7 +21,7 @@ def evidence_pictures(
     pictures is not installed.
 
     >>> [each.name for each in evidence_pictures("fixtures/incidents/reset-to-earliest/segments")]
-    ['commit-cadence', 'topic-sizes']
+    ['groups-cadence', 'topic-sizes']
     """
     with open_evidence(*paths, **options) as evidence:
         sizes = EvidenceSizes(evidence)
