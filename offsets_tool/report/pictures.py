@@ -65,6 +65,7 @@ def _pictures(group: ReviewedGroup, asked: ReviewAsked) -> list[Picture]:
         group.rows,
         group.findings,
         group.rebalances,
+        group.lag,
         since=asked.range.since.time,
         until=asked.range.until.time,
         wanted=asked.wanted._replace(groups=ANY),

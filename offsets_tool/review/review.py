@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from offsets_tool.as_of.selection import NameFilter, Wanted, exact_text
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.cited_records import cited_records
+from offsets_tool.evidence.answers.lag_over_time import group_lag
 from offsets_tool.evidence.clock_places import tell_range
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import open_evidence
@@ -18,6 +19,7 @@ from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.finders import worst_first
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding
+from offsets_tool.lag.rows import LagRow
 from offsets_tool.plans.commands import CommandWords, shell_word
 from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.review.asked import ReviewAsked, asked_about
@@ -50,6 +52,8 @@ class ReviewedGroup(NamedTuple):
     """Those in the range, the worst first."""
     told: ToldGroup
     rebalances: Sequence[RebalanceRow]
+    lag: Sequence[LagRow] = ()
+    """By partition and time, where ends of its partitions are known from more than commits."""
 
     @property
     def group(self) -> str:
@@ -167,7 +171,7 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
         raise UsageError("a review is of the whole log: choose what is told with --since and --until")
     found = LogFindings(replay, given.policy, given.server_logs)
     verdict = verdict_of(found, replay.moment, asked, given.ends)
-    groups, stories = _groups(replay, found, asked, verdict.ranked[: given.most_groups])
+    groups, stories = _groups(replay, found, asked, verdict.ranked[: given.most_groups], given.ends)
     timeline = with_loads(in_time(stories), found.server_log)
     plan = _plan(replay, found, asked, verdict, given)
     planned = [] if plan is None else plan.page.rows
@@ -192,7 +196,7 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
 
 
 def _groups(
-    replay: EvidenceReplay, found: LogFindings, asked: ReviewAsked, worst: Sequence[Ranked]
+    replay: EvidenceReplay, found: LogFindings, asked: ReviewAsked, worst: Sequence[Ranked], ends: KnownEnds
 ) -> tuple[list[ReviewedGroup], list[list[Sentence]]]:
     """Return the groups in the order of the ranking, and the stories of them and of the log in the range."""
     homes = {(each.group, each.log_partition): number for number, each in enumerate(worst)}
@@ -202,7 +206,8 @@ def _groups(
     for each in found.groups(names) if worst else ():
         number = homes.get((each.rows.group, each.rows.log_partition))
         if number is not None:
-            groups[number] = _group(replay, found, asked, each, worst[number])
+            lag = group_lag(replay, each.rows, ends)
+            groups[number] = _group(replay, found, asked, each, worst[number])._replace(lag=lag)
             stories.append(group_story(each, asked, found.server_log))
     return [groups[number] for number in sorted(groups)], stories
 

@@ -128,3 +128,17 @@ def test_a_quiet_night_has_no_plan() -> None:
     review: Review = review_of(INCIDENTS / "quiet-night" / "segments")
     assert review.headlines == ["Nothing stands out in this log, of 5 groups."]
     assert (review.plan, review.findings) == (None, [])
+
+
+def test_lag_is_there_where_ends_are_known() -> None:
+    """A broker's directory has its topics' own logs; of a segment alone only commits tell how far a topic goes."""
+    known = review_of(FIXTURES / "lag" / "broker", most_groups=100)
+    shown = lines("lag", str(FIXTURES / "lag" / "broker"))
+    behind = {
+        (row["group"], row["topic"], row["partition"]): row["lag"]
+        for row in shown
+        if row["method"] == "index"
+    }
+    last = {(row.group, row.topic, row.partition): row.lag for each in known.groups for row in each.lag}
+    assert behind and last == behind
+    assert not any(each.lag for each in review_of(FOLDERS[0] / "segments").groups)
