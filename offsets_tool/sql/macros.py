@@ -83,7 +83,7 @@ _MACROS: Final = (
     ("timestamp_millis(x)", "CAST(make_timestamp(CAST(x AS BIGINT) * 1000) AS TIMESTAMPTZ)"),
     ("timestamp_micros(x)", "CAST(make_timestamp(CAST(x AS BIGINT)) AS TIMESTAMPTZ)"),
     ("timestamp_seconds(x)", "CAST(make_timestamp(CAST(x AS BIGINT) * 1000000) AS TIMESTAMPTZ)"),
-    ("unix_millis(x)", "epoch_ms(CAST(x AS TIMESTAMPTZ))"),
+    ("unix_millis(x)", "CAST(floor(epoch_us(CAST(x AS TIMESTAMPTZ)) / 1000) AS BIGINT)"),
     ("unix_micros(x)", "epoch_us(CAST(x AS TIMESTAMPTZ))"),
     ("unix_seconds(x)", "CAST(floor(epoch_us(CAST(x AS TIMESTAMPTZ)) / 1000000) AS BIGINT)"),
     ("dayofweek(x)", "dayofweek(CAST(x AS TIMESTAMPTZ)) + 1"),

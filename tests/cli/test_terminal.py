@@ -148,7 +148,7 @@ def _screen(part: str) -> Screen:
 
 def test_every_table_fits_its_terminal(log: Path) -> None:
     asked = [(width, command) for command in commands(log) for width in WIDTHS]
-    for (width, command), (lines, said) in zip(asked, on_terminal(asked), strict=True):
+    for (width, command), (lines, said, _) in zip(asked, on_terminal(asked), strict=True):
         assert lines, (command, said)
         assert [line for line in lines if cell_width(line) > width] == [], command
         times = re.findall(r"\b20\d\d-\S*", "\n".join(lines))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from markupsafe import Markup
 
 from offsets_tool.report import texts
 from offsets_tool.review.review import review_of
@@ -196,8 +197,9 @@ def test_sentences(text: str, markup: str) -> None:
 
 @pytest.mark.parametrize("show", [texts.say, texts.name, texts.command])
 def test_a_megabyte_is_elided(show: Callable[[str], str]) -> None:
-    assert len(show("x" * 1_000_000)) < 400 and "(1,000,000 characters)" in show("x" * 1_000_000)
-    assert len(show("<a> " * 250_000)) < 12_000
+    shown = show("x" * 1_000_000)
+    assert len(shown) < 400 and "(1,000,000 characters)" in Markup(shown).striptags()
+    assert len(show("<a> " * 250_000)) < 20_000
 
 
 def test_json_of_a_script_ends_no_script_and_has_no_nan() -> None:

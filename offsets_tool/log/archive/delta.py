@@ -51,7 +51,7 @@ def open_delta(table: str | Path, version: int | None = None) -> OpenDelta:
         raise SetupError(
             f"{table} is a Delta table, and deltalake is not installed: pip install 'offsets-tool[delta]'"
         ) from error
-    if not is_stored(table) and (found := lost_commit(Path(table))):
+    if not is_stored(table) and (found := lost_commit(place(table))):
         raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
         return DeltaTable(table, version, storage_options=delta_options(table))
@@ -102,7 +102,7 @@ def delta_rows(
     if (
         not is_stored(table)
         and where is None
-        and (found := damage_of_sizes(Path(table), _files(Path(table))))
+        and (found := damage_of_sizes(place(table), _files(place(table))))
     ):
         raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
@@ -177,7 +177,7 @@ def reading_delta(table: str | Path) -> Iterator[None]:
     try:
         yield
     except (DeltaError, *UNREADABLE) as error:
-        if not is_stored(table) and (found := _damage(Path(table))):
+        if not is_stored(table) and (found := _damage(place(table))):
             raise SourceError(found.path.as_posix(), found.reason) from error
         if is_stored(table) and (known := known_refusal(str(table), str(error))):
             raise known from error

@@ -29,6 +29,7 @@ def row(partition: int, cluster: str = "c", **facts: Any) -> LakeRow:
         "proving_log_offset": None,
         "differing_log_offset": None,
         "unnamed_topic_ids": [],
+        "proven_from_log_offset": 0,
         "checkpoint": f"{cluster}-{partition}",
         "run": 1,
     }

@@ -198,7 +198,9 @@ ALIKE = (
     "c UNION ALL SELECT 1, 2, 2 UNION ALL SELECT NULL, 3, 3)",
     "SELECT rank() OVER (PARTITION BY topic ORDER BY log_offset DESC) AS r, lag(log_offset) OVER (PARTITION "
     "BY topic ORDER BY log_offset) AS l, upper(`group`) AS `group` FROM events ORDER BY 1, 2, 3",
-    "SELECT topic, count(*) AS n FROM events GROUP BY ROLLUP(topic) ORDER BY topic NULLS LAST",
+    "SELECT topic, count(*) AS n FROM events GROUP BY ROLLUP(topic) ORDER BY topic NULLS LAST, n",
+    "SELECT unix_millis(timestamp'2026-11-23 00:00:00.7139') AS a, unix_millis(timestamp'1969-12-31 23:59:59.9995') AS b, "
+    "unix_seconds(timestamp'1969-12-31 23:59:59.9') AS c",
     "SELECT explode(array(1, 2)), 3",
     "SELECT * FROM (SELECT 1 AS x, 2 AS y) a JOIN (SELECT 1 AS x, 3 AS z) b ON a.x = b.x",
 )
