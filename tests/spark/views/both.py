@@ -14,7 +14,7 @@ from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.answers import QueryResult
 from offsets_tool.sql.duck_lake import DuckLake
 from spark.views.sql import ask
-from tests.depth import DEEP, sample
+from tests.depth import sample
 from tests.spark.views.queries import queries
 
 REFUSED = "offsets-spark sql takes the same query"
@@ -82,8 +82,7 @@ def check_queries(session: SparkSession, lake: Path, tables: Sequence[str]) -> N
     columns = {table: dict(session.table(table).dtypes) for table in tables}
     answered: list[bool] = []
 
-    # The same few each time; `make deep` looks for others.
-    @settings(max_examples=500 if DEEP else 12, derandomize=not DEEP, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=500, suppress_health_check=list(HealthCheck))
     @given(queries(columns))
     def check(query: str) -> None:
         answered.append(agree(session, opened, query))

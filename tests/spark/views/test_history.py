@@ -238,6 +238,7 @@ def test_without_spark_views_have_the_same_rows(asked: SparkSession, lake: Path)
     check_views(asked, lake)
 
 
+@pytest.mark.deep
 def test_without_spark_queries_have_the_same_answers(asked: SparkSession, lake: Path) -> None:
     check_queries(
         asked,
