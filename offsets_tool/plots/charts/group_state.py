@@ -34,7 +34,6 @@ _STATES: Final = {
     "Dead": VERMILLION,
 }
 """The colour of each state; bars say its name too."""
-_GONE: Final = "Dead"
 _MOST_POINTS: Final = 300
 _MOST_BARS: Final = 250
 _LANE: Final = "state"
