@@ -1,6 +1,7 @@
 """Groups that commit: their names, topics and partitions, and what their kind of client puts into a commit."""
 
 from collections.abc import Callable
+from functools import cached_property
 from random import Random
 from typing import Any, Final, NamedTuple
 from uuid import NAMESPACE_OID, UUID, uuid5
@@ -67,21 +68,27 @@ def topic_id(topic: str) -> UUID:
 
 
 class _Partition:
-    """A partition that a group consumes, and the offset that the group has reached."""
+    """A partition that a group consumes, and the offset that the group has reached; encoded when it is first committed."""
 
     def __init__(self, group: str, topic: str, partition: int, client: Client, reached: int) -> None:
-        self.key = key(1, group=group, topic=topic, partition=partition)
-        self._template = Template(value(client.version, client.message(topic, partition)), client.holes)
+        self._group, self._topic, self._partition, self._client = group, topic, partition, client
         self._has_text = TEXT in client.holes
         self._reached = reached
 
+    @cached_property
+    def _encoded(self) -> tuple[bytes, Template]:
+        own_key = key(1, group=self._group, topic=self._topic, partition=self._partition)
+        message = self._client.message(self._topic, self._partition)
+        return own_key, Template(value(self._client.version, message), self._client.holes)
+
     def commit(self, time: int, step: int) -> Record:
         self._reached += step
+        own_key, template = self._encoded
         offset, at = self._reached.to_bytes(8, "big"), time.to_bytes(8, "big")
         if self._has_text:
             # As Streams does: the time it has reached, encoded.
-            return Record(self.key, self._template.fill(offset, b"%011d" % (time % 10**11), at))
-        return Record(self.key, self._template.fill(offset, at))
+            return Record(own_key, template.fill(offset, b"%011d" % (time % 10**11), at))
+        return Record(own_key, template.fill(offset, at))
 
 
 class Group:

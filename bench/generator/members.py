@@ -3,6 +3,7 @@
 A rebalance changes the generation or epochs always, and the members and their assignments now and then: then blobs are new.
 """
 
+from functools import cached_property
 from random import Random
 from typing import Any, Final
 from uuid import UUID
@@ -38,21 +39,31 @@ class ClassicGroup:
     """A group of the classic protocol; each rebalance is one record."""
 
     def __init__(self, number: int, random: Random) -> None:
-        self._name = f"classic-{number}"
-        self._key = key(2, group=self._name)
-        self._arrangements = [self._template(random) for _ in range(_ARRANGEMENTS)]
+        name = f"classic-{number}"
+        self._key = key(2, group=name)
+        self._arrangements = [_ClassicArrangement(name, random) for _ in range(_ARRANGEMENTS)]
         self._generation = random.randrange(1000)
         self._random = random
 
     def rebalance(self, time: int) -> list[list[Record]]:
         """The records, by batch; time in ms."""
         self._generation += 1
-        template = self._random.choice(self._arrangements)
+        template = self._random.choice(self._arrangements).template
         return [[Record(self._key, template.fill(_int32(self._generation), time.to_bytes(8, "big")))]]
 
-    def _template(self, random: Random) -> Template:
-        shares = _shares(self._name, random)
-        members = tuple(self._member(place, share, random) for place, share in enumerate(shares))
+
+class _ClassicArrangement:
+    """One way in which a classic group shares out its partitions, among members of its own; encoded when it is asked for."""
+
+    def __init__(self, group: str, random: Random) -> None:
+        self._group = group
+        self._shares = _shares(group, random)
+        self._uuids = [_uuid(random) for _ in self._shares]
+
+    @cached_property
+    def template(self) -> Template:
+        """The group's record, but for its generation and time."""
+        members = tuple(map(self._member, range(MEMBERS)))
         data = GroupMetadataValue(
             protocol_type="consumer",
             generation=EPOCH,
@@ -63,15 +74,15 @@ class ClassicGroup:
         )
         return Template(value(3, data), (EPOCH, TIME))
 
-    def _member(self, place: int, share: dict[str, tuple[int, ...]], random: Random) -> MemberMetadata:
-        client = f"{self._name}-client-{place}"
+    def _member(self, place: int) -> MemberMetadata:
+        client, share = f"{self._group}-client-{place}", self._shares[place]
         owned = tuple(TopicPartitionNames(topic=topic, partitions=held) for topic, held in share.items())
         subscription = ConsumerProtocolSubscription(
             topics=tuple(share), owned_partitions=owned, generation_id=4
         )
         assignment = ConsumerProtocolAssignment(assigned_partitions=owned, user_data=None)
         return MemberMetadata(
-            member_id=f"{client}-{_uuid(random)}",
+            member_id=f"{client}-{self._uuids[place]}",
             client_id=client,
             client_host=f"/10.1.{place}.17",
             rebalance_timeout=300_000,
@@ -89,24 +100,26 @@ class ConsumerGroup:
         self._members = [f"{_uuid(random)}" for _ in range(MEMBERS)]
         self._epoch = random.randrange(1000)
         self._random = random
-        self._described = [self._member(place) for place in range(MEMBERS)]
-        self._arrangements = [self._arrangement(random) for _ in range(_ARRANGEMENTS)]
+        self._arrangements = [
+            _ConsumerArrangement(self._name, self._members, random) for _ in range(_ARRANGEMENTS)
+        ]
 
     def rebalance(self, time: int) -> list[list[Record]]:
         """The records, by batch; time in ms."""
         self._epoch += 1
         epoch, before = _int32(self._epoch), _int32(self._epoch - 1)
-        targets, currents = self._random.choice(self._arrangements)
+        arrangement = self._random.choice(self._arrangements)
         head = ConsumerGroupMetadataValue(epoch=self._epoch, metadata_hash=0x1234_5678_9ABC)
         goal = ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=self._epoch)
         first = self._random.randrange(MEMBERS - 1)
-        begun = [*self._described[first : first + 2], Record(self._key(3), value(0, head))]
-        decided = [*targets, Record(self._key(6), value(0, goal))]
-        taken = [[Record(key, template.fill(epoch, before))] for key, template in currents]
+        begun = [*self._described[first : first + 2], Record(key(3, group_id=self._name), value(0, head))]
+        decided = [*arrangement.targets, Record(key(6, group_id=self._name), value(0, goal))]
+        taken = [[Record(key, template.fill(epoch, before))] for key, template in arrangement.currents]
         return [begun, decided, *taken]
 
-    def _key(self, type_id: int, **more: Any) -> bytes:
-        return key(type_id, group_id=self._name, **more)
+    @cached_property
+    def _described(self) -> list[Record]:
+        return [self._member(place) for place in range(MEMBERS)]
 
     def _member(self, place: int) -> Record:
         data = ConsumerGroupMemberMetadataValue(
@@ -120,19 +133,33 @@ class ConsumerGroup:
             server_assignor="uniform",
             classic_member_metadata=None,
         )
-        return Record(self._key(5, member_id=self._members[place]), value(0, data))
+        return Record(key(5, group_id=self._name, member_id=self._members[place]), value(0, data))
 
-    def _arrangement(self, random: Random) -> tuple[list[Record], list[tuple[bytes, Template]]]:
-        shares = _shares(self._name, random)
-        targets = [
-            Record(self._key(7, member_id=member), value(0, _target(share)))
-            for member, share in zip(self._members, shares, strict=True)
+
+class _ConsumerArrangement:
+    """One way in which a KIP-848 group shares out its partitions; encoded when it is asked for."""
+
+    def __init__(self, group: str, members: list[str], random: Random) -> None:
+        self._group = group
+        self._shares = dict(zip(members, _shares(group, random), strict=True))
+
+    @cached_property
+    def targets(self) -> list[Record]:
+        """What each member is to have."""
+        return [
+            Record(self._key(7, member), value(0, _target(share))) for member, share in self._shares.items()
         ]
-        currents = [
-            (self._key(8, member_id=member), Template(value(0, _current(share)), (EPOCH, EPOCH)))
-            for member, share in zip(self._members, shares, strict=True)
+
+    @cached_property
+    def currents(self) -> list[tuple[bytes, Template]]:
+        """What each member has, by key, but for its epochs."""
+        return [
+            (self._key(8, member), Template(value(0, _current(share)), (EPOCH, EPOCH)))
+            for member, share in self._shares.items()
         ]
-        return targets, currents
+
+    def _key(self, type_id: int, member: str) -> bytes:
+        return key(type_id, group_id=self._group, member_id=member)
 
 
 def _target(share: dict[str, tuple[int, ...]]) -> ConsumerGroupTargetAssignmentMemberValue:
