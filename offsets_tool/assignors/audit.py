@@ -100,10 +100,10 @@ def _fixed(assignor: Callable[[Subscriptions], Assignment]) -> Auditor:
             return Audit(
                 Agreement.EQUAL, AuditBasis.RECOMPUTED, "each partition went where the assignor puts it"
             )
-        others = sorted(place for place, owner in expected.items() if found.get(place) != owner)
-        place = others[0]
-        has = f"member {found[place]} has it" if place in found else "nobody has it"
-        detail = f"{named(place)} belongs to member {expected[place]}, and {has}; so with {len(others)} of {len(expected)}"
+        others = sorted(partition for partition, owner in expected.items() if found.get(partition) != owner)
+        partition = others[0]
+        has = f"member {found[partition]} has it" if partition in found else "nobody has it"
+        detail = f"{named(partition)} belongs to member {expected[partition]}, and {has}; so with {len(others)} of {len(expected)}"
         return Audit(Agreement.DIFFERS, AuditBasis.RECOMPUTED, f"{detail} partitions")
 
     return audited
@@ -143,9 +143,9 @@ def _sticky(given: Subscriptions, assigned: Assignment) -> Audit:
 
 def _cooperative(given: Subscriptions, assigned: Assignment) -> Audit:
     """Audit `cooperative-sticky`: partitions that somebody has yet to give up are assigned to nobody."""
-    claimed = {place for member in given.members for place in member.claims}
+    claimed = {partition for member in given.members for partition in member.claims}
     held_back = left_out(given, assigned)
-    if missing := [place for place in held_back if place not in claimed]:
+    if missing := [partition for partition in held_back if partition not in claimed]:
         return _differs(f"nobody got {named(missing[0])}, which nobody has to give up")
     found = _recomputed(given, assigned, complete_cooperative)
     if found is not None or not held_back:
@@ -203,7 +203,10 @@ def _uniform(given: Subscriptions, assigned: Assignment) -> Audit:
     if wrong := uneven(given, assigned):
         return _differs(wrong)
     kept = [
-        (member.member_id, frozenset(place for place in member.claims if place[0] in member.topics))
+        (
+            member.member_id,
+            frozenset(partition for partition in member.claims if partition[0] in member.topics),
+        )
         for member in given.members
     ]
     moved = needless(kept, assigned)

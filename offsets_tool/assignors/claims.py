@@ -8,17 +8,17 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from offsets_tool.assignors.subscriptions import Place, Subscriber, Subscriptions
+from offsets_tool.assignors.subscriptions import Partition, Subscriber, Subscriptions
 
 
 class Claims(NamedTuple):
     """What each member may keep, by member id, and partitions that several members claimed alike."""
 
-    kept: Mapping[str, frozenset[Place]]
-    contested: frozenset[Place]
+    kept: Mapping[str, frozenset[Partition]]
+    contested: frozenset[Partition]
 
 
-_NO_CLAIM: Final[frozenset[Place]] = frozenset()
+_NO_CLAIM: Final[frozenset[Partition]] = frozenset()
 
 
 def claims_by_partition(given: Subscriptions) -> Claims:
@@ -33,20 +33,20 @@ def claims_by_generation(given: Subscriptions) -> Claims:
 
 
 def _claims(given: Subscriptions, members: tuple[Subscriber, ...]) -> Claims:
-    claimants = defaultdict[Place, list[Subscriber]](list)
+    claimants = defaultdict[Partition, list[Subscriber]](list)
     for member in members:
-        for place in member.claims:
-            if place[0] in given.counts:
-                claimants[place].append(member)
-    kept = defaultdict[str, set[Place]](set)
-    contested: set[Place] = set()
-    for place, some in claimants.items():
+        for partition in member.claims:
+            if partition[0] in given.counts:
+                claimants[partition].append(member)
+    kept = defaultdict[str, set[Partition]](set)
+    contested: set[Partition] = set()
+    for partition, some in claimants.items():
         newest = max(member.generation for member in some)
         best = [member for member in some if member.generation == newest]
         if len(best) == 1:
-            kept[best[0].member_id].add(place)
+            kept[best[0].member_id].add(partition)
         else:
-            contested.add(place)
+            contested.add(partition)
     return Claims(
         {m.member_id: frozenset(kept.get(m.member_id, _NO_CLAIM)) for m in given.members},
         frozenset(contested),

@@ -7,12 +7,12 @@ RoundRobinAssignor. Both forget who owned what.
 from collections import defaultdict
 from itertools import cycle
 
-from offsets_tool.assignors.subscriptions import Assignment, Place, Subscriptions
+from offsets_tool.assignors.subscriptions import Assignment, Partition, Subscriptions
 
 
 def assign_ranges(given: Subscriptions) -> Assignment:
     """Return the assignment of `range`: of each topic, every member in turn gets the next partitions; the first get one more."""
-    assigned = defaultdict[str, list[Place]](list)
+    assigned = defaultdict[str, list[Partition]](list)
     members = given.in_order()
     for topic in given.topics:
         begin = 0
@@ -27,13 +27,13 @@ def assign_ranges(given: Subscriptions) -> Assignment:
 
 def assign_round_robin(given: Subscriptions) -> Assignment:
     """Return the assignment of `roundrobin`: partition by partition, the next member that asks for the topic."""
-    assigned = defaultdict[str, list[Place]](list)
+    assigned = defaultdict[str, list[Partition]](list)
     turns = cycle(given.in_order())
-    for place in given.places:
-        member = next(member for member in turns if place[0] in member.topics)
-        assigned[member.member_id].append(place)
+    for partition in given.partitions:
+        member = next(member for member in turns if partition[0] in member.topics)
+        assigned[member.member_id].append(partition)
     return _frozen(assigned)
 
 
-def _frozen(assigned: dict[str, list[Place]]) -> Assignment:
-    return {member_id: frozenset(places) for member_id, places in assigned.items()}
+def _frozen(assigned: dict[str, list[Partition]]) -> Assignment:
+    return {member_id: frozenset(partitions) for member_id, partitions in assigned.items()}

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Final
 
-from offsets_tool.assignors.subscriptions import Assignment, Place, Subscriptions, sizes
+from offsets_tool.assignors.subscriptions import Assignment, Partition, Subscriptions, sizes
 
 _NOTHING_BESIDES: Final[Assignment] = MappingProxyType({})
 
@@ -21,36 +21,36 @@ def misplaced(
     `besides` are partitions that members may get without asking.
     """
     asked = {member.member_id: member.topics for member in given.members}
-    owners: dict[Place, str] = {}
-    for member_id, places in assigned.items():
-        if places and member_id not in asked:
+    owners: dict[Partition, str] = {}
+    for member_id, partitions in assigned.items():
+        if partitions and member_id not in asked:
             return f"member {member_id} is not in the group"
-        for place in sorted(places):
-            if place[0] not in asked[member_id] and place not in besides.get(member_id, ()):
-                return f"{named(place)} went to member {member_id}, which does not ask for its topic"
-            if owners.setdefault(place, member_id) != member_id:
-                return f"{named(place)} went to two members, {owners[place]} and {member_id}"
+        for partition in sorted(partitions):
+            if partition[0] not in asked[member_id] and partition not in besides.get(member_id, ()):
+                return f"{named(partition)} went to member {member_id}, which does not ask for its topic"
+            if owners.setdefault(partition, member_id) != member_id:
+                return f"{named(partition)} went to two members, {owners[partition]} and {member_id}"
     return None
 
 
-def left_out(given: Subscriptions, assigned: Assignment) -> list[Place]:
+def left_out(given: Subscriptions, assigned: Assignment) -> list[Partition]:
     """Return the partitions of topics that members ask for which nobody got."""
-    taken = {place for places in assigned.values() for place in places}
-    return [place for place in given.places if place not in taken]
+    taken = {partition for partitions in assigned.values() for partition in partitions}
+    return [partition for partition in given.partitions if partition not in taken]
 
 
 def uneven(given: Subscriptions, assigned: Assignment) -> str | None:
     """Return a member that could have had a partition of one that has two or more partitions more."""
     size = sizes(assigned)
     for poor in given.members:
-        for rich, places in assigned.items():
+        for rich, partitions in assigned.items():
             if size[rich] - size[poor.member_id] < 2:
                 continue
-            for place in sorted(places):
-                if place[0] in poor.topics:
+            for partition in sorted(partitions):
+                if partition[0] in poor.topics:
                     return (
                         f"member {rich} has {size[rich]} partitions and member {poor.member_id} has {size[poor.member_id]}, "
-                        f"which asks for {named(place)} too"
+                        f"which asks for {named(partition)} too"
                     )
     return None
 
@@ -59,7 +59,7 @@ def uneven_by_topic(given: Subscriptions, assigned: Assignment) -> str | None:
     """Return a topic of which one of its subscribers has two or more partitions more than another."""
     for topic in given.topics:
         has = {
-            member.member_id: sum(place[0] == topic for place in assigned.get(member.member_id, ()))
+            member.member_id: sum(partition[0] == topic for partition in assigned.get(member.member_id, ()))
             for member in given.members
             if topic in member.topics
         }
@@ -71,7 +71,7 @@ def uneven_by_topic(given: Subscriptions, assigned: Assignment) -> str | None:
     return None
 
 
-def needless(kept: Iterable[tuple[str, frozenset[Place]]], assigned: Assignment) -> str | None:
+def needless(kept: Iterable[tuple[str, frozenset[Partition]]], assigned: Assignment) -> str | None:
     """Return a member that gave up partitions that it could keep, and got others instead; `kept` is what each member could keep."""
     for member_id, own in kept:
         now = assigned.get(member_id, frozenset())
@@ -81,15 +81,15 @@ def needless(kept: Iterable[tuple[str, frozenset[Place]]], assigned: Assignment)
     return None
 
 
-def by_owner(assigned: Assignment) -> dict[Place, str]:
+def by_owner(assigned: Assignment) -> dict[Partition, str]:
     """Return the member that each partition is assigned to."""
-    owners = defaultdict[Place, str](str)
-    for member_id, places in assigned.items():
-        for place in places:
-            owners[place] = member_id
+    owners = defaultdict[Partition, str](str)
+    for member_id, partitions in assigned.items():
+        for partition in partitions:
+            owners[partition] = member_id
     return owners
 
 
-def named(place: Place) -> str:
+def named(partition: Partition) -> str:
     """Return a partition as `topic-partition`."""
-    return f"{place[0]}-{place[1]}"
+    return f"{partition[0]}-{partition[1]}"

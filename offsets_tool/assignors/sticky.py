@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from offsets_tool.assignors.claims import Claims
-from offsets_tool.assignors.subscriptions import Assignment, Place, Subscriptions, java_order
+from offsets_tool.assignors.subscriptions import Assignment, Partition, Subscriptions, java_order
 
 
 class _Quota(NamedTuple):
@@ -39,18 +39,18 @@ def complete_cooperative(given: Subscriptions, claims: Claims, assigned: Assignm
     filled = complete(given, claims, assigned)
     if filled is None:
         return None
-    owners = {place: member_id for member_id, own in claims.kept.items() for place in own}
+    owners = {partition: member_id for member_id, own in claims.kept.items() for partition in own}
     return {
         member_id: frozenset(
-            place
-            for place in places
-            if place not in claims.contested and owners.get(place, member_id) == member_id
+            partition
+            for partition in partitions
+            if partition not in claims.contested and owners.get(partition, member_id) == member_id
         )
-        for member_id, places in filled.items()
+        for member_id, partitions in filled.items()
     }
 
 
-def _keeps_enough(kept: Mapping[str, frozenset[Place]], claims: Claims, quota: _Quota) -> bool:
+def _keeps_enough(kept: Mapping[str, frozenset[Partition]], claims: Claims, quota: _Quota) -> bool:
     """Return whether each member keeps as much as it may, and as many as can keep one partition more."""
     with_more = able = 0
     for member_id, own in claims.kept.items():
@@ -63,22 +63,22 @@ def _keeps_enough(kept: Mapping[str, frozenset[Place]], claims: Claims, quota: _
 
 
 def _filled(
-    given: Subscriptions, kept: Mapping[str, frozenset[Place]], claims: Claims, quota: _Quota
+    given: Subscriptions, kept: Mapping[str, frozenset[Partition]], claims: Claims, quota: _Quota
 ) -> Assignment:
     """Return the assignment with what nobody keeps: it goes in turn to members that have too few, then one each to the others."""
     filled = {member_id: set(own) for member_id, own in kept.items()}
-    taken = {place for own in kept.values() for place in own}
+    taken = {partition for own in kept.values() for partition in own}
     in_order = sorted(kept, key=java_order)
     short = deque(member_id for member_id in in_order if len(kept[member_id]) < quota.least)
     is_open = sum(quota.has_more(len(own)) for own in kept.values()) < quota.with_more
     full = deque(m for m in in_order if is_open and len(kept[m]) == quota.least)
-    for place in given.places:
-        if place in taken:
+    for partition in given.partitions:
+        if partition in taken:
             continue
         member_id = short.popleft() if short else full.popleft()
-        filled[member_id].add(place)
+        filled[member_id].add(partition)
         if len(filled[member_id]) < quota.least:
             short.append(member_id)
         elif len(filled[member_id]) == quota.least:
             full.append(member_id)
-    return {member_id: frozenset(places) for member_id, places in filled.items()}
+    return {member_id: frozenset(partitions) for member_id, partitions in filled.items()}

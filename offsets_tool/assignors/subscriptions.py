@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-Place = tuple[str, int]
-"""A partition: topic and number."""
-Assignment = Mapping[str, frozenset[Place]]
+Partition = tuple[str, int]
+"""A partition of a topic: its name and the number."""
+Assignment = Mapping[str, frozenset[Partition]]
 """Partitions by member id; a member without partitions need not be there."""
 
 
@@ -20,7 +20,7 @@ class Subscriber(NamedTuple):
     topics: frozenset[str]
     instance_id: str | None = None
     rack_id: str | None = None
-    claims: frozenset[Place] = frozenset()
+    claims: frozenset[Partition] = frozenset()
     generation: int = -1
 
 
@@ -37,7 +37,7 @@ class Subscriptions(NamedTuple):
         return sorted((topic for topic in asked if self.counts.get(topic)), key=java_order)
 
     @property
-    def places(self) -> Iterator[Place]:
+    def partitions(self) -> Iterator[Partition]:
         """All partitions of the topics that members ask for, by topic and number."""
         return ((topic, number) for topic in self.topics for number in range(self.counts[topic]))
 
@@ -68,4 +68,4 @@ def _member_order(member: Subscriber) -> tuple[bool, bytes]:
 
 def sizes(assigned: Assignment) -> Counter[str]:
     """Return how many partitions each member has; none for a member that is not there."""
-    return Counter({member_id: len(places) for member_id, places in assigned.items()})
+    return Counter({member_id: len(partitions) for member_id, partitions in assigned.items()})

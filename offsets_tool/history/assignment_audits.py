@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Annotated, Final, NamedTuple
 
 from offsets_tool.assignors.audit import Agreement, Audit, audit
-from offsets_tool.assignors.subscriptions import Assignment, Place, Subscriptions
+from offsets_tool.assignors.subscriptions import Assignment, Partition, Subscriptions
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import Group as GroupName
 from offsets_tool.history.subscribed import (
@@ -80,8 +80,8 @@ class _Last(NamedTuple):
 class _Targets(NamedTuple):
     """A complete target assignment: by member id, and by instance id for members that come back."""
 
-    by_member: dict[str, frozenset[Place]]
-    by_instance: dict[str, frozenset[Place]]
+    by_member: dict[str, frozenset[Partition]]
+    by_instance: dict[str, frozenset[Partition]]
 
 
 _NOTHING: Final = Recorded((), {})
@@ -104,7 +104,7 @@ class AssignmentAudits:
         self._state = State()
         self._targets: dict[str, _Targets] = {}
         self._last: dict[str, _Last] = {}
-        self._known = defaultdict[str, set[Place]](set)
+        self._known = defaultdict[str, set[Partition]](set)
         """By group, partitions that were assigned before."""
 
     def follow(self, change: Change) -> AssignmentAuditRow | None:
@@ -185,7 +185,7 @@ class AssignmentAudits:
             found = _unsaid(found, _held_against(_RANGE, recorded, known, counts, is_target=True))
         return _Looked(assignor, recorded, found)
 
-    def _before(self, group: str) -> dict[str, frozenset[Place]]:
+    def _before(self, group: str) -> dict[str, frozenset[Partition]]:
         """Return the target assignment before this one; a static member that came back has that of the member it replaced."""
         targets = self._targets.get(group, _NO_TARGETS)
         members = self._state.members.get(group, {})
@@ -193,13 +193,13 @@ class AssignmentAudits:
         found = {member_id: targets.by_instance.get(of or "") for member_id, of in instances.items()}
         return {member_id: own for member_id, own in found.items() if own is not None} | targets.by_member
 
-    def _known_before(self, change: Change, group: str) -> set[Place]:
+    def _known_before(self, change: Change, group: str) -> set[Partition]:
         """Return partitions that were assigned to the group, or committed by it, before a record."""
         committed = self._committed.offsets.get(group, {})
-        places = (
+        partitions = (
             (at.topic, at.partition) for at, it in committed.items() if it.log_offset < change.log_offset
         )
-        return {*self._known[group], *places}
+        return {*self._known[group], *partitions}
 
 
 def _is_first(last: _Last, now: _Last) -> bool:
@@ -228,7 +228,7 @@ def _preferred(members: Mapping[str, Member]) -> str | None:
 def _held_against(
     assignor: str,
     recorded: Recorded,
-    known: Iterable[Place],
+    known: Iterable[Partition],
     counts: Mapping[str, int],
     *,
     is_target: bool = False,
@@ -236,8 +236,8 @@ def _held_against(
     """Return the audit of an assignment; undecided where it holds only if topics have fewer partitions than were known before."""
     if recorded.problem:
         return _undecided(recorded.problem)
-    places = set(chain.from_iterable(recorded.assigned.values()))
-    wide, narrow = ({**least_counts(some), **counts} for some in ({*places, *known}, places))
+    partitions = set(chain.from_iterable(recorded.assigned.values()))
+    wide, narrow = ({**least_counts(some), **counts} for some in ({*partitions, *known}, partitions))
     found = audit(assignor, _given(recorded, wide), recorded.assigned, is_target=is_target)
     if found.agreement is not Agreement.DIFFERS or wide == narrow:
         return found

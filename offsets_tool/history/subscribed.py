@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from offsets_tool.assignors.subscriptions import Assignment, Place, Subscriber
+from offsets_tool.assignors.subscriptions import Assignment, Partition, Subscriber
 from offsets_tool.blobs import consumer_assignment, consumer_subscription, subscription_user_data
 from offsets_tool.events import Value
 from offsets_tool.history.owners import NameOf
@@ -30,7 +30,7 @@ class Recorded(NamedTuple):
 def of_classic(value: GroupMetadataValue) -> Recorded:
     """Return what a classic group's record says of its last assignment."""
     members: list[Subscriber] = []
-    assigned: dict[str, frozenset[Place]] = {}
+    assigned: dict[str, frozenset[Partition]] = {}
     for member in value.members:
         asked = consumer_subscription(member.subscription)
         given = consumer_assignment(member.assignment) if member.assignment else None
@@ -38,17 +38,17 @@ def of_classic(value: GroupMetadataValue) -> Recorded:
             what = "subscription" if asked is None else "assignment"
             return Recorded((), {}, f"the {what} of member {member.member_id} does not read")
         members.append(_classic_member(value.protocol or "", member, asked))
-        assigned[member.member_id] = _places(given.assigned_partitions if given else ())
+        assigned[member.member_id] = _partitions(given.assigned_partitions if given else ())
     return Recorded(tuple(members), assigned)
 
 
 def _classic_member(protocol: str, member: MemberMetadata, asked: Any) -> Subscriber:
     """Return a member with what it claims to own: in a field of the subscription, or where the assignor `sticky` keeps it."""
     user_data = subscription_user_data(protocol, member.subscription)
-    claims, generation = _places(asked.owned_partitions), asked.generation_id
+    claims, generation = _partitions(asked.owned_partitions), asked.generation_id
     if protocol == "sticky":
         said = user_data if isinstance(user_data, StickyUserData) else StickyUserData(previous_assignment=())
-        claims, generation = _places(said.previous_assignment), said.generation
+        claims, generation = _partitions(said.previous_assignment), said.generation
     elif generation < 0 and isinstance(user_data, CooperativeStickyUserData):
         generation = user_data.generation
     return Subscriber(
@@ -61,12 +61,12 @@ def _classic_member(protocol: str, member: MemberMetadata, asked: Any) -> Subscr
     )
 
 
-def _places(topics: Iterable[TopicPartitionNames]) -> frozenset[Place]:
+def _partitions(topics: Iterable[TopicPartitionNames]) -> frozenset[Partition]:
     return frozenset((each.topic, partition) for each in topics for partition in each.partitions)
 
 
 def of_consumer(
-    group: Group, members: Mapping[str, Member], before: Mapping[str, frozenset[Place]], name_of: NameOf
+    group: Group, members: Mapping[str, Member], before: Mapping[str, frozenset[Partition]], name_of: NameOf
 ) -> Recorded:
     """Return what the records of a consumer group say of its target assignment; `before` is the one that it had, by member id."""
     resolved = {text: frozenset(value.data.topics) for text, value in group.expressions}
@@ -88,7 +88,7 @@ def _consumer_member(
     member_id: str,
     member: Member,
     resolved: Mapping[str, frozenset[str]],
-    before: Mapping[str, frozenset[Place]],
+    before: Mapping[str, frozenset[Partition]],
 ) -> Subscriber:
     assert isinstance(member.metadata, Value)
     data = member.metadata.data
@@ -99,15 +99,15 @@ def _consumer_member(
     return Subscriber(member_id, topics, instance_id, rack, before.get(member_id, frozenset()))
 
 
-def _by_name(by_topic: Iterable[OwnedOfTopic], name_of: NameOf) -> frozenset[Place]:
+def _by_name(by_topic: Iterable[OwnedOfTopic], name_of: NameOf) -> frozenset[Partition]:
     """Return partitions by the names of their topics; KeyError with a topic id that has no known name."""
-    places: list[Place] = []
-    for of, partitions in by_topic:
+    partitions: list[Partition] = []
+    for of, numbers in by_topic:
         topic = of if isinstance(of, str) else name_of(of)
         if isinstance(of, UUID) and topic == uuid_text(of):
             raise KeyError(topic)
-        places += ((topic, partition) for partition in partitions)
-    return frozenset(places)
+        partitions += ((topic, number) for number in numbers)
+    return frozenset(partitions)
 
 
 def recorded_counts(group: Group) -> dict[str, int]:
@@ -116,9 +116,9 @@ def recorded_counts(group: Group) -> dict[str, int]:
     return {each.topic_name: each.num_partitions for each in topics if hasattr(each, "num_partitions")}
 
 
-def least_counts(places: Iterable[Place]) -> dict[str, int]:
+def least_counts(partitions: Iterable[Partition]) -> dict[str, int]:
     """Return how many partitions topics have at least, if these are partitions of theirs."""
     counts: dict[str, int] = {}
-    for topic, partition in places:
-        counts[topic] = max(counts.get(topic, 0), partition + 1)
+    for topic, number in partitions:
+        counts[topic] = max(counts.get(topic, 0), number + 1)
     return counts

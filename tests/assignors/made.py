@@ -6,7 +6,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from offsets_tool.assignors.subscriptions import Assignment, Place, Subscriber, Subscriptions
+from offsets_tool.assignors.subscriptions import Assignment, Partition, Subscriber, Subscriptions
 from offsets_tool.records import embedded
 from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
 from offsets_tool.wire.walk import encode
@@ -50,13 +50,13 @@ def _group(random: Random, *, are_equal: bool | None, are_alone: bool) -> Subscr
 
 def _claims(
     random: Random, counts: dict[str, int], ids: list[str], *, are_alone: bool
-) -> dict[str, set[Place]]:
+) -> dict[str, set[Partition]]:
     """What members owned: often nothing, or all of it by half of them."""
-    claims = defaultdict[str, set[Place]](set)
+    claims = defaultdict[str, set[Partition]](set)
     owners = random.choice(([], ids, ids[: len(ids) // 2 + 1]))
-    for place in ((topic, number) for topic, count in counts.items() for number in range(count)):
+    for partition in ((topic, number) for topic, count in counts.items() for number in range(count)):
         for owner in random.choices(owners, k=random.randint(0, 1 if are_alone else 2)) if owners else ():
-            claims[owner].add(place)
+            claims[owner].add(partition)
     return claims
 
 
@@ -103,14 +103,14 @@ def subscription_blob(protocol: str, member: Subscriber, version: int) -> bytes:
     return version.to_bytes(2) + encode(message, version)
 
 
-def _assignment(places: Iterable[Place]) -> bytes:
-    message = embedded.ConsumerProtocolAssignment(assigned_partitions=_topics(places), user_data=None)
+def _assignment(partitions: Iterable[Partition]) -> bytes:
+    message = embedded.ConsumerProtocolAssignment(assigned_partitions=_topics(partitions), user_data=None)
     return b"\0\0" + encode(message, 0)
 
 
-def _topics(places: Iterable[Place]) -> tuple[embedded.TopicPartitionNames, ...]:
+def _topics(partitions: Iterable[Partition]) -> tuple[embedded.TopicPartitionNames, ...]:
     by_topic = defaultdict[str, list[int]](list)
-    for topic, number in sorted(places):
+    for topic, number in sorted(partitions):
         by_topic[topic].append(number)
     return tuple(
         embedded.TopicPartitionNames(topic=topic, partitions=tuple(numbers))

@@ -78,8 +78,8 @@ def test_what_clients_give(oracle: Oracle, version: str, assignor: str, made: st
 
 def _are_few(asked: Subscriptions) -> bool:
     """Return whether no partition is claimed by three, of which hash tables' order decides who is asked first."""
-    claimed = [place for member in asked.members for place in member.claims]
-    return all(claimed.count(place) < 3 for place in claimed)
+    claimed = [partition for member in asked.members for partition in member.claims]
+    return all(claimed.count(partition) < 3 for partition in claimed)
 
 
 @pytest.mark.parametrize("version", OF_BROKERS)

@@ -10,7 +10,7 @@ from offsets_tool.assignors.audit import Agreement, AuditBasis, audit
 from offsets_tool.assignors.claims import Claims, claims_by_partition
 from offsets_tool.assignors.fixed import assign_ranges, assign_round_robin
 from offsets_tool.assignors.sticky import complete
-from offsets_tool.assignors.subscriptions import Assignment, Place, Subscriber, Subscriptions
+from offsets_tool.assignors.subscriptions import Assignment, Partition, Subscriber, Subscriptions
 from tests.assignors.made import groups
 
 A, B, C = (Subscriber(name, frozenset({"t"})) for name in "abc")
@@ -21,7 +21,7 @@ def owning(member: Subscriber, *numbers: int, generation: int = 1) -> Subscriber
     return member._replace(claims=of(*numbers), generation=generation)
 
 
-def of(*numbers: int) -> frozenset[Place]:
+def of(*numbers: int) -> frozenset[Partition]:
     return frozenset(("t", number) for number in numbers)
 
 
@@ -211,8 +211,8 @@ def test_nobody_is_no_group() -> None:
 
 def _moved(asked: Subscriptions, right: Assignment) -> list[Assignment]:
     """The assignment with one partition less, and with one at another of those that ask for it."""
-    owner, places = next((member, places) for member, places in right.items() if places)
-    place = min(places)
-    less = {**right, owner: places - {place}}
-    others = [m.member_id for m in asked.members if m.member_id != owner and place[0] in m.topics]
-    return [less, *({**less, other: right.get(other, frozenset()) | {place}} for other in others)]
+    owner, partitions = next((member, partitions) for member, partitions in right.items() if partitions)
+    partition = min(partitions)
+    less = {**right, owner: partitions - {partition}}
+    others = [m.member_id for m in asked.members if m.member_id != owner and partition[0] in m.topics]
+    return [less, *({**less, other: right.get(other, frozenset()) | {partition}} for other in others)]
