@@ -6,6 +6,7 @@ Nothing is fetched from a network: vl-convert draws PNG and SVG in this process,
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
@@ -79,9 +80,10 @@ class Picture:
 
     def spec(self, theme: Theme | None = None, *, has_title: bool = True) -> dict[str, Any]:
         """Return its Vega-Lite specification with the data inside; without a title for where title and sentence stand beside."""
-        spec: dict[str, Any] = self.chart.to_dict(validate=False)
-        spec["config"] = theme_config(theme or self.theme)
-        spec["description"] = f"{self.title}. {self.sentence}"
+        spec = self._specified | {
+            "config": theme_config(theme or self.theme),
+            "description": f"{self.title}. {self.sentence}",
+        }
         if has_title:
             spec["title"] = {
                 "text": self.title,
@@ -89,6 +91,14 @@ class Picture:
                 "anchor": "start",
             }
         return spec
+
+    @cached_property
+    def _specified(self) -> dict[str, Any]:
+        # Altair copies a chart again and again on the way, and each row of its data with it: they join at the end.
+        bare = self.chart.copy(deep=False)
+        bare.datasets = alt.Undefined
+        spec: dict[str, Any] = bare.to_dict(validate=False)
+        return spec if self.chart.datasets is alt.Undefined else spec | {"datasets": self.chart.datasets}
 
     def svg(self, theme: Theme | None = None, *, has_title: bool = True) -> str:
         """Return it as SVG, as vl-convert draws it."""
