@@ -1,7 +1,7 @@
 """A lake open in DuckDB: its tables and views, as they were when it was opened, with the rows of finished runs only.
 
-DuckDB is shut in: it opens no file by itself, takes nothing from Python, and no query changes its settings. Rows come through
-Arrow, which reads the columns and files that a query needs. Knows no terminal.
+DuckDB is shut in: it opens no file but the lake's, takes nothing from Python, and no query changes its settings. It reads the
+columns and row groups that a query needs: by itself in a folder, through Arrow in object storage. Knows no terminal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,9 @@ from offsets_tool.lake.damage import damage_of_lake, with_what_holds
 from offsets_tool.lake.moment import Counted, ReadRow, Runs, counted_rows
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.lake.whole import check_whole, open_table
-from offsets_tool.log.archive.delta import OpenDelta, open_delta, parquet_files
+from offsets_tool.log.archive.delta import OpenDelta, dataset_of, open_delta, parquet_files
+from offsets_tool.log.refusals import known_refusal
+from offsets_tool.log.storage import StoredPath, as_path
 from offsets_tool.sql.column_names import columns_of
 from offsets_tool.sql.failures import OF_QUERIES, told
 from offsets_tool.sql.macros import CREATE
@@ -47,18 +49,29 @@ class _Stored(NamedTuple):
     """A table as it was when it was opened."""
 
     session: duckdb.DuckDBPyConnection
+    path: Path
     opened: OpenDelta
+
+    @property
+    def rows(self) -> str:
+        """SQL for the rows of all its files."""
+        if not isinstance(self.path, StoredPath):
+            # Statistics in the files tell which of their rows a query needs.
+            return f"read_parquet([{', '.join(map(_text, _files(self.opened)))}], union_by_name = true, hive_partitioning = false)"
+        name = f"files of {self.path.name} as of {self.opened.version()}"
+        self.session.register(name, dataset_of(self.path, self.opened))
+        return f'"{name}"'
 
     def values(self, columns: Sequence[str]) -> list[ReadRow]:
         named = ", ".join(columns)
         if not _files(self.opened):
             return []
-        found = self.session.execute(f"SELECT DISTINCT {named} FROM {_rows_of(self.opened)}")
+        found = self.session.execute(f"SELECT DISTINCT {named} FROM {self.rows}")
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
 
 class DuckLake:
-    """A lake in a folder, as it is when it is opened; a query makes the tables and views that it names."""
+    """A lake as it is when it is opened, in a folder or in object storage; a query makes the tables and views that it names."""
 
     def __init__(self, lake: str) -> None:
         """Open a lake; UsageError where there is none, OffsetsToolError for one that is damaged."""
@@ -68,7 +81,7 @@ class DuckLake:
         with self._in_one_sentence():
             for statement in _SETTINGS:
                 self._session.execute(statement)
-            counted = self._opened(Path(lake).absolute())
+            counted = self._opened(as_path(lake).absolute())
         self._tables = {table.name: found for table, found in counted.items() if found is not None}
         self._comments = {table.name: _comments(table) for table in counted} | {CONTENTS: OF_CONTENTS}
         self.shown = shown_of(counted, [table for table in counted if table.name in self._tables])
@@ -78,7 +91,7 @@ class DuckLake:
         """Return the tables with the rows that count, and let DuckDB open no other file from now on."""
         check_whole(root)
         counted = counted_rows(self._lake, partial(_stored, self._session, root))
-        as_of = {table: found and _as_of(root / table.name, found) for table, found in counted.items()}
+        as_of = {table: found and _as_of(found) for table, found in counted.items()}
         files = [file for found in as_of.values() if found for file in _files(found.stored.opened)]
         self._session.execute(f"SET allowed_paths = [{', '.join(map(_text, files))}]")
         for statement in _SHUT:
@@ -143,7 +156,7 @@ class DuckLake:
         self._session.register(declared, _SCHEMAS[name].empty_table().select(columns))
         rows = f'SELECT * FROM "{declared}"'
         if files:
-            of_files = f"SELECT * FROM {_rows_of(opened)} {_where(found.runs)}"
+            of_files = f"SELECT * FROM {found.stored.rows} {_where(found.runs)}"
             is_whole = list(self._session.sql(of_files).columns) == columns
             rows = of_files if is_whole else f"{rows} UNION ALL BY NAME {of_files}"
         self._session.execute(f'CREATE VIEW "{name}" AS {rows}')
@@ -185,8 +198,11 @@ class DuckLake:
         except SourceError as error:
             raise with_what_holds(error, self._lake) from error
         except duckdb.Error as error:
-            damage = None if isinstance(error, OF_QUERIES) else damage_of_lake(Path(self._lake).absolute())
-            if damage:
+            root = as_path(self._lake).absolute()
+            if isinstance(root, StoredPath) and (refused := known_refusal(self._lake, str(error))):
+                raise refused from error
+            of_files = not isinstance(error, OF_QUERIES) and not isinstance(root, StoredPath)
+            if of_files and (damage := damage_of_lake(root)):
                 raise with_what_holds(
                     SourceError(damage.path.as_posix(), damage.reason), self._lake
                 ) from error
@@ -203,25 +219,19 @@ _VIEWS: Final = {view.name: view for view in VIEWS}
 
 def _stored(session: duckdb.DuckDBPyConnection, root: Path, table: Table) -> _Stored | None:
     opened = open_table(root, table)
-    return _Stored(session, opened) if opened is not None else None
+    return _Stored(session, root / table.name, opened) if opened is not None else None
 
 
-def _as_of(path: Path, found: Counted[_Stored]) -> Counted[_Stored]:
+def _as_of(found: Counted[_Stored]) -> Counted[_Stored]:
     """Return the rows of a table that count with the table open as of their version."""
     stored = found.stored
     if found.version in (None, stored.opened.version()):
         return found
-    return found._replace(stored=stored._replace(opened=open_delta(path, found.version)))
+    return found._replace(stored=stored._replace(opened=open_delta(stored.path, found.version)))
 
 
 def _files(opened: OpenDelta) -> list[str]:
     return parquet_files(opened) or []
-
-
-def _rows_of(opened: OpenDelta) -> str:
-    """Return SQL for the rows of all files of a table."""
-    # Statistics in the files tell which of their rows a query needs.
-    return f"read_parquet([{', '.join(map(_text, _files(opened)))}], union_by_name = true, hive_partitioning = false)"
 
 
 def _text(value: str) -> str:

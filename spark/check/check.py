@@ -14,7 +14,7 @@ from offsets_tool.log.storage import is_stored
 from spark.check import files, jobs, ledger, sources_again
 from spark.check.checked import Check, Checked, Defect, Looked
 from spark.check.lake import LakeToCheck
-from spark.lake.folder import unwritten
+from spark.lake.folder import root_of, unwritten
 
 _CHECKS: Final = (
     Check("tables", "tables", files.tables),
@@ -41,7 +41,7 @@ def check(lake: str, *, reads_rows: bool = False, reads_sources: bool = False) -
     """
     if is_stored(lake):
         raise UsageError(f"{lake} is not checked in object storage: copy it into a folder, and name that")
-    root = Path(lake).absolute()
+    root = root_of(lake)
     if not any(is_table(root, table) for table in TABLES):
         raise no_lake(root)
     more = [*([_OF_ROWS] if reads_rows else []), *([_OF_SOURCES] if reads_sources else [])]

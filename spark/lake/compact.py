@@ -20,7 +20,7 @@ from offsets_tool.lake.whole import is_table
 from offsets_tool.log.archive.delta import open_delta, parquet_files
 from offsets_tool.log.storage import is_stored
 from spark.lake.commit import ArrowLake
-from spark.lake.folder import locked, require_lake
+from spark.lake.folder import locked, require_lake, root_of, uri_of
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replacing
 from spark.lake.scan import FileFacts, facts_of, file_rows
@@ -56,7 +56,7 @@ def compact(
         raise UsageError(
             f"{lake} is not compacted here: run OPTIMIZE on its tables with a Spark that can write to that storage"
         )
-    root = Path(lake).resolve()
+    root = root_of(lake)
     require_lake(root)
     with locked(root):
         there = [table for table in ALL_TABLES if is_table(root, table)]
@@ -71,7 +71,7 @@ def _compact(
     new = _new_files(path)
     if new is None or (new and is_full):
         order = ", ".join(f"`{column}`" for column in table.order)
-        start().sql(f"OPTIMIZE delta.`{path.as_posix()}` ZORDER BY ({order})").collect()
+        start().sql(f"OPTIMIZE delta.`{uri_of(path)}` ZORDER BY ({order})").collect()
     elif new:
         names = {file["path"] for file in new}
         ArrowLake(root).rewrite(table, lambda files: _merged(root, table, files, names), COMPACTED)

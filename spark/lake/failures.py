@@ -20,7 +20,7 @@ from offsets_tool.errors import OffsetsToolError, SetupError, SourceError, Usage
 from offsets_tool.lake.damage import damage_of_lake, what_holds, with_what_holds
 from offsets_tool.log.archive.delta_log import first_line
 from offsets_tool.log.refusals import known_refusal
-from offsets_tool.log.storage import is_stored, place
+from offsets_tool.log.storage import as_path, is_stored
 
 _FOREIGN: Final = (DeltaError, pa.ArrowException, OSError, UnicodeDecodeError, PySparkException, Py4JError)
 _AGAIN: Final = "nothing of this run counts and what was there holds"
@@ -31,6 +31,13 @@ _DISK: Final = re.compile(
 _NAMED: Final = re.compile(r"file:/+([^\s,;]+\.(?:parquet|json))")
 """The name of a file in an error message of Spark."""
 _CAUSED: Final = "Caused by: "
+_IN_PYTHON: Final = "An exception was thrown from the Python worker"
+_UNLIKE: Final = {
+    "No module named '([^'.]+)": "Python of Spark's executors lacks the package {}",
+    'Cannot run program "([^"]+)"': "Spark's executors have no program {}",
+    r"\[PYTHON_VERSION_MISMATCH\].*?(\d+\.\d+).*?\d+\.\d+": "Spark's executors run Python {}, not that of this process",
+}
+"""What Spark says where executors cannot run our tasks, and a sentence for it."""
 
 
 @contextmanager
@@ -52,7 +59,7 @@ def in_one_sentence(lake: str) -> Iterator[None]:
 
 
 def _told(lake: str, error: BaseException) -> str:
-    said, root = str(error), place(lake).absolute()
+    said, root = str(error), as_path(lake).absolute()
     named = (Path("/", unquote(name)) for name in _NAMED.findall(said))
     if found := damage_of_lake(root, named):
         return f"{found.path}: {found.reason}; {what_holds(root, found.path)}"
@@ -60,6 +67,8 @@ def _told(lake: str, error: BaseException) -> str:
         return of_disk
     if is_stored(root) and (known := known_refusal(str(root), said)):
         return f"{known}; {_AGAIN}"
+    if unlike := _of_executors(said):
+        return unlike
     if isinstance(error, Py4JNetworkError | ConnectionError):
         return f"Spark's JVM ended before its work was done; {_AGAIN}: free some memory, and run the same command again"
     return f"it could not be done ({in_words(error)}); {_AGAIN}: run the same command again"
@@ -76,10 +85,20 @@ def _of_disk(lake: str, said: str) -> str | None:
     return f"{lake} cannot be written or read ({found[0]}); {_AGAIN}: {remedy}"
 
 
+def _of_executors(said: str) -> str | None:
+    for sign, sentence in _UNLIKE.items():
+        if found := re.search(sign, said, re.DOTALL):
+            return (
+                f"{sentence.format(found[1])}; {_AGAIN}: let PYSPARK_PYTHON name a Python there that is as the one here, "
+                "with the same packages; docs/clusters.md says how they get it"
+            )
+    return None
+
+
 def in_words(error: BaseException) -> str:
-    """Return the first line of an error's message; for an error in Java, of its cause."""
+    """Return the first line of an error's message; for an error in Java, of its cause; for one of a task, the last line."""
     if not isinstance(error, Py4JJavaError):
-        return first_line(error)
+        return str(error).strip().rpartition("\n")[2] if _IN_PYTHON in str(error) else first_line(error)
     _, caused, cause = str(error).rpartition(_CAUSED)
     return (cause if caused else str(error.java_exception)).strip().partition("\n")[0]
 

@@ -13,14 +13,16 @@ from offsets_tool.errors import SetupError, UsageError
 from offsets_tool.lake.tables import ALL_TABLES, TABLES
 from offsets_tool.lake.whole import check_whole, is_table, layout_error_of, no_lake
 from offsets_tool.log.files.folders import size_of
-from offsets_tool.log.storage import StoredPath, has_known_scheme, is_stored, place
-from spark.lake.lease import leased
+from offsets_tool.log.storage import StoredPath, as_path, has_known_scheme, is_stored
+from spark.lake.lease import LakeInUse, leased
 from spark.lake.whole_file import write_whole
 
 FORGETTING: Final = "_forgetting.json"
 """The file of a lake in which something is being forgotten: what was asked for."""
 RETAINING: Final = "_retaining.json"
 """The file of a lake of whose log partitions records are being taken out: these partitions."""
+CAPTURED: Final = "_captured"
+"""The folder of a lake that keeps what streams have captured of live topics."""
 LOCK: Final = ".ingest.lock"
 """The file of a lake that jobs lock."""
 _SMALL: Final = 64 << 20
@@ -28,15 +30,15 @@ _SMALL: Final = 64 << 20
 
 def root_of(lake: str) -> Path:
     """Return a lake's folder, on disk or in storage; SourceError for a URI of unknown scheme."""
-    return place(lake).absolute()
+    return as_path(lake).absolute()
 
 
 @contextmanager
 def locked(root: Path, forgetting: str | None = None) -> Iterator[None]:
     """Lock a lake, so that one job at a time works on it; the lock ends with the process that holds it (in storage: soon after).
 
-    SetupError if nothing can be written, UsageError while somebody else writes, SourceError for a lake that has lost a table.
-    UsageError too where something else than `forgetting`, as FORGETTING has it, was forgotten in part: only that can go on.
+    SetupError if nothing can be written, LakeInUse while somebody else writes, SourceError for a lake that has lost a table.
+    UsageError where something else than `forgetting`, as FORGETTING has it, was forgotten in part: only that can go on.
     """
     with leased(root) if isinstance(root, StoredPath) else _file_locked(root):
         check_whole(root)
@@ -58,7 +60,7 @@ def _file_locked(root: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(f"another ingest is writing to {root}: wait until it is done") from None
+            raise LakeInUse(f"another ingest is writing to {root}: wait until it is done") from None
         yield
 
 
@@ -102,6 +104,11 @@ def _refuse_half_forgotten(root: Path, forgetting: str | None) -> None:
         raise UsageError(said)
 
 
+def uri_of(path: str | Path) -> str:
+    """Return how Spark is told of a file or folder on disk: without a scheme it is of a cluster's own file system, such as HDFS."""
+    return f"file://{path}"
+
+
 def require_lake(root: Path) -> None:
     """Raise UsageError for a folder that is no lake or a lake of another layout, SourceError for one that has lost a table."""
     check_whole(root)
@@ -117,5 +124,5 @@ def is_small(lake: str) -> bool:
     """Return whether a lake is in a folder of this machine and has less than 64 MB."""
     if not has_known_scheme(lake) or is_stored(lake):
         return False
-    sizes = accumulate(map(size_of, Path(lake).rglob("*.parquet")))
+    sizes = accumulate(map(size_of, as_path(lake).rglob("*.parquet")))
     return all(size < _SMALL for size in sizes)

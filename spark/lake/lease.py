@@ -35,6 +35,10 @@ _SCHEMA: Final = Schema.from_arrow(pa.schema([("holder", pa.string())]))
 _PROPERTIES: Final = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "50"}
 
 
+class LakeInUse(UsageError):
+    """Another job is writing to the lake: it can be asked for again later."""
+
+
 class Holding(NamedTuple):
     """Who holds a lease, since when, and until when unless it is renewed; times in ISO 8601, UTC. `job` tells jobs apart."""
 
@@ -46,7 +50,7 @@ class Holding(NamedTuple):
 
 @contextmanager
 def leased(root: Path) -> Iterator[None]:
-    """Hold the lease of a lake in storage. UsageError while somebody else holds it, errors of storage in one sentence."""
+    """Hold the lease of a lake in storage. LakeInUse while somebody else holds it, errors of storage in one sentence."""
     table = root / LEASE
     _create(table)
     now = datetime.now(UTC)
@@ -91,14 +95,14 @@ def _take(table: Path, mine: Holding, now: datetime) -> None:
     raise _refused(table.parent, held)
 
 
-def _refused(root: Path, held: Holding | None) -> UsageError:
+def _refused(root: Path, held: Holding | None) -> LakeInUse:
     who = (
         f"{held.holder} is writing to {root} since {held.since}"
         if held
         else f"another job began to write to {root}"
     )
     seconds = int(LASTS.total_seconds())
-    return UsageError(f"{who}: wait until it is done, or {seconds} seconds where it was killed")
+    return LakeInUse(f"{who}: wait until it is done, or {seconds} seconds where it was killed")
 
 
 def _held(there: DeltaTable) -> Holding | None:

@@ -38,6 +38,12 @@ def test_tables_have_their_rows(lake: Path, opened: DuckLake) -> None:
     assert found == [{name: row[name] for name in found[0]} for row in rows(lake, "events")]
 
 
+def test_a_lake_by_its_uri(lake: Path) -> None:
+    """Named as Spark names folders."""
+    counted = "SELECT count(*) AS n FROM log"
+    assert answer(DuckLake(lake.as_uri()), counted) == answer(DuckLake(str(lake)), counted)
+
+
 def test_every_view_is_there_or_says_what_it_lacks(opened: DuckLake) -> None:
     for one in opened.shown:
         if one.lacks is None:

@@ -65,6 +65,12 @@ def test_nothing_is_wrong_with_a_sound_lake(sound: Path) -> None:
     assert list(files(sound)) == before
 
 
+def test_a_lake_by_its_uri(sound: Path) -> None:
+    assert [each.looked_at for each in check(sound.as_uri())] == [
+        each.looked_at for each in check(str(sound))
+    ]
+
+
 def data(lake: Path, table: str) -> Path:
     """A data file that the table's newest version has."""
     return Path(min(DeltaTable(lake / table).file_uris()))

@@ -63,7 +63,7 @@ def test_what_nobody_needs_goes(tmp_path: Path) -> None:
     assert {path for path in parquet(lake) if not path.name.startswith(".")} == live
     assert {path.name[1:-4] for path in parquet(lake) if path.name.startswith(".")} <= {p.name for p in live}
     as_it_is = [file for file in files(lake) if file[0] != ".ingest.lock"]
-    assert all(table.files_after == 1 for table in compact(str(lake), no_session, days_kept=0))
+    assert all(table.files_after == 1 for table in compact(lake.as_uri(), no_session, days_kept=0))
     assert [file for file in files(lake) if file[0] != ".ingest.lock"] == as_it_is
 
 

@@ -98,6 +98,7 @@ def commits(lake: Path) -> list[NewFile]:
         return writer.close()
 
 
+@pytest.mark.deep
 def test_places_of_many_commits_take_little(tmp_path: Path) -> None:
     for chain in (REPLAY, OF_ENDS):
         ArrowLake(tmp_path, chain).create()

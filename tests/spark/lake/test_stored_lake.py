@@ -15,7 +15,8 @@ from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.log import buckets
 from offsets_tool.log.archive.delta import delta_rows
 from offsets_tool.log.archive.delta_log import has_commit
-from offsets_tool.log.storage import place
+from offsets_tool.log.storage import as_path
+from offsets_tool.sql.duck_lake import DuckLake
 from spark.cli import main
 from spark.ingest.ingest import Ingested, Request, ingest
 from tests.corpora import CORPORA
@@ -67,7 +68,7 @@ def run(lake: str | Path, source: str | Path) -> None:
 
 
 def content(lake: str | Path, table: Table) -> list[str]:
-    rows = delta_rows(place(str(lake)) / table.name).to_pylist()
+    rows = delta_rows(as_path(str(lake)) / table.name).to_pylist()
     return sorted(json.dumps(_without_places(row), sort_keys=True, default=str) for row in rows)
 
 
@@ -90,7 +91,22 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lake
 
 
-def test_all_tables_are_those_of_a_lake_on_disk(server: ObjectStore, tmp_path: Path) -> None:
+def assert_same_answers(lake: str, other: Path) -> None:
+    """Without Spark, of every table and view; but for the folders of the sources."""
+    stored, here = DuckLake(lake), DuckLake(str(other))
+    assert stored.shown == here.shown
+    for one in stored.shown:
+        if one.lacks is None:
+            answers = [
+                sorted(json.dumps(_without_places(row), sort_keys=True, default=str) for row in rows)
+                for rows in (asked.ask(f"SELECT * FROM {one.name}").rows for asked in (stored, here))
+            ]
+            assert answers[0] == [row.replace(str(SEGMENTS), "s3://evidence/dump") for row in answers[1]], (
+                one.name
+            )
+
+
+def test_all_tables_and_answers_are_those_of_a_lake_on_disk(server: ObjectStore, tmp_path: Path) -> None:
     run(tmp_path / "lake", SEGMENTS)
     run("s3://evidence/whole", "s3://evidence/dump")
     assert_same("s3://evidence/whole", tmp_path / "lake")
@@ -98,6 +114,12 @@ def test_all_tables_are_those_of_a_lake_on_disk(server: ObjectStore, tmp_path: P
     assert_same("s3://evidence/whole", tmp_path / "lake")
     for table in ALL_TABLES:
         assert SECRET not in "".join(content("s3://evidence/whole", table))
+    assert_same_answers("s3://evidence/whole", tmp_path / "lake")
+    server.fail("AccessDenied", times=999, method="GET", part="/events/part")
+    with pytest.raises(OffsetsToolError) as error:
+        list(DuckLake("s3://evidence/whole").ask("SELECT * FROM events").rows)
+    said = str(error.value)
+    assert said.startswith("s3://evidence/whole") and "\n" not in said and SECRET not in said
 
 
 @pytest.mark.parametrize("code", ["SlowDown", "InternalError"])
@@ -145,6 +167,6 @@ def test_a_put_that_fails_for_good_is_made_up_for_by_the_next_run(
 def test_a_second_writer_is_refused(server: ObjectStore) -> None:
     from spark.lake.lease import leased
 
-    root = place("s3://evidence/held")
+    root = as_path("s3://evidence/held")
     with leased(root), pytest.raises(OffsetsToolError, match=r"is writing to s3://evidence/held since 20"):
         bring(str(root), SEGMENTS)
