@@ -18,7 +18,7 @@ from offsets_tool.log.archive.read import read_archive
 from offsets_tool.log.batches.limits import Limits
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.segment import or_lost
-from offsets_tool.log.storage import place
+from offsets_tool.log.storage import as_path
 from offsets_tool.rows import LogRecord, Unreadable
 from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
 from offsets_tool.wire.text import shown
@@ -53,7 +53,7 @@ class PieceRead:
 
     def read(self, run: int) -> Iterator[RowsRead]:
         """Yield the piece's rows for `log` and for `events`; SourceError if the file cannot be read, or is replaced meanwhile."""
-        path = place(self._piece.file.segment.path)
+        path = as_path(self._piece.file.segment.path)
         before = _identity(path)
         is_archive = self._piece.file.kind == ARCHIVE
         observer = self._archived if is_archive else self._epochs

@@ -12,7 +12,7 @@ from offsets_tool.evidence.moments.moment_notes import listed
 from offsets_tool.job_rows import CopyRow, EpochStartRow
 from offsets_tool.log.copies.copy_facts import checkpoints_of
 from offsets_tool.log.names import Segment
-from offsets_tool.log.storage import StoredPath, one_listing, place, stored_in
+from offsets_tool.log.storage import StoredPath, as_path, one_listing, stored_in
 from offsets_tool.wire.text import from_shown, shown
 from spark.ingest.plan import ARCHIVE, IngestFile, SourceFields, counts
 
@@ -134,7 +134,7 @@ def _is_there(source: SourceFields, found: set[tuple[str, str, str, int | None]]
 
 
 def _exists(path: str) -> bool:
-    there = place(path)
+    there = as_path(path)
     if not isinstance(there, StoredPath):
         return os.path.lexists(path)
     # The folder is listed once for all files in it.

@@ -21,23 +21,27 @@ from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.job_rows import CopyRow
 from offsets_tool.lake.tables import COPIES, LOG, SOURCES, Table
 from offsets_tool.log.batches.limits import LIMITS, Limits
-from offsets_tool.log.storage import has_known_scheme, place
+from offsets_tool.log.storage import as_path, has_known_scheme
 from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.ingest.copies import copies_notes, found_copies
 from spark.ingest.known_bytes import KnownBytes, divide
+from spark.ingest.own_files import foreign_files
 from spark.ingest.plan import FilePiece, IngestFile, find_files, in_units, plan, rest
 from spark.ingest.tasks import IngestJob, UnitDone, account_units, log_units, write_units
 from spark.lake.commit import ArrowLake, Lake, SparkLake
 from spark.lake.folder import locked
 from spark.lake.parquet import NewFile, TableWriter
 from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, Task, is_little, of_units, untold
+from spark.runtime.settings import is_on_cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 UNITS_AT_ONCE: Final = 16
-"""The units of one Spark job; two jobs run at a time, so that no core waits for the last unit of a job."""
+"""The units of one Spark job on a machine; two jobs run at a time, so that no core waits for the last unit of a job."""
+UNITS_ON_CLUSTER: Final = 256
+"""Those on a cluster: one that grows with what waits is to see more than it has cores for."""
 
 SUMS: Final = (
     "bytes",
@@ -101,7 +105,7 @@ def ingest(request: Request, start: StartSpark, progress: Progress = untold) -> 
     if request.writer is Writer.ARROW:
         if not has_known_scheme(request.lake):
             raise UsageError(f"{request.lake} is no folder: only --writer spark writes there")
-        root = place(request.lake).absolute()
+        root = as_path(request.lake).absolute()
         with locked(root):
             return _with_arrow(tasks, request, root)
     is_local = "://" not in request.lake
@@ -178,8 +182,7 @@ def _in_runs(lake: Lake, request: Request, run: Callable[[IngestJob, _Found], pa
 def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, _Found, str | None]:
     """Finish an interrupted run, and return the job of this one, what there is, and a note. The lake itself is no source."""
     found = find_files(request.paths, request.cluster, request.log_partition, request.columns)
-    own = (place if has_known_scheme(request.lake) else Path)(request.lake).resolve()
-    files = [file for file in found if not place(file.segment.path).is_relative_to(own)]
+    files = foreign_files(found, request.lake, request.paths)
     lake.create()
     note = lake.finish()
     before = lake.sources()
@@ -233,11 +236,9 @@ class Tasks:
     ) -> tuple[list[NewFile], pa.RecordBatch]:
         """Run the tasks, and return the files that they wrote and their rows of `sources`, in the order of the units."""
         is_here = is_little(_size(job) // RECORD_BYTES)
-        if not is_here:
-            self._start()
+        many = UNITS_AT_ONCE if is_here or not is_on_cluster(self._start()) else UNITS_ON_CLUSTER
         parts = [
-            job._replace(units=job.units[first : first + UNITS_AT_ONCE])
-            for first in range(0, len(job.units), UNITS_AT_ONCE)
+            job._replace(units=job.units[first : first + many]) for first in range(0, len(job.units), many)
         ]
         files: list[NewFile] = []
         sources: list[pa.RecordBatch] = []

@@ -21,7 +21,7 @@ from offsets_tool.log.files.folders import PathKind, listing, look_at, size_of
 from offsets_tool.log.files.mapping import sha256, sha256_of
 from offsets_tool.log.files.open_file import open_file, read_whole, why
 from offsets_tool.log.names import Packing, Segment, SegmentKind, is_set_aside, member_source, segment_name
-from offsets_tool.log.storage import is_stored, one_listing, place, real_path
+from offsets_tool.log.storage import as_path, is_stored, one_listing, real_path
 from offsets_tool.wire.text import shown
 from offsets_tool.wire.times import LAST_MILLISECOND
 from spark.ingest.digest import NO_BYTES, edges_digest
@@ -174,7 +174,7 @@ def _segment(segment: Segment, cluster: str | None, given: str) -> IngestFile:
 
 
 def _archive(file: ArchiveFile, cluster: str | None, log_partition: int | None) -> IngestFile:
-    path = place(_absolute(file.path))
+    path = as_path(_absolute(file.path))
     if file.kind is ArchiveKind.DELTA:
         stat, size = _stat(path / _DELTA_LOG), sum(map(size_of, _delta_log(path)))
     else:
@@ -199,7 +199,7 @@ def _absolute(path: str | Path) -> str:
 
 
 def _stat(path: str | Path) -> os.stat_result:
-    there = place(path)
+    there = as_path(path)
     try:
         return there.stat(follow_symlinks=look_at(there).kind is not PathKind.NOWHERE)
     except OSError as error:
@@ -223,7 +223,7 @@ def digest(file: IngestFile, start: int = 0, end: int | None = None) -> str:
     if file.continues:
         return _range_digest(path, start, end)
     if file.archive and file.archive.kind is ArchiveKind.DELTA:
-        return sha256_of(map(read_whole, _delta_log(place(path))))
+        return sha256_of(map(read_whole, _delta_log(as_path(path))))
     try:
         return sha256(path, file.segment.member)
     except SourceError:

@@ -1,0 +1,121 @@
+"""Run a stream: Structured Streaming cuts micro-batches and keeps their checkpoint, the jobs of the lake do the work.
+
+The checkpoint says which micro-batches were done, the lake's ledger what was ingested. Of both, the ledger decides: a stream that
+is killed at any moment, or that has lost its checkpoint, goes on with nothing twice. Knows no source of rows.
+"""
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pyspark.sql import SparkSession
+
+from offsets_tool.errors import UsageError
+from offsets_tool.lake.tables import SOURCES
+from offsets_tool.lake.whole import is_table
+from offsets_tool.log.storage import as_path, has_known_scheme, is_stored
+from spark.ingest.ingest import Request
+from spark.replay.topic_ids import Named
+from spark.run import JobDone, run
+from spark.stream.micro_batches import Arrivals, BatchDone, MicroBatches, Stopped
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+FOLDER: Final = "_stream"
+"""The folder of a lake that has the checkpoints of its streams."""
+LOOK_EVERY: Final = 0.3
+"""The seconds after which a stream is asked again whether it still runs."""
+_NAME: Final = 12
+_NO_CALLS: Final = UsageError(
+    "a stream works in the process of Spark's driver, not of Spark Connect's server: unset SPARK_REMOTE, or name another --master"
+)
+
+
+class StreamSource(NamedTuple):
+    """Where a stream's rows come from: a name that no other source has, what starts them, and what makes sources of them."""
+
+    name: str
+    start: "Callable[[SparkSession], DataFrame]"
+    arrivals: Arrivals
+
+
+class StreamRequest(NamedTuple):
+    """How a stream runs: how its sources are ingested into which lake and replayed, how often, and where its checkpoint is.
+
+    The paths of `request` give way to those of each micro-batch. `every_ms` None brings what is there and ends; `checkpoint` None
+    is a folder of the lake.
+    """
+
+    request: Request
+    coordinator: str = "auto"
+    topic_ids: Named = MappingProxyType({})
+    every_ms: int | None = None
+    checkpoint: str | None = None
+
+    def checkpoint_of(self, source: str) -> str:
+        """Return where the checkpoint of a source is. UsageError where it must be named, or is of a lake that is gone."""
+        lake = self.request.lake
+        if self.checkpoint is None and (not has_known_scheme(lake) or is_stored(lake)):
+            raise UsageError(
+                "a lake in storage has no place for the checkpoint: name a folder on disk with --checkpoint"
+            )
+        name = hashlib.sha256(source.encode()).hexdigest()[:_NAME]
+        found = as_path(self.checkpoint) if self.checkpoint else as_path(lake) / FOLDER / name
+        if is_stored(found):
+            raise UsageError(f"--checkpoint {found} is in storage: name a folder on disk")
+        if (found / "commits").exists() and not is_table(as_path(lake).absolute(), SOURCES):
+            raise UsageError(
+                f"the checkpoint {found} is of a lake that is not there any more: name another --checkpoint, or remove it"
+            )
+        return f"file:{found.absolute()}"
+
+
+def stream(
+    start: Callable[[], SparkSession],
+    asked: StreamRequest,
+    source: StreamSource,
+    tell: Callable[[BatchDone], None],
+    stop: threading.Event,
+) -> None:
+    """Run a stream until all that is there is brought (without `every_ms`), or, between two micro-batches, until `stop` is set.
+
+    `tell` is told of each micro-batch, in another thread. Errors are those of spark.run.run; UsageError for Spark Connect, whose
+    server does not call back into this process.
+    """
+    if os.environ.get("SPARK_REMOTE"):
+        raise _NO_CALLS
+    checkpoint = asked.checkpoint_of(source.name)
+    session = start()
+    if not hasattr(session, "_jsc"):
+        raise _NO_CALLS
+
+    def jobs(paths: Sequence[str]) -> Iterable[JobDone]:
+        request = replace(asked.request, paths=paths)
+        return run(request, lambda: session, asked.coordinator, topic_ids=asked.topic_ids)
+
+    batches = MicroBatches(source.arrivals, jobs, tell, is_patient=asked.every_ms is not None)
+    writer = source.start(session).writeStream.foreachBatch(batches).option("checkpointLocation", checkpoint)
+    if asked.every_ms is None:
+        writer = writer.trigger(availableNow=True)
+    else:
+        writer = writer.trigger(processingTime=f"{asked.every_ms} milliseconds")
+    _follow(writer.start(), batches, stop)
+
+
+def _follow(query: "StreamingQuery", batches: MicroBatches, stop: threading.Event) -> None:
+    """Wait until a stream has ended by itself, or end it between two micro-batches once `stop` is set."""
+    try:
+        while query.isActive and not stop.wait(LOOK_EVERY):
+            pass
+    finally:
+        batches.end()
+        query.stop()
+    failed = batches.kept.error or query.exception()
+    if failed is not None and not isinstance(failed, Stopped):
+        raise failed

@@ -1,0 +1,137 @@
+"""A folder that grows while it is streamed: the lake is that of all at once, however often the stream was killed."""
+
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from offsets_tool.log.archive.delta import delta_rows
+from spark.cli import main
+from spark.ingest.ingest import Request
+from spark.run import run
+from spark.stream.folder_stream import folder_source, watched_of
+from spark.stream.micro_batches import BatchDone
+from spark.stream.stream import StreamRequest, stream
+from tests.spark.histories import TABLES as HISTORIES
+from tests.spark.kills import Killed, killed
+from tests.spark.lakes import CORPORA, Row, no_session, rows
+from tests.spark.test_killed import PASSING
+
+pytestmark = pytest.mark.spark
+
+LOGS = CORPORA / "3.9.2-txn" / "segments"
+DERIVED = (*HISTORIES, "lag", "expiry", "findings", "rebalances")
+Growth = Iterator[None]
+
+
+def growth(folder: Path, seed: int, steps: int) -> Growth:
+    """Pieces of a log, a broker's files in any order, each from its begin; batches are cut anywhere."""
+    rng = random.Random(seed)
+    logs = sorted(LOGS.glob("*/*.log"))
+    cuts = {log: [0, *sorted(rng.sample(range(log.stat().st_size), 1)), log.stat().st_size] for log in logs}
+    turns = [log for log in logs for _ in cuts[log][1:]]
+    rng.shuffle(turns)
+    per_step = -(-len(turns) // steps)
+    for number, log in enumerate(turns, 1):
+        to = folder / log.parent.name / log.name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        data = log.read_bytes()
+        with to.open("ab") as file:
+            file.write(data[cuts[log].pop(0) : cuts[log][0]])
+        if number % per_step == 0:
+            yield
+    yield
+
+
+def asked(folder: Path, lake: Path, every_ms: int | None = 100) -> tuple[StreamRequest, Request]:
+    request = Request(paths=[str(folder)], lake=str(lake), cluster="c")
+    return StreamRequest(request, every_ms=every_ms), request
+
+
+def follow(
+    session: SparkSession, folder: Path, lake: Path, tell: Callable[[BatchDone], None], stop: threading.Event
+) -> None:
+    how, request = asked(folder, lake)
+    stream(lambda: session, how, folder_source(watched_of(request), "c"), tell, stop)
+
+
+def grow_until_done(
+    growing: Growth, stop: threading.Event, done: list[BatchDone]
+) -> Callable[[BatchDone], None]:
+    def tell(batch: BatchDone) -> None:
+        done.append(batch)
+        try:
+            next(growing)
+        except StopIteration:
+            stop.set()
+
+    return tell
+
+
+def content(lake: Path) -> dict[str, list[Row]]:
+    """All that a run derives, and all records, but for what tells runs apart."""
+    found = {name: rows(lake, name) for name in ("log", "events")}
+    found |= {name: delta_rows(lake / name).to_pylist() for name in DERIVED}
+    return {
+        name: sorted(({k: v for k, v in row.items() if k not in PASSING} for row in table), key=repr)
+        for name, table in found.items()
+    }
+
+
+def at_once(folder: Path, lake: Path) -> dict[str, list[Row]]:
+    list(run(Request(paths=[str(folder)], lake=str(lake), cluster="c"), no_session, "auto"))
+    return content(lake)
+
+
+KILLS = [
+    pytest.param(step, before, marks=[] if (step, before) == (2, False) else pytest.mark.deep)
+    for step in (0, 1, 2, 3, 5, 9, 14, 20)
+    for before in (True, False)
+]
+
+
+@pytest.mark.parametrize(("step", "before"), KILLS)
+def test_what_grows_is_in_the_lake_once(
+    session: SparkSession, tmp_path: Path, step: int, before: bool
+) -> None:
+    """Killed between two commits of a micro-batch, and started again."""
+    folder, lake, stop, done = tmp_path / "in", tmp_path / "lake", threading.Event(), list[BatchDone]()
+    growing = growth(folder, seed=step, steps=3)
+    next(growing)
+    tell = grow_until_done(growing, stop, done)
+    with killed(step, before=before), pytest.raises(Killed):
+        follow(session, folder, lake, tell, stop)
+    assert not done
+    follow(session, folder, lake, tell, stop)
+    assert [each.batch for each in done] == [0, 1, 2]
+    assert content(lake) == at_once(folder, tmp_path / "at once")
+    ledger = rows(lake, "sources")
+    assert sum(row["bytes"] for row in ledger) == sum(log.stat().st_size for log in folder.glob("*/*.log"))
+    assert sum(row["records"] for row in ledger) == len(rows(lake, "log"))
+
+
+def test_once_and_once_more(session: SparkSession, tmp_path: Path) -> None:
+    """A micro-batch that Spark does not know as done is done again, and adds nothing."""
+    folder, lake, stop = tmp_path / "in", tmp_path / "lake", threading.Event()
+    for _ in growth(folder, seed=1, steps=1):
+        pass
+
+    def kill(done: BatchDone) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        follow(session, folder, lake, kill, stop)
+    before = content(lake)
+    assert before == at_once(folder, tmp_path / "at once")
+    command = ["stream", str(folder), "--lake", str(lake), "--cluster", "c", "--once"]
+    again = CliRunner().invoke(main, command)
+    assert (again.exit_code, again.stderr) == (0, "")
+    (line,) = map(json.loads, again.stdout.splitlines())
+    assert (line["batch"], set(line["runs"].values()), line["rows"]) == (0, {None}, {})
+    assert CliRunner().invoke(main, [*command, "--format", "text"]).stdout == ""
+    assert content(lake) == before

@@ -1,0 +1,83 @@
+"""What the data source says of folders, asked as Spark asks it: an offset for a listing, rows for two offsets."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from offsets_tool.errors import SourceError
+from spark.stream.growing_folder import FolderReader, GrowingFolder, Watched, why_nothing
+from tests.spark.lakes import SEGMENT, ingest_here, place, rows_end
+
+DATA = SEGMENT.read_bytes()
+ALL = ReadAllAvailable()
+
+
+def reader(*folders: Path, lake: str = "/nowhere") -> FolderReader:
+    name, value = Watched(list(map(str, folders)), None, {}, lake).option
+    return GrowingFolder({name: value}).streamReader(None)
+
+
+def changed(asked: FolderReader, start: dict[str, Any], end: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [row for part in asked.partitions(start, end) for row in asked.read(part)]
+
+
+def test_a_row_for_each_folder_that_changed(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    half = rows_end(DATA)
+    path = place(one, DATA[:half])
+    place(other, DATA)
+    asked = reader(one, other)
+    first = asked.latestOffset(asked.initialOffset(), ALL)
+    assert changed(asked, {}, first) == [(str(one), 1, half), (str(other), 1, len(DATA))]
+    assert asked.latestOffset(first, ALL) == first and not asked.partitions(first, first)
+    place(one, DATA)
+    grown = asked.latestOffset(first, ALL)
+    assert changed(asked, first, grown) == [(str(one), 1, len(DATA))]
+    path.write_bytes(DATA[half:] + DATA[:half])
+    os.utime(path, (1, 1))
+    rewritten = asked.latestOffset(grown, ALL)
+    assert changed(asked, grown, rewritten) == [(str(one), 1, len(DATA))], "by its time"
+    (one / "other.txt").write_text("of another kind")
+    assert asked.latestOffset(rewritten, ALL) == rewritten
+    assert changed(reader(one, other), first, grown) == changed(asked, first, grown), "by the offsets alone"
+
+
+def test_a_lake_in_the_folder_that_it_is_made_of_is_nothing_new(tmp_path: Path) -> None:
+    lake, path = tmp_path / "lake", place(tmp_path, DATA)
+    asked = reader(tmp_path, lake=str(lake))
+    first = asked.latestOffset({}, ALL)
+    ingest_here(lake, path)
+    assert asked.latestOffset(first, ALL) == first
+
+
+def test_what_comes_after_a_stream_of_what_is_there_began(tmp_path: Path) -> None:
+    asked = reader(tmp_path)
+    place(tmp_path, DATA)
+    asked.prepareForTriggerAvailableNow()
+    first = asked.latestOffset({}, ALL)
+    place(tmp_path, DATA, 7)
+    assert asked.latestOffset(first, ALL) == first
+
+
+def test_an_empty_folder_is_waited_for(tmp_path: Path) -> None:
+    asked = reader(tmp_path)
+    assert "no segment" in str(why_nothing(Watched([], None, {}, "/nowhere"), str(tmp_path)))
+    assert asked.latestOffset({}, ALL) == {}
+    path = place(tmp_path, DATA)
+    first = asked.latestOffset({}, ALL)
+    shutil.rmtree(path.parent)
+    assert asked.latestOffset(first, ALL) == first, "what it had is in the lake"
+
+
+def test_a_folder_that_is_gone_is_no_folder_to_wait_for(tmp_path: Path) -> None:
+    """Its row lets the ingest meet the same and say it."""
+    with pytest.raises(SourceError, match="does not exist"):
+        why_nothing(Watched([], None, {}, "/nowhere"), str(tmp_path / "nowhere"))
+    asked = reader(tmp_path / "nowhere")
+    gone = asked.latestOffset({}, ALL)
+    assert "does not exist" in gone[str(tmp_path / "nowhere")]["problem"]
+    assert len(changed(asked, {}, gone)) == 1
