@@ -23,7 +23,7 @@ from offsets_tool.cli.source_options import (
 )
 from offsets_tool.cli.sql import answer_each
 from offsets_tool.cli.table import Column, PrintedTable
-from spark.cli.job import LakeCommand
+from spark.cli.job import SparkCommand, starting
 
 if TYPE_CHECKING:
     from offsets_tool.lake.answers import QueryResult
@@ -66,10 +66,14 @@ Examples:
 _ALL = "How does evidence become tables that answer questions?"
 _STEPS = "How does it, step by step?"
 _LAKE = "What does a lake say, and how is it kept small?"
+_CLUSTER = "What does a cluster need?"
 
 _COMMANDS = {
     "run": CommandPlace(
         "spark.cli.run", _ALL, "All steps: ingest, replay what is new, lag, expiry and findings."
+    ),
+    "stream": CommandPlace(
+        "spark.cli.stream", _ALL, "The same of what comes in, from a growing folder or the live topic."
     ),
     "ingest": CommandPlace(
         "spark.cli", _STEPS, "Files and archives into the tables log, events, copies and sources."
@@ -101,6 +105,9 @@ _COMMANDS = {
         "spark.cli.check", _LAKE, "Whether a lake is whole and adds up, and what to do if not."
     ),
     "forget": CommandPlace("spark.cli.forget", _LAKE, "A mistaken ingest, taken out of all tables again."),
+    "package": CommandPlace(
+        "spark.cli.package", _CLUSTER, "This package in a file, for spark-submit to give to executors."
+    ),
 }
 
 
@@ -110,7 +117,7 @@ def main() -> None:
     """Analytics for Kafka's __consumer_offsets: Delta tables of every record, from broker files and archives."""
 
 
-@click.command("ingest", cls=LakeCommand, epilog=_EPILOG)
+@click.command("ingest", cls=SparkCommand, epilog=_EPILOG)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", type=click.Path())
 @click.option(
     "--lake", required=True, metavar="DIR", help="The folder of the Delta tables; made if it is not there."
@@ -155,7 +162,7 @@ def ingest_command(
         write_rows(out, [_summary(done, time.monotonic() - began)], chosen, table)
 
 
-@click.command("sql", cls=LakeCommand, epilog=_SQL_EPILOG)
+@click.command("sql", cls=SparkCommand, epilog=_SQL_EPILOG)
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @format_option
@@ -167,11 +174,11 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
     """
     from spark.lake.failures import in_one_sentence  # noqa: PLC0415
     from spark.lake.folder import is_small  # noqa: PLC0415
-    from spark.runtime.session import BRIEF, session  # noqa: PLC0415
+    from spark.runtime.session import BRIEF  # noqa: PLC0415
     from spark.views.sql import ask  # noqa: PLC0415
     from spark.views.views import OpenLake  # noqa: PLC0415
 
-    running = session("offsets-spark sql", **(BRIEF if is_small(lake) else {}))
+    running = starting(**(BRIEF if is_small(lake) else {}))()
     opened = OpenLake(running, lake)
 
     def answer(query: str) -> "QueryResult":
@@ -190,7 +197,7 @@ def _in_one_sentence(lake: str, rows: Iterator[dict[str, Any]]) -> Iterator[dict
         yield from rows
 
 
-@click.command("compact", cls=LakeCommand, epilog="\b\nExample:\n  offsets-spark compact --lake lake\n")
+@click.command("compact", cls=SparkCommand, epilog="\b\nExample:\n  offsets-spark compact --lake lake\n")
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @click.option(
     "--days-kept",
@@ -211,21 +218,19 @@ def compact_command(*, lake: str, days_kept: int, is_full: bool, format_: str | 
     large table that was never compacted is sorted as a whole, by Spark.
     """
     from spark.lake.compact import compact  # noqa: PLC0415
-    from spark.runtime.session import session  # noqa: PLC0415
 
     chosen = format_ or default_format()
     table = _COMPACTED.chosen(chosen, options)
-    done = compact(lake, lambda: session("offsets-spark compact"), days_kept, is_full=is_full)
+    done = compact(lake, starting(), days_kept, is_full=is_full)
     with output(None) as out:
         write_rows(out, (one._asdict() for one in done), chosen, table)
 
 
 def _ingest(request: "Request") -> "Ingested":
     from spark.ingest.ingest import ingest  # noqa: PLC0415 - Spark
-    from spark.runtime.session import session  # noqa: PLC0415
 
     with Bar() as bar:
-        return ingest(request, lambda: session("offsets-spark ingest"), bar.of("ingest"))
+        return ingest(request, starting(), bar.of("ingest"))
 
 
 def _summary(done: "Ingested", seconds: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from offsets_tool.cli.options import format_option
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.evidence.moments.moment_texts import parse_optional_time
 from spark.cli import Bar
-from spark.cli.job import LakeCommand
+from spark.cli.job import SparkCommand, starting
 from spark.cli.run import show, take_shown
 
 _GRIDS = {"1m": 60_000, "5m": 300_000, "1h": 3_600_000}
@@ -37,7 +37,7 @@ Examples:
 """
 
 
-@click.command("lag", cls=LakeCommand, epilog=_LAG_EPILOG)
+@click.command("lag", cls=SparkCommand, epilog=_LAG_EPILOG)
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path())
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @ends_options
@@ -62,7 +62,6 @@ def lag_command(*, lake: str, **options: Any) -> None:
     from spark.derived.ends import EndsRequest  # noqa: PLC0415 - Spark
     from spark.derived.lag import LagRequest  # noqa: PLC0415
     from spark.run import run_lag  # noqa: PLC0415
-    from spark.runtime.session import session  # noqa: PLC0415
 
     clock = clock_of(options)
     ends = EndsRequest(
@@ -81,11 +80,11 @@ def lag_command(*, lake: str, **options: Any) -> None:
     )
     shown = take_shown(options)
     with Bar() as bar:
-        step = run_lag(lake, lambda: session("offsets-spark lag"), request, bar.of("lag"))
+        step = run_lag(lake, starting(), request, bar.of("lag"))
     show([step], shown)
 
 
-@click.command("expiry", cls=LakeCommand, epilog=_EXPIRY_EPILOG)
+@click.command("expiry", cls=SparkCommand, epilog=_EXPIRY_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @policy_options
 @format_option
@@ -95,16 +94,15 @@ def expiry_command(*, lake: str, **options: Any) -> None:
     The rows are those of `offsets-tool expiry`, for every cluster. The rows of clusters without anything new stay.
     """
     from spark.run import run_expiry  # noqa: PLC0415 - Spark
-    from spark.runtime.session import session  # noqa: PLC0415
 
     request = parse_policy(options)
     shown = take_shown(options)
     with Bar() as bar:
-        step = run_expiry(lake, lambda: session("offsets-spark expiry"), request, bar.of("expiry"))
+        step = run_expiry(lake, starting(), request, bar.of("expiry"))
     show([step], shown)
 
 
-@click.command("findings", cls=LakeCommand, epilog=_FINDINGS_EPILOG)
+@click.command("findings", cls=SparkCommand, epilog=_FINDINGS_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @click.option(
     "--cluster",
@@ -121,9 +119,8 @@ def findings_command(*, lake: str, clusters: tuple[str, ...], **options: Any) ->
     to date, with the options with which it was last asked for. The rows of clusters without anything new stay.
     """
     from spark.run import run_findings  # noqa: PLC0415 - Spark
-    from spark.runtime.session import session  # noqa: PLC0415
 
     shown = take_shown(options)
     with Bar() as bar:
-        step = run_findings(lake, lambda: session("offsets-spark findings"), clusters, bar.of("findings"))
+        step = run_findings(lake, starting(), clusters, bar.of("findings"))
     show([step], shown)

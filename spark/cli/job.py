@@ -1,18 +1,25 @@
-"""The click command that all commands of `offsets-spark` share: it checks what they need and turns failures into one sentence.
+"""The click commands that all of `offsets-spark` are made of: they check what is needed and turn failures into one sentence.
 
 Imports neither Spark nor deltalake itself: --help works without them, and a command says what is missing.
 """
 
+from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from offsets_tool.errors import SetupError
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 _NEEDED: Final = ("pyspark", "deltalake", "pandas", "numpy")
 """The packages of the extra `spark` that this package imports."""
 _REMEDY: Final = "pip install 'offsets-tool[spark]'"
+MASTER: Final = "master"
+"""The option of a SparkCommand, and where its value is kept while it runs."""
 
 
 class LakeCommand(click.Command):
@@ -31,3 +38,34 @@ class LakeCommand(click.Command):
             raise SetupError(
                 f"offsets-spark needs a package that cannot be imported ({error}): {_REMEDY}"
             ) from error
+
+
+class SparkCommand(LakeCommand):
+    """A LakeCommand that may start Spark, by `starting`, on the cluster that its option `--master` names."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.params.append(
+            click.Option(
+                [f"--{MASTER}"],
+                metavar="URL",
+                help="Where Spark runs: spark://HOST:PORT, yarn, k8s://..., sc://HOST:PORT (Spark Connect), local[N]. "
+                "Default: what spark-submit or spark-defaults.conf names, else all cores here.",
+            )
+        )
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, as a LakeCommand does."""
+        ctx.meta[MASTER] = ctx.params.pop(MASTER)
+        return super().invoke(ctx)
+
+
+def starting(**conf: str) -> "Callable[[], SparkSession]":
+    """Return what makes the session of the SparkCommand that runs, with settings of Spark's own names."""
+    from spark.runtime.session import is_awaited, session  # noqa: PLC0415 - Spark
+
+    here = click.get_current_context()
+    start = partial(session, f"offsets-spark {here.info_name}", master=here.meta[MASTER], **conf)
+    if is_awaited():
+        start()
+    return start

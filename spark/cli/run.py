@@ -12,7 +12,7 @@ from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import OffsetsToolError
 from spark.cli import Bar, ingest_command
-from spark.cli.job import LakeCommand
+from spark.cli.job import MASTER, SparkCommand, starting
 
 if TYPE_CHECKING:
     from spark.run import JobDone
@@ -24,7 +24,7 @@ _TABLE = PrintedTable.of(
     Column.name("rows", 4),
     Column.number("seconds", 3),
 )
-_OWN = {option.name for option in format_option(click.Command("")).params} | {"writer"}
+_OWN = {option.name for option in format_option(click.Command("")).params} | {"writer", MASTER}
 """Options of `ingest` that `run` has in another form, or not at all."""
 _REPLAY_EPILOG = """
 \b
@@ -40,7 +40,7 @@ Examples:
 """
 
 
-@click.command("replay", cls=LakeCommand, epilog=_REPLAY_EPILOG)
+@click.command("replay", cls=SparkCommand, epilog=_REPLAY_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @coordinator_option
 @format_option
@@ -52,18 +52,17 @@ def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], *
     """
     from spark.replay.topic_ids import OPTION  # noqa: PLC0415
     from spark.run import run_replay  # noqa: PLC0415 - Spark
-    from spark.runtime.session import session  # noqa: PLC0415
 
     shown = take_shown(options)
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
     with Bar() as bar:
-        step = run_replay(lake, lambda: session("offsets-spark replay"), coordinator, named, bar.of("replay"))
+        step = run_replay(lake, starting(), coordinator, named, bar.of("replay"))
     show([step], shown)
 
 
 @click.command(
     "run",
-    cls=LakeCommand,
+    cls=SparkCommand,
     epilog=_RUN_EPILOG,
     params=[option for option in ingest_command.params if option.name not in _OWN],
 )
@@ -78,7 +77,6 @@ def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any)
     from spark.ingest.ingest import Request  # noqa: PLC0415 - heavy, and not needed for --help
     from spark.replay.topic_ids import OPTION  # noqa: PLC0415
     from spark.run import run  # noqa: PLC0415
-    from spark.runtime.session import session  # noqa: PLC0415
 
     shown = take_shown(options)
     options["columns"] = parse_columns(options["columns"])
@@ -86,7 +84,7 @@ def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any)
     request = Request(paths=options.pop("sources"), **options)
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
     with Bar() as bar:
-        show(run(request, lambda: session("offsets-spark run"), coordinator, bar.of, named), shown)
+        show(run(request, starting(), coordinator, bar.of, named), shown)
 
 
 class OutputOptions(NamedTuple):

@@ -18,7 +18,7 @@ from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.lake.tables import ENDS
-from offsets_tool.log.storage import place, real_path
+from offsets_tool.log.storage import as_path, real_path
 from offsets_tool.wire.text import shown, shown_row
 from spark.derived.derive import write_rows
 from spark.lake.commit import ArrowLake, Chain
@@ -103,7 +103,7 @@ class _Found:
         """Yield the samples in directories of data topics."""
         for logs in data_logs(map(real_path, self._request.paths)).values():
             for log in logs:
-                folder = place(log.directory.path)
+                folder = as_path(log.directory.path)
                 cluster = self._clusters.get(shown(folder.parent.as_posix()), self._only())
                 if cluster is None:
                     self.notes.append(

@@ -1,7 +1,8 @@
-"""The one way to a SparkSession: Delta's jars, this interpreter for the workers, UTC, and a quiet start.
+"""The one way to a SparkSession: on this machine, on a cluster, or of a Spark Connect server; UTC, and a quiet start.
 
-Where SPARK_REMOTE names a Spark Connect server, that server's session is used, and what belongs to a JVM of our own is
-left out. Knows nothing of tables or jobs.
+What others have set (spark-submit, spark-defaults.conf, variables) holds: ours fills what they left open, and what is for this
+machine alone is set for it alone. Where a Spark Connect server is named, its session is used, and what belongs to a JVM of our
+own is left out. Knows nothing of tables or jobs.
 """
 
 import os
@@ -9,98 +10,190 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
+from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from offsets_tool.errors import SetupError
+from offsets_tool.errors import SetupError, UsageError
 from spark.runtime.jars import DELTA, jars
 from spark.runtime.java import java
+from spark.runtime.package import send_package
+from spark.runtime.settings import MASTER, is_local, is_on_cluster, is_submitted, settings_of_others
 
-SESSION = {"spark.sql.session.timeZone": "UTC"}
-"""Settings of a session, which a Spark Connect server takes too."""
+SESSION: Final = {"spark.sql.session.timeZone": "UTC"}
+"""Settings of a session, which a Spark Connect server takes too: what the answers rest on."""
 
-JVM = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+_JARS: Final = "spark.jars"
+_EXTENSIONS: Final = "spark.sql.extensions"
+_DELTA: Final = "io.delta.sql.DeltaSparkSessionExtension"
+_CATALOG: Final = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
+_QUIET: Final = {"spark.ui.showConsoleProgress": "false"}
+
+LOCAL: Final = {
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "8",
     # Listing files with Spark's 10,000 tasks makes VACUUM of a small table take half a minute; Delta's 50 tasks for reading
     # its own log cost seconds as well.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     "spark.databricks.delta.snapshotPartitions": "2",
 }
+"""Settings for this machine alone: those who run a cluster know how many tasks it has room for, and who looks at its pages."""
 
-BRIEF = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+BRIEF: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """Settings of a session that answers a few questions to little data: its JVM ends before better machine code would pay."""
 
-NOISE = (
+NOISE: Final = (
     b"WARNING: Using incubator modules: jdk.incubator.vector",
     b"WARNING: package sun.security.action not in java.base",
 )
 """Lines that the JVM itself (17 and 25) prints about the modules Spark opens; no logging setting suppresses them."""
 
-STDERR = 2
+STDERR: Final = 2
 """The file descriptor of stderr as a child process has it: in a notebook or under pytest `sys.stderr` is something else."""
+
+_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_PYTHON: Final = "spark.pyspark.python"
+_CONNECT: Final = "sc://"
 
 
 def session(app: str = "offsets-tool", *, master: str | None = None, **conf: str) -> SparkSession:
     """Return a SparkSession that reads and writes Delta; the running one if there is one.
 
-    `master` defaults to all cores of this machine; `conf` holds Spark's own keys (`**{"spark.driver.memory": "2g"}`) and wins.
-    SetupError where Java, the jars or Spark Connect's packages are missing.
+    `master` defaults to what others have set, else to all cores of this machine; `sc://HOST:PORT` is a Spark Connect server. `conf`
+    holds Spark's own keys (`**{"spark.driver.memory": "2g"}`) and wins. On a cluster, executors are sent this package.
+    SetupError where Java, the jars or Spark Connect's packages are missing; UsageError for another master than spark-submit or
+    SPARK_REMOTE names.
     """
-    if os.environ.get("SPARK_REMOTE"):
-        return _remote(app, conf)
-    if SparkContext._gateway is None:
-        java()
-        conf = {**JVM, "spark.jars": ",".join(map(str, jars(DELTA))), **conf}
-        _start_jvm(conf)
-    return (
-        SparkSession.builder.appName(app)
-        .master(master or "local[*]")
-        .config(map={**SESSION, **conf})
-        .getOrCreate()
-    )
+    if remote := _server(master):
+        return _remote(app, remote, conf)
+    asked = {**conf, **({MASTER: master} if master else {})}
+    if SparkContext._active_spark_context is None:
+        asked = _for_jvm(asked)
+    made = _made(app, {**SESSION, **asked})
+    if is_on_cluster(made):
+        send_package(made)
+    return made
 
 
-def _remote(app: str, conf: Mapping[str, str]) -> SparkSession:
+def is_awaited() -> bool:
+    """Return whether a cluster that runs this process as a driver waits for its session, and says that it failed without one."""
+    if not is_submitted():
+        return False
+    SparkContext._ensure_initialized()
+    return SparkConf().get("spark.submit.deployMode") == "cluster"
+
+
+def _made(app: str, settings: Mapping[str, str]) -> SparkSession:
     try:
-        return SparkSession.builder.appName(app).config(map={**SESSION, **conf}).getOrCreate()
-    except (ImportError, PySparkException) as error:
+        return SparkSession.builder.appName(app).config(map=dict(settings)).getOrCreate()
+    except Py4JJavaError as error:
+        why = str(error.java_exception).partition("\n")[0]
         raise SetupError(
-            f"SPARK_REMOTE is set, but its session cannot be had ({str(error).strip().splitlines()[0]}). "
-            "Start that server and pip install 'pyspark[connect]==4.2.0', or unset SPARK_REMOTE."
+            f"Spark has no session on {settings.get(MASTER, 'this master')} ({why}). "
+            "Check that this is the address of a master, and that it can be reached from here."
         ) from error
 
 
-def _start_jvm(conf: Mapping[str, str]) -> None:
-    """Start the JVM that PySpark will find, with our settings and without its noise.
+def _server(master: str | None) -> str | None:
+    """Return the Spark Connect server that is named; None if none is."""
+    remote = os.environ.get("SPARK_REMOTE")
+    if master is None or master.startswith(_CONNECT):
+        return master or remote
+    if remote:
+        raise UsageError(f"SPARK_REMOTE names {remote}, and --master {master}: leave out one of them")
+    return None
 
-    It uses loopback and this interpreter unless the environment says otherwise: a cluster's driver has other addresses.
+
+def _remote(app: str, url: str, conf: Mapping[str, str]) -> SparkSession:
+    try:
+        made = SparkSession.builder.appName(app).remote(url).config(map={**SESSION, **conf}).getOrCreate()
+    except (ImportError, PySparkException) as error:
+        raise SetupError(
+            f"{url} is named as a Spark Connect server, but its session cannot be had "
+            f"({str(error).strip().splitlines()[0]}). Start that server and pip install 'pyspark[connect]==4.2.0', "
+            "or leave out --master and unset SPARK_REMOTE."
+        ) from error
+    if url.startswith(_CONNECT):
+        send_package(made)
+    return made
+
+
+def _for_jvm(asked: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a new session beyond those of others, given what is asked for; its JVM runs then."""
+    if is_submitted() or SparkContext._gateway is not None:
+        SparkContext._ensure_initialized()
+        return _in_jvm(asked)
+    java()
+    named = settings_of_others()
+    delta = _delta(named)
+    if delta:
+        theirs = [named[_JARS]] if _JARS in named else []
+        delta[_JARS] = ",".join([*theirs, *map(str, jars(DELTA))])
+    settings = _filled(named, asked, delta)
+    _start_jvm(settings, named)
+    return settings
+
+
+def _in_jvm(asked: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a new session in a JVM that is there: spark-submit's, or that of a session which was stopped."""
+    named = dict(SparkConf().getAll())
+    if is_submitted() and asked.get(MASTER, named[MASTER]) != named[MASTER]:
+        raise UsageError(f"spark-submit has named the master {named[MASTER]}: leave out --master")
+    extension = SparkContext._jvm.io.delta.sql.DeltaSparkSessionExtension  # type: ignore[union-attr]
+    return _filled(named, asked, _delta(named) if isinstance(extension, JavaClass) else {})
+
+
+def _filled(named: Mapping[str, str], asked: Mapping[str, str], joined: Mapping[str, str]) -> dict[str, str]:
+    """Return what is asked for and, where it is not named already, ours; `joined` has what others have named in it."""
+    master = asked.get(MASTER) or named.get(MASTER) or "local[*]"
+    ours = {**_QUIET, **(_CATALOG if joined else {}), **(LOCAL if is_local(master) else {})}
+    return {
+        **{key: value for key, value in ours.items() if key not in named},
+        **joined,
+        **asked,
+        MASTER: master,
+    }
+
+
+def _delta(named: Mapping[str, str]) -> dict[str, str]:
+    """Return the session extensions with Delta's among them; nothing where it is there: its jars are too then."""
+    theirs = [name for name in named.get(_EXTENSIONS, "").split(",") if name]
+    return {} if _DELTA in theirs else {_EXTENSIONS: ",".join([*theirs, _DELTA])}
+
+
+def _start_jvm(settings: Mapping[str, str], named: Mapping[str, str]) -> None:
+    """Start the JVM that PySpark will find, with our settings beside those that others have named, and without its noise.
+
+    On this machine alone it uses loopback and this interpreter unless the environment says otherwise. A cluster's driver has other
+    addresses, and its executors their own interpreter.
     """
     for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(
             logger
         ).disabled = True  # a page of JSON for each exception, which is raised anyway
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if is_local(settings[MASTER]):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    elif _PYTHON in named:
+        os.environ.setdefault("PYSPARK_PYTHON", named[_PYTHON])
     log4j = (Path(__file__).parent / "log4j2.properties").as_uri()
-    options = f"-Dlog4j2.configurationFile={log4j} {conf.get('spark.driver.extraJavaOptions', '')}".strip()
-    settings = SparkConf(loadDefaults=False)
-    settings.setAll([*conf.items(), ("spark.driver.extraJavaOptions", options)])
+    options = (f"-Dlog4j2.configurationFile={log4j}", named.get(_JAVA_OPTIONS), settings.get(_JAVA_OPTIONS))
+    given = SparkConf(loadDefaults=False)
+    given.setAll([*settings.items(), (_JAVA_OPTIONS, " ".join(filter(None, options)))])
     heard, spoken = os.pipe()
     threading.Thread(target=_pass_on, args=(heard,), name="spark-says", daemon=True).start()
     try:
-        gateway = launch_gateway(settings, {"stdout": spoken, "stderr": spoken})  # type: ignore[no-untyped-call]
+        gateway = launch_gateway(given, {"stdout": spoken, "stderr": spoken})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)
     except PySparkException as error:
         raise SetupError(
-            "Spark's JVM did not start; what it said stands above. Check JAVA_HOME and the memory that is free."
+            "Spark's JVM did not start; what it said stands above. Check JAVA_HOME, the master and the memory that is free."
         ) from error
     finally:
         os.close(spoken)

@@ -21,7 +21,7 @@ from spark.runtime.jars import DIGESTS as PRODUCT
 TOOL = JarSet("tool", ("org.example:tool:1.0",))
 CLOSURE = JarSet("closure", ("org.example:tool:1.0",), is_transitive=True)
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.engine]
 
 
 DIGESTS: dict[str, str] = {}

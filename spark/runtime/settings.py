@@ -1,0 +1,77 @@
+"""What others have set of Spark before a session is made here: spark-submit, spark-defaults.conf, variables of the environment.
+
+Our own settings give way to these. Of a JVM that is not started yet they are found where spark-submit will look for them, as some
+of ours must be known when it starts. Knows what a master is, and of no other setting what it means.
+"""
+
+import os
+import re
+import shlex
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.find_spark_home import _find_spark_home
+
+from offsets_tool.errors import SetupError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MASTER: Final = "spark.master"
+_SETTING: Final = re.compile(r"((?:[^\s=:\\]|\\.)+)\s*[=:\s]\s*(.*)")
+"""A line of a file of Java's properties, as files of Spark's settings have them: a name, a separator, a value."""
+
+
+def is_submitted() -> bool:
+    """Return whether spark-submit has started this process, and a JVM before it."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def settings_of_others() -> dict[str, str]:
+    """Return Spark's settings as a JVM started from here finds them, without ours. SetupError for a file that cannot be read."""
+    asked = _submit_arguments().parse_known_args(shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "")))[0]
+    master = os.environ.get("MASTER") or os.environ.get("SPARK_MASTER")
+    found = {MASTER: master} if master else {}
+    file = Path(asked.properties_file) if asked.properties_file else _defaults_file()
+    if file is not None:
+        found |= dict(_settings_in(file))
+    found |= dict(text.split("=", 1) for text in asked.conf if "=" in text)
+    return found | ({MASTER: asked.master} if asked.master else {})
+
+
+def is_local(master: str) -> bool:
+    """Return whether a master is threads of the driver's own JVM, and no cluster."""
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def is_on_cluster(session: "SparkSession") -> bool:
+    """Return whether a session's tasks run elsewhere than in a JVM of this process."""
+    return not hasattr(session, "_jsc") or not is_local(session.sparkContext.master or "")
+
+
+def _submit_arguments() -> ArgumentParser:
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--master")
+    parser.add_argument("--properties-file")
+    parser.add_argument("--conf", "-c", action="append", default=[])
+    return parser
+
+
+def _defaults_file() -> Path | None:
+    folder = os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home(), "conf")
+    file = Path(folder, "spark-defaults.conf")
+    return file if file.is_file() else None
+
+
+def _settings_in(file: Path) -> Iterator[tuple[str, str]]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(
+            f"{file}, which has Spark's settings, cannot be read ({error}): let it be readable"
+        ) from error
+    for line in map(str.strip, lines):
+        if line and line[0] not in "#!" and (found := _SETTING.fullmatch(line)):
+            yield found[1], found[2].strip()
