@@ -19,7 +19,7 @@ from offsets_tool.log.copies.copy_facts import CopyFacts, EpochsSeen, copy_facts
 from offsets_tool.log.copies.lineage import Lineage
 from offsets_tool.log.copies.union import epoch_in, union
 from offsets_tool.log.copies.views import BranchEnd, CopiesView, LeftOut, Union, deciding_copy
-from offsets_tool.log.storage import place
+from offsets_tool.log.storage import as_path
 from offsets_tool.records.kinds import Role
 from offsets_tool.rows import Absence, BatchRead, LogRecord
 
@@ -113,7 +113,7 @@ class JoinedLog:
         if named is None:
             return deciding_copy(self.facts, self.moment)
         names = [copy.name for copy in self.facts]
-        wanted = place(named).as_posix()
+        wanted = as_path(named).as_posix()
         found = [
             number for number, name in enumerate(names) if name == wanted or name.startswith(f"{wanted}!/")
         ]

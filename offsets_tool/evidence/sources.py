@@ -19,7 +19,7 @@ from offsets_tool.log.files.mapping import sha256
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import OFFSETS_TOPIC, Segment, is_set_aside, offsets_directory
 from offsets_tool.log.segment import or_lost, read_segment
-from offsets_tool.log.storage import one_listing, place
+from offsets_tool.log.storage import as_path, one_listing
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class _Files:
     @one_listing()
     def sources(self) -> list[Source]:
         archives = {path: files for path in self.paths if (files := self._archives(path))}
-        named = {place(path).as_posix() for path in self.paths}
+        named = {as_path(path).as_posix() for path in self.paths}
         segments: list[Segment] = []
         for path in self.paths:
             if any(file.is_named for file in archives.get(path, ())):

@@ -22,7 +22,7 @@ from offsets_tool.log.files.folders import is_file, listing
 from offsets_tool.log.files.indexes import read_producer_snapshot
 from offsets_tool.log.files.open_file import why
 from offsets_tool.log.names import OFFSETS_TOPIC, is_set_aside, partition_directory, segment_name
-from offsets_tool.log.storage import place
+from offsets_tool.log.storage import as_path
 from offsets_tool.log.topics import TopicDirectory, find_topics
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import Batch, Codec, TimestampType
@@ -50,7 +50,7 @@ class DataLog:
 
     def __init__(self, directory: TopicDirectory) -> None:
         self.directory = directory
-        self._folder = place(directory.path)
+        self._folder = as_path(directory.path)
         self._files = [entry.path for entry in listing(self._folder)]
         self._segments = sorted(_segments(self._files))
         """Base offset and file of each segment that is in use."""
@@ -197,11 +197,11 @@ def data_logs(paths: Iterable[str]) -> dict[TopicPartition, list[DataLog]]:
         for directory in directories:
             name = partition_directory(Path(directory.path).name)
             if directory.topic != OFFSETS_TOPIC and name is not None and not name.fate:
-                place = TopicPartition(directory.topic, directory.partition)
+                partition = TopicPartition(directory.topic, directory.partition)
                 # Kafka has set aside all that is in some.
                 with suppress(SourceError):
                     log = DataLog(directory)
-                    logs.setdefault(place, []).append(log)
+                    logs.setdefault(partition, []).append(log)
     return logs
 
 

@@ -8,7 +8,7 @@ from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.lake.tables import ALL_TABLES, DERIVED_TABLES, ENDS, REPLAY_TABLES, TABLES, Table
 from offsets_tool.log.archive.delta import damage_of_files
 from offsets_tool.log.archive.delta_log import DELTA_LOG, Damage, why_no_parquet
-from offsets_tool.log.storage import place
+from offsets_tool.log.storage import as_path
 
 
 def damage_of_lake(root: Path, named: Iterable[Path] = ()) -> Damage | None:
@@ -25,7 +25,7 @@ def damage_of_lake(root: Path, named: Iterable[Path] = ()) -> Damage | None:
 
 def with_what_holds(error: SourceError, lake: str) -> OffsetsToolError:
     """Return an error about a file with what still holds and what to do; as it is for a file that belongs to no table."""
-    held = what_holds(place(lake).absolute(), place(error.path))
+    held = what_holds(as_path(lake).absolute(), as_path(error.path))
     return OffsetsToolError(f"{error}; {held}") if held else error
 
 

@@ -28,7 +28,7 @@ from offsets_tool.log.names import (
     segment_name,
     tar_name,
 )
-from offsets_tool.log.storage import StoredPath, folder_around, one_listing, place, real_path
+from offsets_tool.log.storage import StoredPath, as_path, folder_around, one_listing, real_path
 
 _EXPECTED: Final = (
     f"no segment of {OFFSETS_TOPIC} is here; expected a .log file, a {OFFSETS_TOPIC}-N directory, a broker's data directory,"
@@ -50,10 +50,10 @@ def find_segments(paths: Iterable[str | Path], log_partition: int | None = None)
     """
     found: dict[tuple[str, str], Segment] = {}
     for path in paths:
-        segments = list(_find(place(path)))
+        segments = list(_find(as_path(path)))
         kept = list(_of_partition(segments, log_partition))
         if not kept:
-            raise SourceError(place(path).as_posix(), _nothing(segments, log_partition))
+            raise SourceError(as_path(path).as_posix(), _nothing(segments, log_partition))
         for segment in kept:
             found.setdefault((real_path(segment.path), segment.member), segment)
     return sorted(found.values(), key=_order)
@@ -116,7 +116,7 @@ def _followed_beside(segment: Segment, folder: Path, directory: PartitionDirecto
         # The folder cannot be listed; the file can be read even so.
         return segment
     # By a link, it may have been given in another folder, and by another name.
-    here = segment._replace(path=(folder / place(segment.path).name).as_posix())
+    here = segment._replace(path=(folder / as_path(segment.path).name).as_posix())
     return segment._replace(next_offset=followed([here, *beside])[0].next_offset)
 
 

@@ -29,7 +29,7 @@ from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.files.mapping import map_file, raw_pieces, sha256, sha256_of
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import Segment
-from offsets_tool.log.storage import place
+from offsets_tool.log.storage import as_path
 from offsets_tool.rows import Batch, BatchRead, Codec, Unreadable
 
 _HASH_BESIDE: Final = 1 << 20
@@ -220,7 +220,7 @@ class SegmentReading:
 def _as_segment(segment: Segment | str | Path, log_partition: int | None) -> Segment:
     if isinstance(segment, Segment):
         return segment if log_partition is None else segment._replace(log_partition=log_partition)
-    return Segment(path=place(segment).as_posix(), log_partition=log_partition)
+    return Segment(path=as_path(segment).as_posix(), log_partition=log_partition)
 
 
 class _Hashing:

@@ -117,8 +117,8 @@ class StoredEntry(NamedTuple):
         return os.stat_result((kind | 0o444, self.modified_ns, self.size, 1, 0, 0, self.size, *times))
 
 
-def place(path: str | os.PathLike[str]) -> Path:
-    """Return the place that a path or URI names. SourceError for a URI of unknown scheme, or with credentials or options in it."""
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """Return the Path that a path or URI names. SourceError for a URI of unknown scheme, or with credentials or options in it."""
     text = os.fspath(path)
     if isinstance(path, Path) or (found := _URI.fullmatch(text)) is None:
         return path if isinstance(path, Path) else Path(text)
@@ -146,18 +146,18 @@ def place(path: str | os.PathLike[str]) -> Path:
 
 def is_stored(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is in object storage, by its text."""
-    return isinstance(place(path), StoredPath)
+    return isinstance(as_path(path), StoredPath)
 
 
 def has_known_scheme(path: str) -> bool:
-    """Return whether `place` knows what a path or URI names; what other schemes name, only Spark can read."""
+    """Return whether `as_path` knows what a path or URI names; what other schemes name, only Spark can read."""
     found = _URI.fullmatch(path)
     return found is None or found[1].lower() in (*_SCHEMES, "file")
 
 
 def real_path(path: str | os.PathLike[str]) -> str:
     """Return the one name of a place: on disk its path without links, else its URI."""
-    there = place(path)
+    there = as_path(path)
     return str(there) if isinstance(there, StoredPath) else os.path.realpath(there)
 
 

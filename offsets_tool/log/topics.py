@@ -12,7 +12,7 @@ from offsets_tool.log.discover import is_other_topic
 from offsets_tool.log.files.checkpoints import read_partition_metadata
 from offsets_tool.log.files.folders import Entry, PathKind, look_at, walk
 from offsets_tool.log.names import OFFSETS_TOPIC, PartitionDirectory, partition_directory
-from offsets_tool.log.storage import one_listing, place
+from offsets_tool.log.storage import as_path, one_listing
 
 
 class TopicDirectory(NamedTuple):
@@ -32,7 +32,7 @@ def find_topics(paths: Iterable[str | Path]) -> list[TopicDirectory]:
     """
     found = []
     for path in paths:
-        for folder, directory in _partition_directories(place(path)):
+        for folder, directory in _partition_directories(as_path(path)):
             found.append(
                 TopicDirectory(folder.as_posix(), directory.topic, directory.partition, _topic_id(folder))
             )

@@ -81,7 +81,8 @@ def _refuse(sentence: str) -> None:
 @cache
 def _kept_folder() -> tuple[int, Path]:
     """Return the first folder that will do, open until the process ends: NUMBA_CACHE_DIR alone where it is set, else beside this
-    module, or among the user's caches. NotTrustedError says what is wrong with the last one where none will do.
+    module, among the user's caches, or in the folder of an executor of Spark. NotTrustedError says what is wrong with the last one
+    where none will do.
     """
     reason = NotTrustedError("there is no folder of yours to keep it in")
     for folder in _folders():
@@ -102,6 +103,9 @@ def _folders() -> Iterator[Path]:
     # Not everybody has a home: RuntimeError then.
     with suppress(RuntimeError):
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "offsets-tool"
+    # An executor's user may have no home, but it has a folder of its own as long as it lives.
+    if said := os.environ.get("SPARK_LOCAL_DIRS"):
+        yield Path(said.partition(",")[0]) / "offsets-tool"
 
 
 def trusted_folder(folder: Path) -> int:

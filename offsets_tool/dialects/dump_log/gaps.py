@@ -8,7 +8,7 @@ from typing import Final
 
 from offsets_tool.dialects.output import Output
 from offsets_tool.dialects.versions import ByRelease, newest
-from offsets_tool.log.storage import place
+from offsets_tool.log.storage import as_path
 from offsets_tool.wire.json import Release
 
 _NONE: Final = -1
@@ -57,7 +57,7 @@ class Gaps:
         """Return what goes to stderr, as one error; nothing where there is no gap."""
         if not self._pairs:
             return
-        lines = [newest(_HEADS, self._release) + str(place(name).absolute())]
+        lines = [newest(_HEADS, self._release) + str(as_path(name).absolute())]
         ordered = newest(_ORDERS, self._release)(self._pairs)
         lines += [f"  {before} is followed by {after}" for before, after in ordered]
         yield Output(error="\n".join(lines), is_harmless=True)

@@ -27,7 +27,7 @@ from offsets_tool.log.archive.delta_log import (
 )
 from offsets_tool.log.buckets import bucket_of, s3_endpoint
 from offsets_tool.log.refusals import known_refusal
-from offsets_tool.log.storage import StoredPath, is_stored, place
+from offsets_tool.log.storage import StoredPath, as_path, is_stored
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -51,7 +51,7 @@ def open_delta(table: str | Path, version: int | None = None) -> OpenDelta:
         raise SetupError(
             f"{table} is a Delta table, and deltalake is not installed: pip install 'offsets-tool[delta]'"
         ) from error
-    if not is_stored(table) and (found := lost_commit(place(table))):
+    if not is_stored(table) and (found := lost_commit(as_path(table))):
         raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
         return DeltaTable(table, version, storage_options=delta_options(table))
@@ -59,7 +59,7 @@ def open_delta(table: str | Path, version: int | None = None) -> OpenDelta:
 
 def delta_options(table: str | Path) -> dict[str, str] | None:
     """Return what deltalake must be told of storage beside what it finds by itself, as credentials; None for a table on disk."""
-    there = place(table)
+    there = as_path(table)
     if not isinstance(there, StoredPath) or not isinstance(
         system := bucket_of(there).system, fs.S3FileSystem
     ):
@@ -83,7 +83,11 @@ def delta_dataset(table: str | Path) -> "ds.Dataset":
     Errors as `open_delta` has them, and SourceError for a table that Arrow cannot read (with deletion vectors, say); what does not
     read later is for who reads it, as in `delta_rows`.
     """
-    opened = open_delta(table)
+    return dataset_of(table, open_delta(table))
+
+
+def dataset_of(table: str | Path, opened: OpenDelta) -> "ds.Dataset":
+    """Return the rows of a Delta table as of the version that it is open at, as `delta_dataset` does of its newest."""
     with reading_delta(table):
         return opened.to_pyarrow_dataset(filesystem=_files_of(table))
 
@@ -102,7 +106,7 @@ def delta_rows(
     if (
         not is_stored(table)
         and where is None
-        and (found := damage_of_sizes(place(table), _files(place(table))))
+        and (found := damage_of_sizes(as_path(table), _files(as_path(table))))
     ):
         raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
@@ -162,7 +166,7 @@ def _queried(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator
 
 def _files_of(table: str | Path) -> fs.FileSystem:
     """Return Arrow's file system with the table's folder as its root."""
-    there = place(table)
+    there = as_path(table)
     if isinstance(there, StoredPath):
         bucket = bucket_of(there)
         return fs.SubTreeFileSystem(bucket.name(there), bucket.system)
@@ -177,7 +181,7 @@ def reading_delta(table: str | Path) -> Iterator[None]:
     try:
         yield
     except (DeltaError, *UNREADABLE) as error:
-        if not is_stored(table) and (found := _damage(place(table))):
+        if not is_stored(table) and (found := _damage(as_path(table))):
             raise SourceError(found.path.as_posix(), found.reason) from error
         if is_stored(table) and (known := known_refusal(str(table), str(error))):
             raise known from error

@@ -17,7 +17,7 @@ from offsets_tool.log.archive.lines import first_rows, names_of
 from offsets_tool.log.files.folders import Entry, PathKind, look_at, walk
 from offsets_tool.log.files.open_file import why
 from offsets_tool.log.names import NO_FILE, OFFSETS_TOPIC, segment_name, tar_name
-from offsets_tool.log.storage import one_listing, place
+from offsets_tool.log.storage import as_path, one_listing
 from offsets_tool.log.stored_bytes import open_binary
 
 _JSON_NAME: Final = re.compile(
@@ -50,7 +50,7 @@ def archive_files(path: str | Path, columns: Mapping[str, str] | None = None) ->
     What is no archive (log segments, markers, checksums, foreign JSON) is not among them. `columns` as for `read_archive`.
     Raises SourceError when nothing is there or it cannot be opened, UsageError for columns of fields that there are not.
     """
-    there = place(path)
+    there = as_path(path)
     chosen = columns or {}
     check_fields(chosen)
     given = look_at(there)

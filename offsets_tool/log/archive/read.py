@@ -17,7 +17,7 @@ from offsets_tool.log.archive.tables import delta_source, parquet_source
 from offsets_tool.log.files.folders import size_of
 from offsets_tool.log.ledger import Ledger, whole_file
 from offsets_tool.log.names import OFFSETS_TOPIC
-from offsets_tool.log.storage import place
+from offsets_tool.log.storage import as_path
 from offsets_tool.rows import LogRecord, Unreadable, UnreadableKind
 
 _OPEN: Final = {
@@ -148,7 +148,7 @@ def read_archive(
     files = archive_files(source, columns)
     if not files:
         raise SourceError(
-            place(source).as_posix(),
+            as_path(source).as_posix(),
             "no archive is here; expected JSON lines (.jsonl, .gz and .zst too), Parquet or a Delta table",
         )
     return ArchiveRead(files, columns or {}, log_partition, ledger)

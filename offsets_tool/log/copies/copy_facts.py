@@ -20,7 +20,7 @@ from offsets_tool.log.files.checkpoints import (
 )
 from offsets_tool.log.names import OFFSETS_TOPIC, Segment
 from offsets_tool.log.segment import SegmentReading
-from offsets_tool.log.storage import StoredPath, place
+from offsets_tool.log.storage import StoredPath, as_path
 from offsets_tool.rows import NO_TIMESTAMP, Batch, Unreadable
 
 CLEANER: Final = "cleaner-offset-checkpoint"
@@ -294,7 +294,7 @@ def _beside(segment: Segment, name: str) -> tuple[str, str]:
     """Return the path of a file by its place beside a segment, and its name in the tar if they are in one."""
     if segment.member:
         return segment.path, posixpath.normpath(posixpath.join(posixpath.dirname(segment.member), name))
-    folder = place(segment.path).parent
+    folder = as_path(segment.path).parent
     if isinstance(folder, StoredPath) and name.startswith("../"):
         return (folder.parent / name.removeprefix("../")).as_posix(), ""
     return (folder / name).as_posix(), ""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.files.open_file import why
-from offsets_tool.log.storage import StoredEntry, StoredPath, place, stored_in
+from offsets_tool.log.storage import StoredEntry, StoredPath, as_path, stored_in
 
 
 class PathKind(Enum):
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 def look_at(path: str | Path) -> Entry:
     """Tell what a path leads to, whatever stands in the way."""
-    there = place(path)
+    there = as_path(path)
     try:
         return Entry(there, _kind(there.stat().st_mode))
     except FileNotFoundError:
@@ -63,7 +63,7 @@ def is_file(path: str | Path) -> bool:
 
 def size_of(path: Path) -> int:
     """Return how many bytes a file has; 0 for what is no file or cannot be looked at."""
-    return place(path).stat().st_size if look_at(path).kind is PathKind.FILE else 0
+    return as_path(path).stat().st_size if look_at(path).kind is PathKind.FILE else 0
 
 
 def listing(folder: Path) -> list[Entry]:

@@ -15,7 +15,7 @@ from offsets_tool.log.files.open_file import OpenFile, open_file, why
 from offsets_tool.log.files.packed import expand_segment
 from offsets_tool.log.files.tar_index import tar_index
 from offsets_tool.log.names import Packing, member_source, segment_name
-from offsets_tool.log.storage import place
+from offsets_tool.log.storage import as_path
 
 
 def map_file(path: str, member: str = "", *, block: int = BLOCK) -> BytesOnDemand:
@@ -70,7 +70,7 @@ def _packing(name: str) -> Packing:
 def _expanded(path: str, packing: Packing) -> OpenFile:
     packed = open_file(path)
     try:
-        stat = place(path).stat()
+        stat = as_path(path).stat()
     except OSError as error:
         raise SourceError(
             path, f"cannot be opened ({why(error)}); check the path and its permissions"

@@ -14,7 +14,7 @@ from typing import Final
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.names import NO_FILE
-from offsets_tool.log.storage import StoredPath, place
+from offsets_tool.log.storage import StoredPath, as_path
 
 PIECE: Final = 1 << 20
 SMALL_FILE: Final = 64 << 20
@@ -69,7 +69,7 @@ class OpenFile:
 
 def open_file(path: str) -> OpenFile:
     """Open a regular file, or an object in storage. SourceError for anything else, and for what cannot be opened."""
-    there = place(path)
+    there = as_path(path)
     try:
         if isinstance(there, StoredPath):
             from offsets_tool.log.files.stored_file import stored_file  # noqa: PLC0415 - with Arrow, for storage alone

@@ -14,7 +14,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.log.files.open_file import OpenFile, open_file, why
 from offsets_tool.log.files.packed import expand
 from offsets_tool.log.names import Packing, tar_name
-from offsets_tool.log.storage import place
+from offsets_tool.log.storage import as_path
 
 _LONGEST_HEADER: Final = 1 << 20
 """Bytes of extended headers: names and times are far shorter."""
@@ -74,7 +74,7 @@ def plain_name(name: str) -> str:
 def tar_index(path: str) -> TarIndex:
     """List a tar. SourceError for one that cannot be opened, or of which not even a first member can be read."""
     try:
-        stat = place(path).stat()
+        stat = as_path(path).stat()
     except (OSError, ValueError) as error:
         raise SourceError(
             path, f"cannot be opened ({why(error)}); check the path and its permissions"
