@@ -33,8 +33,8 @@ quick: $(INSTALLED) ## for every save, a minute: the checks, and what needs no J
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest --quiet $(BESIDE) --dist=loadfile --hypothesis-profile=quick $(LEFT_OUT) -m "not ($(SLOW) or $(WHOLE))"
 
-test: $(INSTALLED) ## the checks, then every test but those of `make integration`; one alone: .venv/bin/python -m pytest FILE -k WORD
-	@$(MAKE) --no-print-directory --jobs=2 check jars
+test: $(INSTALLED) ## the checks and every test but those of `make integration`; one alone: .venv/bin/python -m pytest FILE -k WORD
+	@$(MAKE) --no-print-directory jars
 	@$(BIN)/python -m pytest $(SPREAD) -m "not ($(WHOLE))"
 
 check: $(INSTALLED) ## lint, format, types and import contracts

@@ -38,13 +38,15 @@ INTERPRETED = {
 which runs them as users do."""
 
 settings.register_profile("quick", max_examples=10, deadline=None)
-settings.register_profile("test", max_examples=25, deadline=None)
+settings.register_profile("test", max_examples=15, deadline=None)
 settings.register_profile("deep", max_examples=500, deadline=None)
 settings.load_profile("deep" if DEEP else "test")
 
 
 TOGETHER = {"session": "spark", "oracle": "kafka", "broker": "kafka"}
 """Session fixtures and the group of tests that shares them; all other tests are grouped by module."""
+PICTURES = ("tests/report/", "tests/plots/", "tests/notebooks/", "tests/cli/answers/test_report.py")
+"""What draws pictures stays together: what draws them takes seconds to load, in each process that does."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,11 +69,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _group(item: pytest.Item) -> str:
     asked = item.fixturenames  # type: ignore[attr-defined]
     module = item.nodeid.partition("::")[0]
-    return next((group for fixture, group in TOGETHER.items() if fixture in asked), module)
+    alone = "pictures" if module.startswith(PICTURES) else module
+    return next((group for fixture, group in TOGETHER.items() if fixture in asked), alone)
 
 
 def _turn(group: str) -> int:
-    return [*TOGETHER.values(), group].index(group)
+    return [*TOGETHER.values(), "tests/house/test_checks.py", "pictures", group].index(group)
 
 
 @pytest.fixture(scope="session")
@@ -79,8 +82,10 @@ def session() -> Iterator["SparkSession"]:
     """The one SparkSession of the run, on two cores."""
     from spark.runtime.session import session as start
 
-    # In `make deep` it lives for hours: what it does often is worth being compiled well.
-    way = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4"} if DEEP else INTERPRETED
+    # In `make deep` it lives for hours: what it does often is worth being compiled well, and Spark keeps the views of each session
+    # that a test has opened: with its usual memory it would end by doing nothing but collecting garbage.
+    lasting = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4", "spark.driver.memory": "4g"}
+    way = lasting if DEEP else INTERPRETED
     started = start("offsets-tool tests", master="local[2]", **SMALL, **way)
     yield started
     started.stop()

@@ -19,7 +19,7 @@ PAGES = [
 ]
 ABOVE = (ROOT, ROOT / "offsets_tool")
 """What a path or a dotted name may begin in."""
-MADE = {"_checkpoints/", "build/", "dist/"}
+MADE = {"_checkpoints/", "_captured/", "_stream/", "build/", "dist/"}
 """Folders that programs make."""
 PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/|[\w./-]+\.(py|md|toml|yml|yaml|ipynb)|\.ci/run")
 DOTTED = re.compile(r"[a-z_]\w*(\.\w+)+")

@@ -62,11 +62,14 @@ def of_tool() -> list[tuple[str, list[str]]]:
 
 
 def of_spark(lake: Path) -> list[tuple[str, list[str]]]:
-    """Each command of offsets-spark."""
+    """Each command of offsets-spark, on a lake, but for `package`, which writes what is there."""
     sources = {"ingest": [str(LOG)], "run": [str(LOG)], "sql": ["SELECT 1"], "forget": ["--cluster", "a"]}
+    sources |= {"stream": [str(LOG), "--once"]}
     sources |= {"report": ["--group", "g", "-o", os.devnull], "retain": ["--keep", "1d"]}
     names = spark.list_commands(None)  # type: ignore[arg-type]
-    return [("spark", [name, *sources.get(name, []), "--lake", str(lake)]) for name in names]
+    return [
+        ("spark", [name, *sources.get(name, []), "--lake", str(lake)]) for name in names if name != "package"
+    ]
 
 
 def helps() -> list[tuple[str, list[str]]]:

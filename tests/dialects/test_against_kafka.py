@@ -26,7 +26,7 @@ from tests.dialects.samples import record
 
 pytestmark = pytest.mark.java
 
-RECORDS = 4_000 if DEEP else 300
+RECORDS = 4_000 if DEEP else 150
 SEED = 1
 SCALA = "kafka.coordinator.group.GroupMetadataManager$"
 JAVA = "org.apache.kafka.tools.consumer."

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from offsets_tool.cli import main
 from offsets_tool.evidence import lanes
 from tests.corpora import CORPORA
+from tests.depth import sample
 from tests.dialects.hostile import Hostile
 from tests.dialects.samples import COMMIT_KEY, commit
 from tests.log import encoded_batches
@@ -77,7 +78,7 @@ def hostile_segment(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("strict", [(), ("--strict",)], ids=["easy", "strict"])
-@pytest.mark.parametrize("asked", ASKED, ids=" ".join)
+@pytest.mark.parametrize("asked", sample(ASKED, 3), ids=" ".join)
 def test_what_is_wrong_is_said_the_same(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, asked: tuple[str, ...], strict: tuple[str, ...]
 ) -> None:

@@ -25,7 +25,7 @@ from offsets_tool.log.files.mapping import map_file, sha256
 from offsets_tool.log.files.open_file import open_file
 from offsets_tool.log.left_out import find_left_out
 from offsets_tool.log.segment import read_segment
-from offsets_tool.log.storage import StoredPath, one_listing, place
+from offsets_tool.log.storage import StoredPath, as_path, one_listing
 from offsets_tool.log.stored_bytes import open_binary
 from offsets_tool.log.topics import find_topics
 from offsets_tool.rows import LogRecord
@@ -164,7 +164,7 @@ def test_what_is_read_is_fetched_once_by_range(server: ObjectStore) -> None:
 
 def test_an_object_is_a_file_of_pythons(server: ObjectStore) -> None:
     content = random.Random(3).randbytes(5 * MB)
-    there = place(server.put("file", content))
+    there = as_path(server.put("file", content))
     with open_binary(there) as file:
         assert file.read(10) == content[:10]
         assert file.seek(-7, io.SEEK_END) == 5 * MB - 7

@@ -8,7 +8,7 @@ import pytest
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.refusals import refusal
-from offsets_tool.log.storage import StoredEntry, StoredPath, folder_around, is_stored, place, real_path
+from offsets_tool.log.storage import StoredEntry, StoredPath, as_path, folder_around, is_stored, real_path
 from tests.log.samples import CORPORA
 
 SECRET = "s3cr3t-0f-th1s-t3st"
@@ -29,11 +29,11 @@ URIS = {
 
 @pytest.mark.parametrize("uri", URIS)
 def test_a_uri_is_a_path_whose_text_it_is(uri: str) -> None:
-    there = place(uri)
+    there = as_path(uri)
     text, name, parent = URIS[uri]
     assert isinstance(there, StoredPath)
     assert (str(there), there.as_posix(), there.name, str(there.parent)) == (text, text, name, parent)
-    assert there == place(text) == place(there) == pickle.loads(pickle.dumps(there))
+    assert there == as_path(text) == as_path(there) == pickle.loads(pickle.dumps(there))
     assert str(there / "x" / "y.json") == f"{text}/x/y.json"
     assert (there / "x").relative_to(there) == Path("x")
     assert folder_around(there / "x") == there == there.resolve() == there.absolute()
@@ -45,9 +45,9 @@ def test_a_path_stays_a_path(tmp_path: Path) -> None:
     odd = tmp_path / "a b%"
     odd.mkdir()
     for text in ("a/b", "./s3:/x", str(odd), "c:d", "//x"):
-        assert type(place(text)) is type(Path(text))
-        assert place(text) == Path(text)
-    assert place(odd.as_uri()) == odd == place(f"file://localhost{odd.as_posix().replace('%', '%25')}")
+        assert type(as_path(text)) is type(Path(text))
+        assert as_path(text) == Path(text)
+    assert as_path(odd.as_uri()) == odd == as_path(f"file://localhost{odd.as_posix().replace('%', '%25')}")
     assert real_path(tmp_path / ".." / tmp_path.name) == str(tmp_path)
 
 

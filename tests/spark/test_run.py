@@ -131,6 +131,7 @@ def test_replay_alone_by_rules_that_are_asked_for(session: SparkSession, tmp_pat
     assert {row["rules"] for row in rows(tmp_path, "replays")} == {"new"}
 
 
+@pytest.mark.deep
 def test_no_time_stops_a_job_or_a_view(session: SparkSession, tmp_path: Path) -> None:
     """At the edges of 64 bits and of the calendar, wherever a log has a time."""
     lake = str(tmp_path / "lake")

@@ -10,6 +10,7 @@ from offsets_tool.cli import main
 from offsets_tool.cli.terminal.styles import PLAIN, Pen
 from tests.cli.test_terminal import NAMES, Screen, on_terminal
 from tests.corpora import CORPORA, FIXTURES
+from tests.depth import DEEP
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order, write_log
 
@@ -34,7 +35,7 @@ def test_a_severity_has_its_colour_and_nothing_else_has() -> None:
 
 @pytest.mark.slow
 def test_colour_adds_to_the_words_and_takes_none_away() -> None:
-    asked = [(width, command) for command in COMMANDS for width in (80, 200)]
+    asked = [(width, command) for command in COMMANDS for width in (80, 200)][:: 1 if DEEP else 3]
     coloured = on_terminal(asked, TERM="xterm")
     for switched_off in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"FORCE_COLOR": ""}):
         plain = on_terminal(asked, **{"TERM": "xterm", **switched_off})

@@ -172,3 +172,21 @@ def test_root_does_not_trust_another_users_home(tmp_path: Path, monkeypatch: pyt
     code_cache.store(NAME, b"")
     assert "belongs to another user" in str(code_cache.why_not_cached())
     assert list(home.iterdir()) == []
+
+
+def test_an_executor_without_a_home_keeps_it_in_its_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a zip file, as executors have this package, nothing can be kept beside the module."""
+    package, local = tmp_path / "package.zip", tmp_path / "local"
+    package.touch()
+    local.mkdir(mode=0o700)
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/proc/nobody")
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{local},/elsewhere")
+    monkeypatch.setattr(code_cache, "__file__", str(package / "code_cache.py"))
+    code_cache.store(NAME, b"code")
+    assert code_cache.read_cached(NAME) == b"code"
+    assert (local / "offsets-tool" / NAME).read_bytes() == b"code"
+    assert code_cache.why_not_cached() is None

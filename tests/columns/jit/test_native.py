@@ -62,6 +62,7 @@ def test_what_was_compiled_once_is_loaded_without_numba(tmp_path: Path) -> None:
     assert run(tmp_path) == f"{said} False"
 
 
+@pytest.mark.deep
 def test_another_step_makes_its_caller_anew(tmp_path: Path) -> None:
     run(tmp_path)
     assert run(tmp_path, factor=3) == f"(200, {-3 * 2**40}) False True None True"
@@ -85,6 +86,7 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path, kept: bytes | None) -> None
     assert run(tmp_path).endswith("False")
 
 
+@pytest.mark.deep
 def test_what_is_said_of_the_code_may_be_damaged_too(tmp_path: Path) -> None:
     run(tmp_path)
     (path,) = (tmp_path / "kept").glob("sample.is_even-*")

@@ -212,7 +212,7 @@ def records_of(partition: Path) -> list[LogRecord]:
     return list(plain_rows.records(Path(live.path) for live in live_segments(partition)))
 
 
-@pytest.mark.parametrize("partition", sample(PARTITIONS, 3), ids=lambda path: "/".join(path.parts[-3::2]))
+@pytest.mark.parametrize("partition", sample(PARTITIONS, 5), ids=lambda path: "/".join(path.parts[-3::2]))
 def test_real_logs(partition: Path) -> None:
     number = int(partition.name.rpartition("-")[2])
     records = records_of(partition)
@@ -269,7 +269,7 @@ def test_large_logs(mix: str, size: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("release", "seed"), sample([(release, seed) for seed in range(4) for release in READERS], 5)
+    ("release", "seed"), sample([(release, seed) for seed in range(4) for release in READERS], 9)
 )
 def test_random_logs_in_order_and_in_disorder(release: str, seed: int, tmp_path: Path) -> None:
     log = RandomLog(seed, READERS[release], disorder=0.1 * (seed % 2)).grow(250 if DEEP else 120)

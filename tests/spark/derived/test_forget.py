@@ -117,6 +117,7 @@ def test_killed_it_is_completed_by_the_same_command_alone(
 
 
 @pytest.mark.spark
+@pytest.mark.engine
 def test_what_spark_wrote_is_forgotten_too(session: SparkSession, tmp_path: Path, nights: list[Path]) -> None:
     """After OPTIMIZE, by `compact` too, rows of several clusters and runs are in one file; a DELETE writes files anew."""
     lake = made(tmp_path / "lake", c=nights, d=nights[:2], e=nights[1:])
@@ -133,6 +134,7 @@ def test_what_spark_wrote_is_forgotten_too(session: SparkSession, tmp_path: Path
     assert content(lake) == content(other)
 
 
+@pytest.mark.deep
 def test_what_was_forgotten_and_comes_again_is_as_if_it_had_never_gone(
     tmp_path: Path, nights: list[Path]
 ) -> None:

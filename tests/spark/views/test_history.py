@@ -233,6 +233,7 @@ def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
     assert not any(own.catalog.tableExists(name) for name in lacking)
 
 
+@pytest.mark.deep
 def test_without_spark_views_have_the_same_rows(asked: SparkSession, lake: Path) -> None:
     """And the same columns, types and comments."""
     check_views(asked, lake)

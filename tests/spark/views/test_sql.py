@@ -85,7 +85,7 @@ def test_a_small_lake(tmp_path: Path, sizes: list[int], expected: bool) -> None:
     for number, size in enumerate(sizes):
         with (tmp_path / f"{number}.parquet").open("wb") as file:
             file.truncate(size)
-    assert is_small(str(tmp_path)) is expected
+    assert is_small(str(tmp_path)) is is_small(tmp_path.as_uri()) is expected
     assert not is_small("s3://bucket/lake")
 
 

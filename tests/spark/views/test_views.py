@@ -384,6 +384,7 @@ def test_everything_explains_itself(session: SparkSession, lake: Path) -> None:
     assert len({one.name for one in shown}) == len(shown)
 
 
+@pytest.mark.deep
 def test_without_spark_views_have_the_same_rows(asked: SparkSession, lake: Path) -> None:
     """And the same columns, types and comments."""
     check_views(asked, lake)
