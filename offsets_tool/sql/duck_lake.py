@@ -52,9 +52,8 @@ class _Stored(NamedTuple):
     path: Path
     opened: OpenDelta
 
-    @property
     def rows(self) -> str:
-        """SQL for the rows of all its files."""
+        """Return SQL for the rows of all its files; of those in storage, DuckDB learns the name first."""
         if not isinstance(self.path, StoredPath):
             # Statistics in the files tell which of their rows a query needs.
             return f"read_parquet([{', '.join(map(_text, _files(self.opened)))}], union_by_name = true, hive_partitioning = false)"
@@ -66,7 +65,7 @@ class _Stored(NamedTuple):
         named = ", ".join(columns)
         if not _files(self.opened):
             return []
-        found = self.session.execute(f"SELECT DISTINCT {named} FROM {self.rows}")
+        found = self.session.execute(f"SELECT DISTINCT {named} FROM {self.rows()}")
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
 
@@ -156,7 +155,7 @@ class DuckLake:
         self._session.register(declared, _SCHEMAS[name].empty_table().select(columns))
         rows = f'SELECT * FROM "{declared}"'
         if files:
-            of_files = f"SELECT * FROM {found.stored.rows} {_where(found.runs)}"
+            of_files = f"SELECT * FROM {found.stored.rows()} {_where(found.runs)}"
             is_whole = list(self._session.sql(of_files).columns) == columns
             rows = of_files if is_whole else f"{rows} UNION ALL BY NAME {of_files}"
         self._session.execute(f'CREATE VIEW "{name}" AS {rows}')

@@ -24,12 +24,19 @@ from offsets_tool.errors import SetupError, UsageError
 from spark.runtime.jars import DELTA, jars
 from spark.runtime.java import java
 from spark.runtime.package import send_package
-from spark.runtime.settings import MASTER, is_local, is_on_cluster, is_submitted, settings_of_others
+from spark.runtime.settings import (
+    JARS,
+    MASTER,
+    is_local,
+    is_on_cluster,
+    is_submitted,
+    joined_jars,
+    settings_of_others,
+)
 
 SESSION: Final = {"spark.sql.session.timeZone": "UTC"}
 """Settings of a session, which a Spark Connect server takes too: what the answers rest on."""
 
-_JARS: Final = "spark.jars"
 _EXTENSIONS: Final = "spark.sql.extensions"
 _DELTA: Final = "io.delta.sql.DeltaSparkSessionExtension"
 _CATALOG: Final = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
@@ -132,10 +139,7 @@ def _for_jvm(asked: Mapping[str, str]) -> dict[str, str]:
     java()
     named = settings_of_others()
     delta = _delta(named)
-    if delta:
-        theirs = [named[_JARS]] if _JARS in named else []
-        delta[_JARS] = ",".join([*theirs, *map(str, jars(DELTA))])
-    settings = _filled(named, asked, delta)
+    settings = _filled(named, asked, delta, ",".join(map(str, jars(DELTA))) if delta else None)
     _start_jvm(settings, named)
     return settings
 
@@ -149,14 +153,17 @@ def _in_jvm(asked: Mapping[str, str]) -> dict[str, str]:
     return _filled(named, asked, _delta(named) if isinstance(extension, JavaClass) else {})
 
 
-def _filled(named: Mapping[str, str], asked: Mapping[str, str], joined: Mapping[str, str]) -> dict[str, str]:
-    """Return what is asked for and, where it is not named already, ours; `joined` has what others have named in it."""
+def _filled(
+    named: Mapping[str, str], asked: Mapping[str, str], delta: Mapping[str, str], own_jars: str | None = None
+) -> dict[str, str]:
+    """Return what is asked for and, where it is not named already, ours; extensions in `delta` and jars join those of others."""
     master = asked.get(MASTER) or named.get(MASTER) or "local[*]"
-    ours = {**_QUIET, **(_CATALOG if joined else {}), **(LOCAL if is_local(master) else {})}
+    ours = {**_QUIET, **(_CATALOG if delta else {}), **(LOCAL if is_local(master) else {})}
     return {
         **{key: value for key, value in ours.items() if key not in named},
-        **joined,
+        **delta,
         **asked,
+        **joined_jars(named.get(JARS), asked.get(JARS), own_jars),
         MASTER: master,
     }
 

@@ -1,7 +1,7 @@
 """What others have set of Spark before a session is made here: spark-submit, spark-defaults.conf, variables of the environment.
 
 Our own settings give way to these. Of a JVM that is not started yet they are found where spark-submit will look for them, as some
-of ours must be known when it starts. Knows what a master is, and of no other setting what it means.
+of ours must be known when it starts. Knows what a master is and that jars add up, and of no other setting what it means.
 """
 
 import os
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MASTER: Final = "spark.master"
+JARS: Final = "spark.jars"
 _SETTING: Final = re.compile(r"((?:[^\s=:\\]|\\.)+)\s*[=:\s]\s*(.*)")
 """A line of a file of Java's properties, as files of Spark's settings have them: a name, a separator, a value."""
 
@@ -39,6 +40,12 @@ def settings_of_others() -> dict[str, str]:
         found |= dict(_settings_in(file))
     found |= dict(text.split("=", 1) for text in asked.conf if "=" in text)
     return found | ({MASTER: asked.master} if asked.master else {})
+
+
+def joined_jars(*lists: str | None) -> dict[str, str]:
+    """Return the setting that names all jars of these lists, each once; none where no list has any."""
+    found = dict.fromkeys(jar for each in lists if each for jar in each.split(",") if jar)
+    return {JARS: ",".join(found)} if found else {}
 
 
 def is_local(master: str) -> bool:

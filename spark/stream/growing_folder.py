@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from offsets_tool.errors import SourceError
 from offsets_tool.log.files.folders import PathKind, listing, look_at
 from spark.ingest.own_files import foreign_files
-from spark.ingest.plan import find_files
+from spark.ingest.plan import IngestFile, find_files
 
 SCHEMA: Final = "path string, files long, bytes long"
 _WATCHED: Final = "watched"
@@ -48,26 +48,31 @@ class FolderListing(NamedTuple):
 
 def why_nothing(watched: Watched, path: str) -> str | None:
     """Return why nothing of a folder can be ingested yet; None where something can. SourceError where waiting does not help."""
+    found = _found(watched, path)
+    return found if isinstance(found, str) else None
+
+
+def _found(watched: Watched, path: str) -> list[IngestFile] | str:
+    """Return the files of a folder, or why nothing of it can be ingested yet; SourceError where waiting does not help."""
     there = look_at(path)
     if there.kind is PathKind.FOLDER:
         listing(there.path)
     try:
-        find_files([path], None, watched.log_partition, watched.columns)
+        return find_files([path], None, watched.log_partition, watched.columns)
     except SourceError as error:
         if there.kind is not PathKind.FOLDER:
             raise
         return error.reason
-    return None
 
 
 def listing_of(watched: Watched, path: str) -> FolderListing | None:
     """Return what is in a folder; None where nothing of it can be ingested yet."""
     try:
-        if why_nothing(watched, path):
-            return None
-        found = find_files([path], None, watched.log_partition, watched.columns)
+        found = _found(watched, path)
     except SourceError as error:
         return FolderListing(0, 0, "", error.reason)
+    if isinstance(found, str):
+        return None
     files = foreign_files(found, watched.lake, [path])
     digest = hashlib.sha256()
     for file in files:

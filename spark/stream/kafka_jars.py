@@ -6,8 +6,8 @@ What fetches and verifies them is spark.runtime.jars.
 from collections.abc import Mapping
 from typing import Final
 
-from spark.runtime.jars import DELTA, DIGESTS, JarSet, jars
-from spark.runtime.settings import is_submitted, settings_of_others
+from spark.runtime.jars import JarSet, jars
+from spark.runtime.settings import JARS, is_submitted
 
 _SHA256: Final = {
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0": "64539c45e5d39f7ddb747312c239f38f5208d08c1a0ddf7d70beb2fbd9373705",
@@ -21,9 +21,6 @@ KAFKA_SOURCE: Final = JarSet("spark-kafka-4.2.0", tuple(_SHA256))
 KAFKA_DIGESTS: Final[Mapping[str, str]] = {
     "{}.{}-{}.jar".format(*coordinate.split(":")): digest for coordinate, digest in _SHA256.items()
 }
-
-
-_JARS: Final = "spark.jars"
 _OFFSETS_BY_CONSUMER: Final = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
 
@@ -36,6 +33,4 @@ def with_kafka() -> dict[str, str]:
     asked = {_OFFSETS_BY_CONSUMER: "true"}
     if is_submitted():
         return asked
-    theirs = settings_of_others().get(_JARS)
-    found = [*([theirs] if theirs else []), *jars(DELTA, DIGESTS), *jars(KAFKA_SOURCE, KAFKA_DIGESTS)]
-    return {**asked, _JARS: ",".join(map(str, found))}
+    return {**asked, JARS: ",".join(map(str, jars(KAFKA_SOURCE, KAFKA_DIGESTS)))}

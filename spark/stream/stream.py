@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -17,8 +18,9 @@ from pyspark.sql import SparkSession
 from offsets_tool.errors import UsageError
 from offsets_tool.lake.tables import SOURCES
 from offsets_tool.lake.whole import is_table
-from offsets_tool.log.storage import as_path, has_known_scheme, is_stored
+from offsets_tool.log.storage import as_path, is_stored
 from spark.ingest.ingest import Request
+from spark.lake.folder import is_on_disk, uri_of
 from spark.replay.topic_ids import Named
 from spark.run import JobDone, run
 from spark.stream.micro_batches import Arrivals, BatchDone, MicroBatches, Stopped
@@ -58,10 +60,10 @@ class StreamRequest(NamedTuple):
     every_ms: int | None = None
     checkpoint: str | None = None
 
-    def checkpoint_of(self, source: str) -> str:
+    def checkpoint_of(self, source: str) -> Path:
         """Return where the checkpoint of a source is. UsageError where it must be named, or is of a lake that is gone."""
         lake = self.request.lake
-        if self.checkpoint is None and (not has_known_scheme(lake) or is_stored(lake)):
+        if self.checkpoint is None and not is_on_disk(lake):
             raise UsageError(
                 "a lake in storage has no place for the checkpoint: name a folder on disk with --checkpoint"
             )
@@ -73,7 +75,7 @@ class StreamRequest(NamedTuple):
             raise UsageError(
                 f"the checkpoint {found} is of a lake that is not there any more: name another --checkpoint, or remove it"
             )
-        return f"file:{found.absolute()}"
+        return found.absolute()
 
 
 def stream(
@@ -90,7 +92,7 @@ def stream(
     """
     if os.environ.get("SPARK_REMOTE"):
         raise _NO_CALLS
-    checkpoint = asked.checkpoint_of(source.name)
+    checkpoint = uri_of(asked.checkpoint_of(source.name))
     session = start()
     if not hasattr(session, "_jsc"):
         raise _NO_CALLS

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from offsets_tool.errors import UsageError
 from offsets_tool.log.live.topic import LiveTopic
 from offsets_tool.log.names import OFFSETS_TOPIC
-from offsets_tool.log.storage import as_path, has_known_scheme, is_stored
-from spark.lake.folder import CAPTURED
+from offsets_tool.log.storage import as_path
+from spark.lake.folder import CAPTURED, is_on_disk, uri_of
 from spark.stream.stream import StreamRequest, StreamSource
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def captured_topic(
     that does not answer.
     """
     lake = asked.request.lake
-    if not has_known_scheme(lake) or is_stored(lake):
+    if not is_on_disk(lake):
         raise UsageError(
             f"{lake} is in storage, and what is captured of a live topic is written to disk: name a --lake on disk"
         )
@@ -89,7 +89,7 @@ def kafka_options(bootstrap_server: str, client_config: Mapping[str, str], parti
 def topic_source(topic: CapturedTopic, asked: StreamRequest) -> StreamSource:
     """Return the stream of a live topic."""
     name = repr((OFFSETS_TOPIC, topic.cluster))
-    checkpoint = Path(asked.checkpoint_of(name).removeprefix("file:"))
+    checkpoint = asked.checkpoint_of(name)
 
     def started(session: "SparkSession") -> "DataFrame":
         return session.readStream.format("kafka").options(**topic.options).load()
@@ -109,5 +109,5 @@ def _id_of(checkpoint: Path) -> str:
 def capture(rows: "DataFrame", folder: Path) -> Path:
     """Write the rows of a micro-batch into a folder of its own, unless all of them are there, and return it."""
     if not (folder / _DONE).exists():
-        rows.selectExpr(*_COLUMNS).coalesce(_FILES).write.mode("overwrite").parquet(f"file:{folder}")
+        rows.selectExpr(*_COLUMNS).coalesce(_FILES).write.mode("overwrite").parquet(uri_of(folder))
     return folder
