@@ -91,6 +91,11 @@ class LogFacts:
             self.proven_from = behind_gap
         self._next_offset = last + 1
 
+    def observe_end(self, end: int) -> None:
+        """Learn that the log ends there: what it lacks before is missing."""
+        if end > self._next_offset:
+            self.proven_from = self._next_offset = end
+
     def _see(self, type_version: TypeVersion, where: VersionRange) -> None:
         known = self.seen.get(type_version)
         self.seen[type_version] = where if known is None else known.joined(where)

@@ -94,11 +94,31 @@ def last_ingests(sources: Iterable[LakeRow]) -> dict[LogPartition, int]:
     found: dict[LogPartition, int] = {}
     for row in sources:
         if counts(row["kind"], row["fate"]) and row["records"] > row["misplaced_records"]:
-            archived = [each["log_partition"] for each in row["archived"]]
-            for number in archived if row["kind"] == ARCHIVE else [row["log_partition"]]:
+            for number, _ in _last_offsets(row):
                 place = row["cluster"], number
                 found[place] = max(row["run"], found.get(place, 0))
     return found
+
+
+def ends_before_retention(sources: Iterable[LakeRow]) -> dict[LogPartition, int]:
+    """Return the log partitions of which records were taken out, and the offset behind the last that any of their sources had."""
+    ends: dict[LogPartition, int] = {}
+    gone = set()
+    for row in sources:
+        if counts(row["kind"], row["fate"]):
+            for number, last in _last_offsets(row):
+                place = row["cluster"], number
+                ends[place] = max(_BEFORE_ALL if last is None else last, ends.get(place, _BEFORE_ALL))
+                if row["dropped_records"]:
+                    gone.add(place)
+    return {place: ends[place] + 1 for place in gone}
+
+
+def _last_offsets(row: LakeRow) -> list[tuple[int | None, int | None]]:
+    """Return the log partitions of a source, and the last offset of each; None for a source without any."""
+    if row["kind"] == ARCHIVE:
+        return [(each["log_partition"], each["last_offset"]) for each in row["archived"]]
+    return [(row["log_partition"], row["last_offset"])]
 
 
 def missing_offsets(

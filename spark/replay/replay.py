@@ -22,7 +22,7 @@ from spark.lake.folder import locked, require_lake, root_of
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced
 from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
-from spark.replay.copies import LakeCopy, copies_of
+from spark.replay.copies import LakeCopy, copies_of, ends_before_retention
 from spark.replay.news import news
 from spark.replay.notes import joined_notes, partition_text, replayed_anew, set_aside_notes
 from spark.replay.plan import (
@@ -97,6 +97,7 @@ class _Replay:
         self._sources = ArrowLake(root).sources()
         self._upto = max((row["run"] for row in self._sources), default=0)
         self._copies = copies_of(ArrowLake(root).rows(COPIES), self._sources)
+        self._ends = ends_before_retention(self._sources)
         self._notes: list[str] = []
         self._failed: dict[LogPartition, str] = {}
         """The partitions whose replay has failed, and why."""
@@ -124,7 +125,7 @@ class _Replay:
         found = news(rows, since, self._start)
         for cluster, topic_id, topic in found.names:
             names.learn(cluster, topic_id, topic, RECORD)
-        anew = {*lost, *before, *self._joined_anew(known)}
+        anew = {*lost, *before, *self._joined_anew(known), *(self._ends.keys() - known.keys())}
         work = plan(self._asked, found.new, known, names.added, anew)
         if not work:
             return Replayed(None, [], {}, self._notes)
@@ -204,19 +205,16 @@ class _Replay:
 
         Partitions that fail are kept in `_failed`. OffsetsToolError where the disk is why a task failed.
         """
-        copies = self._copies_of(each.place for each in work)
-        job = ReplayJob(tuple(work), run, self._root.as_posix(), names.names, rows, copies)
+        shared = names.names, rows, self._copies_of(each.place for each in work), self._ends
+        job = ReplayJob(tuple(work), run, self._root.as_posix(), *shared)
         units = of_units(self._start, len(work), is_here=_is_little(rows, work), progress=self._progress)
         told = units.through(replay_work(job), arrow_schema(WorkDone)).collect()
         results = [WorkDone(*row) for row in told]
         if error := next((each.error for each in results if each.is_stopping), None):
             raise OffsetsToolError(error)
         self._failed |= {work[each.unit].place: each.error for each in results if each.error}
-        done = {
-            work[each.unit].place: self._done(work[each.unit], each, run)
-            for each in results
-            if not each.lost and not each.error
-        }
+        sound = [each for each in results if not each.lost and not each.error]
+        done = {work[each.unit].place: self._done(work[each.unit], each, run) for each in sound}
         if lost := {work[each.unit]: each.lost for each in results if each.lost}:
             self._notes += (replayed_anew(*each.place, why) for each, why in lost.items())
             anew = [each._replace(checkpoint=None, after_run=0, settled=0) for each in lost]

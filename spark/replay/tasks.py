@@ -32,7 +32,7 @@ from spark.lake.parquet import NewFile, TableWriter
 from spark.replay.checkpoints import checkpoint_path, keep_checkpoint
 from spark.replay.copies import LakeCopies, LakeCopy
 from spark.replay.joined import JoinedRows
-from spark.replay.plan import Work
+from spark.replay.plan import LogPartition, Work
 from spark.replay.rows import LakeRows
 from spark.runtime.rows import Batches, Task, numbers_of
 
@@ -49,6 +49,8 @@ class ReplayJob(NamedTuple):
     names: Mapping[str, Mapping[str, str]]
     rows: LakeRows
     copies: LakeCopies = MappingProxyType({})
+    ends: Mapping[LogPartition, int] = MappingProxyType({})
+    """Where partitions ended of which records were taken out since."""
 
 
 class WorkDone(NamedTuple):
@@ -65,7 +67,7 @@ class WorkDone(NamedTuple):
 
 
 def replay_work(job: ReplayJob) -> Task:
-    """Return a task that takes numbers of Works and yields a WorkDone for each that has rows."""
+    """Return a task that takes numbers of Works and yields a WorkDone for each that has rows, or had some that were taken out."""
 
     def task(numbers: Batches) -> Batches:
         for unit in numbers_of(numbers):
@@ -79,9 +81,11 @@ def replay_work(job: ReplayJob) -> Task:
 
 
 def replay_rows(job: ReplayJob, unit: int, batches: Batches) -> WorkDone | None:
-    """Replay the rows of one Work (row_events.COLUMNS), and return what came of it; None where there are no rows."""
+    """Replay the rows of one Work (row_events.COLUMNS), and return what came of it; None where it never had any."""
     first = next((batch for batch in batches if batch.num_rows), None)
-    return None if first is None else _done(job, unit, chain([first], batches))
+    if first is None:
+        return _done(job, unit, iter(())) if job.work[unit].place in job.ends else None
+    return _done(job, unit, chain([first], batches))
 
 
 def _done(job: ReplayJob, unit: int, batches: Iterator[pa.RecordBatch]) -> WorkDone:
@@ -131,7 +135,8 @@ def _replay(
     for batch in batches:
         records += batch.num_rows
         ended.write(replay.replay(batch))
-    return _left(job, work, ended, replay.leave(), {"records": records, **_joined_facts((), LeftOut())})
+    left = replay.leave(job.ends.get(work.place, 0))
+    return _left(job, work, ended, left, {"records": records, **_joined_facts((), LeftOut())})
 
 
 def _replay_joined(
@@ -144,7 +149,7 @@ def _replay_joined(
         records += sum(event.absence is None for event in some)
         ended.write(replay.replay(some))
     facts = {"records": records, **_joined_facts(joined.names, joined.left_out)}
-    return _left(job, work, ended, replay.leave(), facts)
+    return _left(job, work, ended, replay.leave(job.ends.get(work.place, 0)), facts)
 
 
 def _joined_facts(names: Sequence[str], out: LeftOut) -> dict[str, Any]:

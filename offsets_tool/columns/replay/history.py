@@ -133,11 +133,11 @@ class HistoryReplay:
         self._facts.observe_offsets(int(offsets[0]), int(offsets[-1]), behind_last)
         self._replay.history.observe_run(int(offsets[0]), self._position, after_gap)
 
-    def leave(self) -> Left:
-        """Return what is left; to be called once, at the end."""
+    def leave(self, end: int = 0) -> Left:
+        """Return what is left; to be called once, at the end. Records before `end` may be missing because they were taken out."""
         replay, coordinator = self._replay, self._replay.settle()
         observers = Observers(replay.history, replay.removals, self._facts, replay.transactions)
-        return _left(coordinator, observers, self._position, self._names)
+        return _left(coordinator, observers, max(end, self._position), self._names)
 
 
 class EventHistoryReplay:
@@ -169,14 +169,15 @@ class EventHistoryReplay:
         rows += (*removals.settled(history.settled), *transactions.settled(history.settled))
         return _columns(rows)
 
-    def leave(self) -> Left:
-        """Return what is left; to be called once, at the end."""
-        return _left(self._coordinator, self._observers, self._position, self._names)
+    def leave(self, end: int = 0) -> Left:
+        """Return what is left, as HistoryReplay does."""
+        return _left(self._coordinator, self._observers, max(end, self._position), self._names)
 
 
 def _left(coordinator: Coordinator, observers: Observers, position: int, names: "_Names") -> Left:
     history, removals, facts, transactions = observers
     settled = history.settled
+    facts.observe_end(position)
     checkpoint = save(coordinator, position, observers)
     open_ = open_transactions(coordinator.state.transactions.values(), coordinator.log_partition)
     held = [
