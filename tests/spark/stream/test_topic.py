@@ -143,31 +143,42 @@ def live(broker: KRaftBroker) -> list[LogRecord]:
 @pytest.mark.broker
 @pytest.mark.engine
 def test_a_live_topic(active: KRaftBroker, tmp_path: Path) -> None:
-    """Stopped, with a micro-batch that Spark does not know as done and one that was captured in part, and started again."""
+    """Stopped, with a micro-batch that Spark does not know as done and one that was captured in part, and started again.
+
+    The broker writes when it likes, as for members that are gone: whether a micro-batch comes between, nothing here decides.
+    """
     lake = tmp_path / "lake"
     streaming = Streaming(active, lake, "--every", "1s")
-    (first,) = streaming.until_record()
+    done = [*streaming.until_record()]
     commit(active, 5)
-    *_, second = streaming.until_record()
-    code, _, notes = streaming.end(signal.SIGTERM)
-    assert (code, notes.splitlines()[0]) == (0, LACKS)
-    (commits,) = (lake / "_stream").glob("*/commits")
-    (commits / str(second["batch"])).unlink(missing_ok=True)
+    done += streaming.until_record()
+    code, out, notes = streaming.end(signal.SIGTERM)
+    assert (code, notes.splitlines()[0]) == (0, LACKS), notes
+    done += map(json.loads, out.splitlines())
+    (checkpoint,) = (lake / "_stream").iterdir()
+    planned = max(int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*"))
+    assert planned in (done[-1]["batch"], done[-1]["batch"] + 1)
+    (checkpoint / "commits" / str(planned)).unlink(missing_ok=True)
     (captured,) = (lake / CAPTURED).iterdir()
-    torn = captured / f"{second['batch'] + 1:010d}"
-    torn.mkdir(exist_ok=True)
-    (torn / "_SUCCESS").unlink(missing_ok=True)
+    torn = captured / f"{planned + 1:010d}"
+    torn.mkdir()
     (torn / "torn.parquet").write_bytes(b"PAR1")
     commit(active, 6)
-    code, out, _ = Streaming(active, lake, "--once").end()
-    again, third = map(json.loads, out.splitlines())
-    assert (code, again["batch"], again["rows"]) == (0, second["batch"], {})
+    code, out, notes = Streaming(active, lake, "--once").end()
+    assert code == 0, notes
+    again, *more = map(json.loads, out.splitlines())
+    assert again["batch"] == planned
+    assert more, notes
+    assert again["rows"] == {} or planned > done[-1]["batch"]
     there = live(active)
     stored = seen(comparable(lake)["log"])
     assert len({row[:2] for row in stored}) == len(stored)
-    visible = [plain_rows.log(record) for record in there if not record.is_control]
-    assert set(seen(visible)) <= set(stored), "the cleaner may have taken others"
-    assert sum(each["ledger"]["records"] for each in (first, second, third)) == len(stored)
+    ends = {row[0]: row[1] for row in stored}
+    visible = seen([plain_rows.log(record) for record in there if not record.is_control])
+    assert {row for row in visible if row[1] <= ends.get(row[0], -1)} <= set(stored), (
+        "the cleaner may have taken others"
+    )
+    assert sum(each["ledger"].get("records", 0) for each in (*done, again, *more)) == len(stored)
     offsets = [row["committed_offset"] for row in rows(lake, "events") if row["group"] == "streamed"]
     assert offsets == [5, 6]
     assert not any("spark" in str(decode(record).key) for record in there), "no group of ours"
