@@ -6,7 +6,7 @@ import pytest
 
 from offsets_tool.report.bounds import within
 from offsets_tool.review.review import review_of
-from tests.replay.story import Told, commit, group_metadata, member, tombstone
+from tests.replay.story import StoryRecord, commit, group_metadata, member, tombstone
 from tests.replay.story_segments import in_order, write_log
 from tests.report.pages import MOST, Parsed, page_of
 
@@ -15,7 +15,7 @@ def test_within() -> None:
     assert list(within([3, 4, 5, 1], lambda each: each, 8)) == [3, 4]
 
 
-def big_group() -> list[Told]:
+def big_group() -> list[StoryRecord]:
     """500 partitions and 100 members: commits, generations, offsets that go back and are removed."""
     members = [
         member(f"member-{number:03}-{'f' * 36}", client_id=f"client-{number}") for number in range(100)

@@ -20,7 +20,7 @@ FOLDERS = sample(sorted(INCIDENTS.iterdir()), 9)
 pytestmark = pytest.mark.slow
 
 
-def seen(text: str) -> str:
+def as_shown(text: str) -> str:
     """A text as a page shows it, but for elements around parts of it."""
     return " ".join(visible(shown(text)).replace("`", "").split())
 
@@ -36,9 +36,9 @@ def test_what_must_be_found_is_said_in_words(folder: Path) -> None:
         found = matching(wanted, review.findings, story)
         assert found
         for finding in found:
-            assert seen(finding.title) in page.text and seen(finding.remedy) in page.text
+            assert as_shown(finding.title) in page.text and as_shown(finding.remedy) in page.text
     for sentence in review.timeline:
-        assert seen(sentence.text) in page.text
+        assert as_shown(sentence.text) in page.text
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

@@ -18,7 +18,7 @@ from spark.run import run_findings
 from tests.corpora import CORPORA, INCIDENTS
 from tests.report.pages import Parsed
 from tests.spark.lakes import ingest_here, no_session
-from tests.spark.replay.test_copies import tell
+from tests.spark.replay.test_copies import replay_here
 
 pytestmark = pytest.mark.spark
 
@@ -33,7 +33,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("lake")
     for cluster, (log, _) in CLUSTERS.items():
         ingest_here(made, log, cluster=cluster)
-    assert not tell(made).problems
+    assert not replay_here(made).problems
     assert not run_findings(str(made), no_session).problems
     return made
 
