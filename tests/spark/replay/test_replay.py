@@ -18,7 +18,7 @@ from offsets_tool.records.offsets import OffsetCommitKey, OffsetCommitValue
 from offsets_tool.rows import BatchRead
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.compact import compact
-from tests.as_of.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_told
+from tests.as_of.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_in_the_log
 from tests.depth import DEEP
 from tests.replay.story import commit
 from tests.replay.story_segments import Placed, write_log
@@ -80,7 +80,7 @@ def test_what_was_committed_at_a_moment_is_what_the_brokers_answered(
         assert {
             (group, topic, partition): (offset, epoch_of(epoch), metadata)
             for n, group, topic, partition, offset, epoch, metadata in found
-            if n == number and group in asked and is_told(snapshot, group, "offsets")
+            if n == number and group in asked and is_in_the_log(snapshot, group, "offsets")
         } == answered, snapshot
 
 
