@@ -14,9 +14,9 @@ from offsets_tool.as_of.views_describe import GroupDeletion, appears_later, find
 from offsets_tool.cli.nothing_shown import nothing_then
 from offsets_tool.cli.texts import quoted
 from offsets_tool.evidence.moments.moment_notes import number_text, place
-from offsets_tool.evidence.names_here import NamesHere
 from offsets_tool.evidence.nearest import nearest
 from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.evidence.source_names import SourceNames
 from offsets_tool.evidence.sources import Source
 from offsets_tool.placement import Homes, find_homes, partition_for
 from offsets_tool.time_texts import shown_time
@@ -27,7 +27,7 @@ _NAMED: Final = 3
 
 _NOBODY: Final = "nothing in this evidence has this name"
 
-WhyNot = Callable[[str, NamesHere], str]
+WhyNot = Callable[[str, SourceNames], str]
 """From a group that the evidence has to a sentence that says why the command shows nothing of it."""
 
 
@@ -45,8 +45,8 @@ class AbsentNames:
         self._partitions = partitions
 
     @cached_property
-    def _here(self) -> NamesHere:
-        return NamesHere(self._sources)
+    def _here(self) -> SourceNames:
+        return SourceNames(self._sources)
 
     def notes(self, is_shown: bool) -> Iterator[str]:
         """Yield all notes, one sentence each; `is_shown` says whether the command showed anything at all."""
@@ -131,7 +131,7 @@ def _near(text: str, names: Collection[str]) -> str:
     return f"; nearest: {', '.join(map(quoted, near))}" if near else ""
 
 
-def _stretch(group: str, here: NamesHere) -> str:
+def _stretch(group: str, here: SourceNames) -> str:
     at = here.groups[group]
     return f"{place(at.log_partition, at.first)} to {place(at.log_partition, at.last)}"
 
@@ -162,7 +162,7 @@ def nobody(option: str, names: NameFilter) -> Iterator[str]:
         yield f"{option} '{text}': no member of what is asked for has this name{_near(text, names.looked_for)}"
 
 
-def passed_over(group: str, here: NamesHere) -> str:
+def passed_over(group: str, here: SourceNames) -> str:
     """Say that the group has records and that the options leave all of them out: for commands that show records or changes."""
     return (
         f"group {quoted(group)} has records from {_stretch(group, here)}, and the other options leave all of them out; "
@@ -179,7 +179,7 @@ def why_not_then(replay: EvidenceReplay) -> WhyNot:
     def deletions() -> dict[str, GroupDeletion]:
         return find_deletions(change for _, told in replay.once_more() for _, made in told for change in made)
 
-    def why(group: str, here: NamesHere) -> str:
+    def why(group: str, here: SourceNames) -> str:
         at = here.groups[group]
         is_named = moment.as_of.ends is None or at.log_partition in moment.as_of.ends
         if any(group in p.state.groups for p in moment):

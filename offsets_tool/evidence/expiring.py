@@ -15,9 +15,9 @@ from offsets_tool.evidence.times import parse_duration
 from offsets_tool.expiry.forecast import (
     PartitionRemovals,
     ages,
-    ages_left,
     all_removals,
     explained,
+    live_ages,
     live_rows,
     removed_rows,
 )
@@ -30,7 +30,7 @@ from offsets_tool.time_texts import duration_text
 from offsets_tool.wire.json import Release
 
 
-class PolicyGiven(NamedTuple):
+class PolicyOverrides(NamedTuple):
     """What a person says about the brokers. What is not given is what the log proves or supports, else Kafka's default."""
 
     release: Release | None = None
@@ -41,16 +41,16 @@ class PolicyGiven(NamedTuple):
 
 def policy_of(
     kafka_version: str | None = None, retention: str | Sequence[str] = (), check_interval: str | None = None
-) -> PolicyGiven:
+) -> PolicyOverrides:
     """Return what is known of the brokers: their release ("3.9"), retention ("7d", or several to compare), check interval ("10m").
 
     What is not given is told by the log, else Kafka's default. UsageError for an unknown release or an unreadable span.
 
     >>> policy_of("3.9", "7d")
-    PolicyGiven(release=(3, 9), retentions=(604800000,), check_interval_ms=None)
+    PolicyOverrides(release=(3, 9), retentions=(604800000,), check_interval_ms=None)
     """
     texts = (retention,) if isinstance(retention, str) else retention
-    return PolicyGiven(
+    return PolicyOverrides(
         release=_family(kafka_version),
         retentions=tuple(parse_duration(text, "--retention", MAX_RETENTION_MS) for text in texts),
         check_interval_ms=None
@@ -72,7 +72,7 @@ class FoundExpiry(NamedTuple):
     """What the records of each log partition say of its cluster."""
 
 
-def find_expiry(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> FoundExpiry:
+def find_expiry(replay: EvidenceReplay, given: PolicyOverrides, wanted: Wanted) -> FoundExpiry:
     """Run the replay; return the rows of the wanted groups, and what they rest on.
 
     Notes what of the policy is supposed, and what the log cannot tell.
@@ -110,11 +110,13 @@ def _removals(replay: EvidenceReplay, told: ClusterFacts) -> list[PartitionRemov
     return found
 
 
-def _searched(basis: Basis, removals: list[PartitionRemovals], moment: Snapshot, given: PolicyGiven) -> Basis:
+def _searched(
+    basis: Basis, removals: list[PartitionRemovals], moment: Snapshot, given: PolicyOverrides
+) -> Basis:
     """Return the basis with what removals speak for, where that was not given."""
 
     def left() -> Ages:
-        return ages_left(removals, moment.newest_timestamp, basis.policy)
+        return live_ages(removals, moment.newest_timestamp, basis.policy)
 
     is_given = given.check_interval_ms is not None
     return by_removals(basis, ages(removals, basis.policy), left, interval_given=is_given)

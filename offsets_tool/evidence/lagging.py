@@ -82,7 +82,7 @@ def _replay_rows(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Sna
 
 
 def _knows_all(moment: Snapshot, ends: KnownEnds, wanted: Wanted) -> bool:
-    return all(ends.knows(_place(row)) for row in described_offsets(moment, wanted))
+    return all(ends.knows(_topic_partition(row)) for row in described_offsets(moment, wanted))
 
 
 def lag_rows(moment: Snapshot, ends: KnownEnds, wanted: Wanted) -> list[Row]:
@@ -104,10 +104,11 @@ def _lags(rows: list[Row], ends: KnownEnds) -> Iterator[Row]:
         asked = [
             at
             for at, row in enumerate(rows)
-            if row["committed_offset"] is not None and not ends.has_log(_place(row))
+            if row["committed_offset"] is not None and not ends.has_log(_topic_partition(row))
         ]
         commits = [
-            StandingCommit(rows[at]["group"], _place(rows[at]), rows[at]["committed_offset"]) for at in asked
+            StandingCommit(rows[at]["group"], _topic_partition(rows[at]), rows[at]["committed_offset"])
+            for at in asked
         ]
         samples = {each.place: ends.samples(each.place) for each in commits}
         made = lags_at(ends.at, commits, ends.bounds, samples, is_last_stable=ends.is_last_stable)
@@ -134,13 +135,13 @@ def find_ends(moment: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
     # Of several log partitions together, in the order of time: apart from what one partition's log says.
     committed = [row for row in described_offsets(moment, Wanted()) if row["committed_offset"] is not None]
     for row in sorted(committed, key=itemgetter("commit_timestamp")):
-        ends.bounds.add(None, _place(row), _commit(row))
-    ends.find(moment, {_place(row) for row in rows})
+        ends.bounds.add(None, _topic_partition(row), _commit(row))
+    ends.find(moment, {_topic_partition(row) for row in rows})
 
 
 def lag_of(row: Row, ends: KnownEnds) -> LagRow:
     """Return the lag of a row of offsets, after `find_ends`."""
-    place = _place(row)
+    place = _topic_partition(row)
     commit = None if row["committed_offset"] is None else _commit(row)
     of = OffsetOf(row["group"], *place)
     return lag_row(of, commit, ends.of(place), ends.at, partial(ends.written, place))
@@ -152,7 +153,7 @@ def _row(row: Row, found: Row) -> Row:
     return found | {"is_proven": row["is_proven"]}
 
 
-def _place(row: Row) -> TopicPartition:
+def _topic_partition(row: Row) -> TopicPartition:
     return TopicPartition(row["topic"], row["partition"])
 
 

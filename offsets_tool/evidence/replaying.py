@@ -11,7 +11,7 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch, replay_events
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
-from offsets_tool.evidence.clock_places import tell_moment
+from offsets_tool.evidence.clock_places import note_moment
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.joined_log import JoinedLog
 from offsets_tool.evidence.lanes import RowLane, rows_pay
@@ -77,7 +77,7 @@ def moment_asked(evidence: Evidence, as_of: str | AsOf, clock: Clock) -> AsOf:
     if not isinstance(as_of, str):
         return as_of
     bound = parse_bound((as_of,), "as_of", clock, takes_epochs=True)
-    tell_moment(evidence, bound, "as_of", clock)
+    note_moment(evidence, bound, "as_of", clock)
     return as_of_bound(bound)
 
 

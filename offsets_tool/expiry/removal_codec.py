@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from offsets_tool.expiry.lifetimes import ByGroup, Lifetime, Lifetimes
-from offsets_tool.expiry.removal_tracker import ChangePlace, Open, TrackerState
+from offsets_tool.expiry.removal_tracker import LastChange, Open, TrackerState
 from offsets_tool.expiry.removals import DroppedCommit, KeptOffset, Removal, RemovedOffset
 from offsets_tool.history.json_codec import (
     Packed,
@@ -145,7 +145,7 @@ def unpack_removals(body: Packed, now: State) -> TrackerState:
         pending={producer: dict(commits) for producer, commits in now.pending.items()},
     )
     opened = dict(map(_open, body["open"]))
-    return TrackerState(state, Lifetimes(lifetimes), body["changed"], opened, ChangePlace(*body["place"]))
+    return TrackerState(state, Lifetimes(lifetimes), body["changed"], opened, LastChange(*body["place"]))
 
 
 def _packed_lifetime(lifetime: Lifetime) -> Packed:

@@ -99,7 +99,7 @@ class Removal(NamedTuple):
     """Log offset of the group's own tombstone in the batch; None without one."""
     left: int
     """Number of offsets that the group still had after it."""
-    left_topics: frozenset[str]
+    partly_removed_topics: frozenset[str]
     """Topics that it removed offsets of (by id, where commits have one) and that the group still had an offset of."""
     kept: tuple[KeptOffset, ...]
     changed_at: int | None

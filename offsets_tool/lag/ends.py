@@ -160,7 +160,7 @@ class Ends:
             sum(lifetime.begins is not None and lifetime.begins <= at for lifetime in self.lifetimes) - 1, 0
         )
 
-    def life_at(self, at: int) -> TopicLifetime:
+    def lifetime_at(self, at: int) -> TopicLifetime:
         """Return the lifetime at a time; an empty one where nothing is known."""
         if len(self.lifetimes) == 1:
             return self.lifetimes[0]

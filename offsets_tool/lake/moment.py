@@ -62,7 +62,7 @@ def counted_rows(
     sources = accounts[SOURCES]
     if sources is None:
         raise no_lake(lake)
-    runs = _counted(row["run"] for row in sources.values(["run"]))
+    runs = _finished(row["run"] for row in sources.values(["run"]))
     last = _last_runs(accounts[REPLAYS], accounts[DERIVATIONS])
     found: dict[Table, Counted[Stored] | None] = {}
     for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES):
@@ -78,7 +78,7 @@ def counted_rows(
     return found
 
 
-def _counted(finished: Iterable[int]) -> Runs:
+def _finished(finished: Iterable[int]) -> Runs:
     runs = set(finished)
     last = max(runs, default=0)
     return Runs(last, tuple(sorted(set(range(1, last + 1)) - runs)))

@@ -8,10 +8,10 @@ from offsets_tool.as_of.selection import NameFilter, Wanted, exact_text
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.cited_records import cited_records
 from offsets_tool.evidence.answers.lag_over_time import group_lag
-from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
@@ -94,7 +94,7 @@ class ReviewGiven(NamedTuple):
     """What a review knows beside the log, and how much it keeps."""
 
     ends: KnownEnds
-    policy: PolicyGiven = PolicyGiven()
+    policy: PolicyOverrides = PolicyOverrides()
     server_logs: Sequence[ServerLogFile] = ()
     plan: PlanAsked | None = None
     """The plan that was asked for; None proposes one where offsets were lost or moved."""
@@ -113,7 +113,7 @@ def review_of(
     plan_as_of: str | None = None,
     server_logs: Sequence[str | os.PathLike[str]] = (),
     ends: Sequence[str | os.PathLike[str]] = (),
-    policy: PolicyGiven | None = None,
+    policy: PolicyOverrides | None = None,
     view: str = COPIES_ASKED.view,
     leader: Mapping[int, str] | None = None,
     most_groups: int = MOST_GROUPS,
@@ -142,10 +142,10 @@ def review_of(
     )
     evidence = open_evidence(*names, view=view, leader=leader)
     with EvidenceReplay(evidence) as replay:
-        tell_range(evidence, asked.range, clock)
+        note_range(evidence, asked.range, clock)
         given = ReviewGiven(
             KnownEnds(names, files=[os.fspath(path) for path in ends]),
-            PolicyGiven() if policy is None else policy,
+            PolicyOverrides() if policy is None else policy,
             read_server_logs([os.fspath(path) for path in server_logs]),
             None if back is None else PlanAsked(back, asked.wanted),
             plan_command=_plan_command(names),

@@ -22,7 +22,7 @@ from offsets_tool.lake.moment import Counted, ReadRow, Runs, counted_rows
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.lake.whole import check_whole, open_table
 from offsets_tool.log.archive.delta import OpenDelta, dataset_of, open_delta, parquet_files
-from offsets_tool.log.refusals import known_refusal
+from offsets_tool.log.refusals import meant_refusal
 from offsets_tool.log.storage import StoredPath, as_path
 from offsets_tool.sql.column_names import columns_of
 from offsets_tool.sql.failures import OF_QUERIES, told
@@ -111,7 +111,7 @@ class DuckLake:
                 self._show(name)
             asked = columns_of(tree)
             rows = self._session.sql(duckdb_sql(tree))
-            columns = told_apart(_named(rows.columns, asked))
+            columns = told_apart(_answer_names(rows.columns, asked))
             sums = [number for number, type_ in enumerate(rows.types) if str(type_) == "HUGEINT"]
             return QueryResult(columns, self._rows(rows, columns, sums))
 
@@ -198,7 +198,7 @@ class DuckLake:
             raise with_what_holds(error, self._lake) from error
         except duckdb.Error as error:
             root = as_path(self._lake).absolute()
-            if isinstance(root, StoredPath) and (refused := known_refusal(self._lake, str(error))):
+            if isinstance(root, StoredPath) and (refused := meant_refusal(self._lake, str(error))):
                 raise refused from error
             of_files = not isinstance(error, OF_QUERIES) and not isinstance(root, StoredPath)
             if of_files and (damage := damage_of_lake(root)):
@@ -256,7 +256,7 @@ def _names(tree: exp.Query) -> list[str]:
     return list(dict.fromkeys(name for name in named if name and name not in own))
 
 
-def _named(found: Sequence[str], asked: Sequence[str | None]) -> list[str]:
+def _answer_names(found: Sequence[str], asked: Sequence[str | None]) -> list[str]:
     """Return the names of an answer's columns: as they were asked for, and those that a star stands for as they are."""
     many = len(found) - len(asked) + 1
     if asked.count(None) > 1:

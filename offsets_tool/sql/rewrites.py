@@ -63,7 +63,7 @@ def rewritten(node: exp.Expr) -> exp.Expr:
     return rewrite(node) if rewrite else node
 
 
-def _named(node: exp.Expr) -> exp.Expr:
+def _renamed_call(node: exp.Expr) -> exp.Expr:
     return call(NAMED[node.name.lower()], *node.expressions)
 
 
@@ -180,7 +180,7 @@ def _window(node: exp.Expr) -> exp.Expr:
 
 
 REWRITES: Final[Mapping[type[exp.Expr], Rewrite]] = {
-    exp.Anonymous: _named,
+    exp.Anonymous: _renamed_call,
     exp.AnyValue: _any_value,
     exp.ArrayAgg: collected,
     exp.ArraySort: sorted_list,

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from offsets_tool.columns.expiry import ExpiryAsked
 from offsets_tool.errors import OffsetsToolError, SourceError
-from offsets_tool.evidence.expiring import PolicyGiven, basis_note
+from offsets_tool.evidence.expiring import PolicyOverrides, basis_note
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
@@ -35,14 +35,14 @@ from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, is_little, of
 OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
 
 
-def as_before(lake: str) -> PolicyGiven:
+def as_before(lake: str) -> PolicyOverrides:
     """Return the policy with which the lake's expiry was last computed; the default one where it never was."""
     asked = asked_before(root_of(lake), EXPIRY)
     release = asked.pop("release", None)
-    return PolicyGiven(release=release and tuple(release), **asked)
+    return PolicyOverrides(release=release and tuple(release), **asked)
 
 
-def expiry(lake: str, start: StartSpark, request: PolicyGiven, progress: Progress = untold) -> Derived:
+def expiry(lake: str, start: StartSpark, request: PolicyOverrides, progress: Progress = untold) -> Derived:
     """Compute the expiry of clusters where something is new, and commit it; `start` makes a session, if there is something to do.
 
     `progress` is told in checkpoints of log partitions, and in files of `removals`.
@@ -64,7 +64,7 @@ def expiry(lake: str, start: StartSpark, request: PolicyGiven, progress: Progres
 class _Expiry:
     """Computes expiry by tasks: of live offsets from checkpoints, of removed ones from `removals`; `notes` name the policy."""
 
-    def __init__(self, root: Path, start: StartSpark, request: PolicyGiven, progress: Progress) -> None:
+    def __init__(self, root: Path, start: StartSpark, request: PolicyOverrides, progress: Progress) -> None:
         self._root, self._start, self._request, self._progress = root, start, request, progress
         self.notes: list[str] = []
 

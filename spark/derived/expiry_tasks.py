@@ -110,7 +110,7 @@ def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveTold:
     except (OffsetsToolError, OSError) as error:
         return _LiveTold(unit, shown(str(error)), "[]", b"")
     files = [file for each in done for text in each.column("files").to_pylist() for file in json.loads(text)]
-    return _LiveTold(unit, None, json.dumps(files), pickle.dumps(found.alive))
+    return _LiveTold(unit, None, json.dumps(files), pickle.dumps(found.longest))
 
 
 def with_checkpoints(

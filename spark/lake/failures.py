@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError, UsageError
 from offsets_tool.lake.damage import damage_of_lake, what_holds, with_what_holds
 from offsets_tool.log.archive.delta_log import first_line
-from offsets_tool.log.refusals import known_refusal
+from offsets_tool.log.refusals import meant_refusal
 from offsets_tool.log.storage import as_path, is_stored
 
 _FOREIGN: Final = (DeltaError, pa.ArrowException, OSError, UnicodeDecodeError, PySparkException, Py4JError)
@@ -65,7 +65,7 @@ def _told(lake: str, error: BaseException) -> str:
         return f"{found.path}: {found.reason}; {what_holds(root, found.path)}"
     if of_disk := _of_disk(lake, said):
         return of_disk
-    if is_stored(root) and (known := known_refusal(str(root), said)):
+    if is_stored(root) and (known := meant_refusal(str(root), said)):
         return f"{known}; {_AGAIN}"
     if unlike := _of_executors(said):
         return unlike

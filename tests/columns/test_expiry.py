@@ -85,7 +85,7 @@ def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
         left = replayed_in_parts(partition.log_partition, logs[partition.log_partition], rules)
         there = checkpoint_expiry(left.checkpoint, "checkpoint", asked)
         found += [tuple(row.values()) for rows in there.live for row in rows.to_pylist()]
-        alive += there.alive
+        alive += there.longest
         removals += removal_facts_by_topic(left.facts, left.log_end, asked)
     by_topic = groupby(
         sorted([*reversed(removals), *longest_lifetimes(alive)], key=attrgetter("topic")), attrgetter("topic")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from offsets_tool.cli import main
 from offsets_tool.events import Event, Value
 from offsets_tool.expiry.causes import Cause, Confidence, Deletion
-from offsets_tool.expiry.forecast import ages, ages_left, all_removals, explained
+from offsets_tool.expiry.forecast import ages, all_removals, explained, live_ages
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Age, Ages, Fitting, Settings, search
 from tests.expiry.corpus_truth import corpora
@@ -41,7 +41,7 @@ def unnamed(logs: Logs) -> tuple[Basis, list[Deletion]]:
     found = by_removals(
         basis,
         ages(lost, basis.policy),
-        lambda: ages_left(lost, newest, basis.policy),
+        lambda: live_ages(lost, newest, basis.policy),
         interval_given=False,
     )
     return found, explained(lost, newest, found.policy, found.known)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from offsets_tool.history.change_log import Happening, HappeningKind, tell
+from offsets_tool.history.change_log import Happening, HappeningKind, batch_happenings
 from offsets_tool.history.history import History
 from offsets_tool.replay.changes import Transaction
 from offsets_tool.replay.rules import Rules
@@ -22,8 +22,8 @@ def happenings_in(folder: Path, *events: StoryEvent, rules: Rules = Rules.NEW) -
 
 def happenings(changes: Any) -> list[Happening]:
     history = History()
-    found = [each for change in changes for each in tell(history.row_changes(change))]
-    return [*found, *tell(history.flush_row_changes())]
+    found = [each for change in changes for each in batch_happenings(history.row_changes(change))]
+    return [*found, *batch_happenings(history.flush_row_changes())]
 
 
 def of_kind(found: list[Happening], kind: HappeningKind, *fields: str) -> list[tuple[Any, ...]]:

@@ -100,7 +100,9 @@ def test_behind_a_gap_nobody_is_known_not_to_be_the_owner(tmp_path: Path) -> Non
         for event in events:
             if event.record.log_offset != missing:
                 history.observe_record(event.record.log_offset)
-                rows += [row for change in coordinator.replay(event) for row in history.fold(change)]
+                rows += [
+                    row for change in coordinator.replay(event) for row in history.observe_change(change)
+                ]
         rows += [*history.flush(), *history.open_rows()]
         commits = sorted(
             (row for row in rows if isinstance(row, OffsetHistoryRow)), key=lambda row: row.from_log_offset

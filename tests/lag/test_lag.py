@@ -148,7 +148,7 @@ def test_two_exporters_that_differ_a_little_are_one_topic() -> None:
     ]
     ends = Ends.of(seen)
     assert len(ends.lifetimes) == 1
-    assert ends.life_at(0).ends == [50, 60]
+    assert ends.lifetime_at(0).ends == [50, 60]
 
 
 def index(at: int, end: int) -> EndSample:

@@ -228,7 +228,7 @@ def check_checkpoints(events: Sequence[Event], rules: Rules | None, stride: int 
     assert list(told.history.open_rows()) == list(whole.history.open_rows())
     assert list(told.removals.unsettled()) == list(whole.removals.unsettled())
     assert list(told.transactions.unsettled()) == list(whole.transactions.unsettled())
-    assert list(told.removals.tracker.lifetimes.alive()) == list(whole.removals.tracker.lifetimes.alive())
+    assert list(told.removals.tracker.lifetimes.longest()) == list(whole.removals.tracker.lifetimes.longest())
     assert told.log_facts == whole.log_facts
 
 
@@ -241,9 +241,9 @@ def observe(told: Observers, event: Event, changes: tuple[Change, ...]) -> list[
     told.history.observe_record(at)
     told.log_facts.observe_offsets(at, at, None)
     told.log_facts.observe(event)
-    told.removals.fold(event, changes)
-    told.transactions.fold(event, changes)
-    return [row for change in changes for row in told.history.fold(change)]
+    told.removals.observe(event, changes)
+    told.transactions.observe(event, changes)
+    return [row for change in changes for row in told.history.observe_change(change)]
 
 
 def replay_all(events: Iterable[Event], rules: Rules | None) -> Iterator[tuple[Event, tuple[Change, ...]]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.causes import Confidence
@@ -104,7 +104,7 @@ def done_in(corpus: Path) -> Iterator[Done]:
 def found_in(corpus: Path) -> tuple[tuple[GroupFindings, ...], ServerLog]:
     """Return the findings of all groups of a corpus that the broker's log is given with, and that log."""
     with EvidenceReplay(open_evidence(corpus / "segments")) as replay:
-        found = LogFindings(replay, PolicyGiven(), [log_of(corpus)])
+        found = LogFindings(replay, PolicyOverrides(), [log_of(corpus)])
         return tuple(found.groups()), found.server_log
 
 

@@ -123,10 +123,10 @@ def _rows(path: Path) -> Iterator[Any]:
         for event in logs[partition.log_partition]:
             history.observe_record(event.record.log_offset)
             changes = coordinator.replay(event)
-            removals.fold(event, changes)
+            removals.observe(event, changes)
             yield from ended_transactions(event, changes)
             for change in changes:
-                yield from history.fold(change)
+                yield from history.observe_change(change)
         yield from history.flush()
         yield from history.open_rows()
         yield from removals.unsettled()

@@ -16,7 +16,7 @@ from offsets_tool.cli.options import F, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
-from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.rebalances import rebalances_in
 from offsets_tool.evidence.moments.moment_notes import place
@@ -117,7 +117,7 @@ def rebalances_command(*, format_: str | None, output_path: str | None, strict: 
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        captions = tell_range(replay.evidence, asked.range, clock)
+        captions = note_range(replay.evidence, asked.range, clock)
         rows = list(_shown(replay, asked, server_logs))
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)

@@ -17,7 +17,7 @@ from offsets_tool.cli.render import default_format, note, output, write_caption,
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.moments.moment_notes import place
@@ -98,7 +98,7 @@ def timeline_command(*, format_: str | None, output_path: str | None, strict: bo
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        captions = tell_range(replay.evidence, asked.range, clock)
+        captions = note_range(replay.evidence, asked.range, clock)
         found = LogFindings(replay, given, server_logs)
         told = timeline_of(found, asked, is_whole=options["is_whole"])
         rows = [sentence_row(each) for each in told]

@@ -34,18 +34,18 @@ def _differ(column: pa.Array) -> Array:
 
 def whole_places(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the same rows, those of one place never apart, about ROWS at a time or as many as one place has."""
-    waiting: list[pa.RecordBatch] = []
+    gathered: list[pa.RecordBatch] = []
     count = 0
     for batch in _small(batches):
-        cut = _last_place(batch, waiting[-1] if waiting else None)
+        cut = _last_place(batch, gathered[-1] if gathered else None)
         is_enough = cut is not None and count + cut >= ROWS
         if is_enough:
-            yield _joined([*waiting, batch.slice(0, cut)])
-            waiting, count = [], 0
-        waiting.append(batch.slice(cut) if is_enough else batch)
-        count += waiting[-1].num_rows
-    if waiting:
-        yield _joined(waiting)
+            yield _joined([*gathered, batch.slice(0, cut)])
+            gathered, count = [], 0
+        gathered.append(batch.slice(cut) if is_enough else batch)
+        count += gathered[-1].num_rows
+    if gathered:
+        yield _joined(gathered)
 
 
 def _small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

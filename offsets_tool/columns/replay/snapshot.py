@@ -22,7 +22,7 @@ from offsets_tool.columns.replay.row_events import KeptValues, RowEvents, rows_b
 from offsets_tool.columns.replay.row_table import are_plain, row_kinds
 from offsets_tool.columns.replay.rows_replay import ReplayedEvent, RowsReplay
 from offsets_tool.columns.replay.state import MarkersReplay, StateReplay
-from offsets_tool.columns.replay.store import HeldStore
+from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Key, decode_key
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA, TOPIC_LISTS
@@ -67,7 +67,7 @@ def replayed_alone(
 
     `reads` are those from which the partition was replayed; `coordinator` starts anew, by the rules that were found to hold.
     """
-    replay = RowsReplay(coordinator, HeldStore(coordinator.state))
+    replay = RowsReplay(coordinator, ReplayStore(coordinator.state))
     for rows in rows_below(reads, partition.end):
         yield from replay.replay(rows)
 
@@ -102,11 +102,11 @@ def replay_rows(
         if watch is not None and held:
             watch(rows.slice(0, held))
     for each in columns:
-        each.settle()
+        each.materialize()
 
 
 class ColumnMoment:
-    """A partition that is replayed to a moment by rows; its PartitionSnapshot is whole after `settle`."""
+    """A partition that is replayed to a moment by rows; its PartitionSnapshot is whole after `materialize`."""
 
     def __init__(self, moment: PartitionSnapshot, names: TopicNames) -> None:
         self._moment = moment
@@ -118,19 +118,19 @@ class ColumnMoment:
     def replay(self, rows: pa.RecordBatch) -> int:
         """Replay rows up to the moment, and observe those behind it; return how many count."""
         times = _times(rows)
-        held = self._count_held(rows, times)
+        held = self._count_before_cut(rows, times)
         if held:
-            self._replay_held(rows.slice(0, held), times[:held])
+            self._replay_before_cut(rows.slice(0, held), times[:held])
         if held < rows.num_rows:
             self._observe_after(rows.slice(held), times[held:])
         return held
 
-    def settle(self) -> None:
+    def materialize(self) -> None:
         """Complete the PartitionSnapshot: move all that was replayed into its state."""
-        self._coordinator.settle()
+        self._coordinator.materialize()
         self._observe_late()
 
-    def _count_held(self, rows: pa.RecordBatch, times: Array) -> int:
+    def _count_before_cut(self, rows: pa.RecordBatch, times: Array) -> int:
         """Return how many of the rows count: the first ones, by Cut."""
         cut = self._moment.cut
         if cut.end is not None:
@@ -141,7 +141,7 @@ class ColumnMoment:
             return int(rows.num_rows)
         return int(past[0]) if len(past) else int(rows.num_rows)
 
-    def _replay_held(self, rows: pa.RecordBatch, times: Array) -> None:
+    def _replay_before_cut(self, rows: pa.RecordBatch, times: Array) -> None:
         moment, cut, coverage = self._moment, self._moment.cut, self._moment.coverage
         newest = int(times.max())
         if newest != _NO_TIME and (cut.newest_timestamp is None or newest > cut.newest_timestamp):

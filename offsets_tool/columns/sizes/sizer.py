@@ -16,7 +16,7 @@ from offsets_tool.columns.lane.interned import InternedKeys
 from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField
 from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
 from offsets_tool.columns.lane.sums import offsets_of
-from offsets_tool.columns.sizes.runs import ChunkRuns, RunField, WaitingRuns, runs
+from offsets_tool.columns.sizes.runs import ChunkRuns, GatheredRuns, RunField, runs
 from offsets_tool.columns.sizes.shares import of_batch
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger
@@ -38,7 +38,7 @@ class Sizer:
 
     def __init__(self) -> None:
         self._segments = SegmentReader()
-        self._waiting = WaitingRuns()
+        self._gathered = GatheredRuns()
         self._numbers: tuple[Tally, InternedKeys, Array] | None = None
         """For the keys of a lane, their numbers in a tally; -1 for those not asked for yet."""
 
@@ -54,13 +54,13 @@ class Sizer:
                 yield ChunkSized(item.size, iter(()))
             else:
                 yield item
-        for run in self._waiting.take():
+        for run in self._gathered.take():
             tally.add_run(run)
 
     def _add(self, chunk: Chunk, tally: Tally) -> None:
         keys = self._key_numbers(chunk, tally)
         steps = _Steps(chunk, keys)
-        self._waiting.add(steps.plain())
+        self._gathered.add(steps.plain())
         for _, kind, _, step in sorted(steps.in_order(), key=itemgetter(0, 1, 2)):
             if kind == _RUN:
                 tally.add_run(step)

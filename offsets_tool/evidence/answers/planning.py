@@ -12,7 +12,7 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.as_of.transactions import open_rows
 from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
 from offsets_tool.evidence.ends import KnownEnds
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import partition_rows
 from offsets_tool.evidence.lagging import find_ends
 from offsets_tool.evidence.replaying import EvidenceReplay
@@ -54,7 +54,7 @@ class _Standing(NamedTuple):
 
 
 def plan_back(
-    replay: EvidenceReplay, at_end: EvidenceReplay, ends: KnownEnds, given: PolicyGiven, wanted: Wanted
+    replay: EvidenceReplay, at_end: EvidenceReplay, ends: KnownEnds, given: PolicyOverrides, wanted: Wanted
 ) -> Plan:
     """Run both replays, to the moment and to the end of the same evidence, and return the way back for the wanted groups.
 

@@ -25,7 +25,7 @@ def incomplete(moment: Snapshot, wanted: Wanted, evidence: Evidence) -> str | No
     """Return what of whole partitions the reset file would lack, and what to do about it, in one sentence; None if nothing."""
     lacking = [
         *_counted_as_empty(moment, wanted),
-        *_not_here(moment),
+        *_missing_partitions(moment),
         *_not_reached(moment),
         *_lost(evidence),
     ]
@@ -61,7 +61,7 @@ def _holds(p: PartitionSnapshot, wanted: Wanted) -> bool:
     )
 
 
-def _not_here(moment: Snapshot) -> Iterator[str]:
+def _missing_partitions(moment: Snapshot) -> Iterator[str]:
     here = {p.log_partition for p in moment}
     missing = [
         str(number) for number, end in sorted((moment.as_of.ends or {}).items()) if end and number not in here

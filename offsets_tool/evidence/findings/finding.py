@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.events import Event
-from offsets_tool.evidence.expiring import PolicyGiven, find_expiry
+from offsets_tool.evidence.expiring import PolicyOverrides, find_expiry
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
@@ -50,7 +50,7 @@ class LogFindings:
     """What is found in an evidence: of each group, and of its log partitions as a whole."""
 
     def __init__(
-        self, replay: EvidenceReplay, given: PolicyGiven, server_logs: Sequence[ServerLogFile] = ()
+        self, replay: EvidenceReplay, given: PolicyOverrides, server_logs: Sequence[ServerLogFile] = ()
     ) -> None:
         """Run the replay; `given` is what is known of the brokers' settings, `server_logs` are brokers' own logs.
 
@@ -89,7 +89,7 @@ class LogFindings:
 
 
 def findings_of(
-    replay: EvidenceReplay, given: PolicyGiven, server_logs: Sequence[ServerLogFile] = ()
+    replay: EvidenceReplay, given: PolicyOverrides, server_logs: Sequence[ServerLogFile] = ()
 ) -> list[Finding]:
     """Run the replay as LogFindings does; return the findings of all groups and of the log, the worst first."""
     found = LogFindings(replay, given, server_logs)
@@ -124,7 +124,7 @@ def _with_copies(replay: EvidenceReplay, facts: PartitionFacts) -> PartitionFact
 
 
 def partition_rows(
-    replay: EvidenceReplay, given: PolicyGiven, *, is_by_columns: bool | None = None
+    replay: EvidenceReplay, given: PolicyOverrides, *, is_by_columns: bool | None = None
 ) -> "list[AnyPartition]":
     """Run the replay and return the rows of every log partition by group: by columns where that pays, unless the caller says."""
     more: _ByPartition = defaultdict(list)
@@ -193,7 +193,7 @@ def _observed(
     replayed: Iterable[tuple[Event, tuple[Change, ...]]], transactions: TransactionLog, sums: RecordSums
 ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
     for event, changes in replayed:
-        transactions.fold(event, changes)
+        transactions.observe(event, changes)
         sums.observe(event)
         yield event, changes
 

@@ -29,7 +29,7 @@ def moment_notes(moment: Snapshot, option: str = "--as-of") -> Iterator[str]:
     yield from _outside(moment, option)
     yield from _positions(moment, option)
     yield from _late(moment, option)
-    yield from _gone(moment)
+    yield from _missing_records(moment)
     yield from _begins_late(moment)
     yield from _unsure(moment)
     yield from _anomalies(moment)
@@ -80,19 +80,20 @@ def _late(moment: Snapshot, option: str) -> Iterator[str]:
             )
 
 
-def _gone(moment: Snapshot) -> Iterator[str]:
+def _missing_records(moment: Snapshot) -> Iterator[str]:
     """Note records that compaction took, where the moment is not the end of the log."""
     # At the end every key has its newest value.
     if moment.as_of.is_end:
         return
-    gone = [p for p in moment if p.coverage.missing]
-    if not gone:
+    lacking = [p for p in moment if p.coverage.missing]
+    if not lacking:
         return
-    missing = sum(p.coverage.missing for p in gone)
-    places = listed(place(p.log_partition, p.coverage.proven_from) for p in gone)
-    unknown = sum(len(p.coverage.unknown) for p in gone)
+    missing = sum(p.coverage.missing for p in lacking)
+    places = listed(place(p.log_partition, p.coverage.proven_from) for p in lacking)
+    unknown = sum(len(p.coverage.unknown) for p in lacking)
     yield (
-        f"{missing:,} record(s) from before this moment are gone ({_taken_by(gone)}); every record is there only from {places} on. "
+        f"{missing:,} record(s) from before this moment are gone ({_reason_missing(lacking)}); every record is there only from "
+        f"{places} on. "
         f"{unknown} value(s) at this moment are unknown (`is_proven` false); what was deleted later may be missing altogether"
     )
 
@@ -126,19 +127,19 @@ def _unsure(moment: Snapshot) -> Iterator[str]:
 
 def gaps(moment: Snapshot) -> Iterator[str]:
     """Note changes that are not in the log any more."""
-    gone = [p for p in moment if p.coverage.missing]
-    if gone:
-        missing = sum(p.coverage.missing for p in gone)
-        places = listed(place(p.log_partition, p.coverage.proven_from) for p in gone)
+    lacking = [p for p in moment if p.coverage.missing]
+    if lacking:
+        missing = sum(p.coverage.missing for p in lacking)
+        places = listed(place(p.log_partition, p.coverage.proven_from) for p in lacking)
         yield (
-            f"{missing:,} record(s) are gone ({_taken_by(gone)}), and what they changed with them; "
+            f"{missing:,} record(s) are gone ({_reason_missing(lacking)}), and what they changed with them; "
             f"every change is there only from {places} on"
         )
 
 
-def _taken_by(gone: Iterable[PartitionSnapshot]) -> str:
+def _reason_missing(lacking: Iterable[PartitionSnapshot]) -> str:
     """Return why records may be missing: compaction, or also damage where the log has any."""
-    return "compaction, or damage: see above" if any(p.is_damaged for p in gone) else "compaction"
+    return "compaction, or damage: see above" if any(p.is_damaged for p in lacking) else "compaction"
 
 
 def orphans(moment: Snapshot) -> Iterator[str]:

@@ -17,7 +17,14 @@ from bench.generator.batches import write_batches
 from bench.generator.mixes import MIXES
 from offsets_tool.checkpoint import read_log_facts
 from offsets_tool.columns.decode import decode_batches, log_batches
-from offsets_tool.columns.replay.history import ROWS, HistoryReplay, HistoryRows, Left, Start, replay_batches
+from offsets_tool.columns.replay.history import (
+    ROWS,
+    HistoryReplay,
+    HistoryRows,
+    ReplayEnd,
+    Start,
+    replay_batches,
+)
 from offsets_tool.columns.replay.row_events import COLUMNS, with_raw
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.expiry.log_facts import LogFacts
@@ -84,9 +91,9 @@ def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) 
     for event in map(decode, records):
         history.observe_record(event.record.log_offset)
         changes = coordinator.replay(event)
-        removals.fold(event, changes)
+        removals.observe(event, changes)
         rows += ended_transactions(event, changes)
-        rows += [row for change in changes for row in history.fold(change)]
+        rows += [row for change in changes for row in history.observe_change(change)]
     open_ = open_transactions(coordinator.state.transactions.values(), partition)
     rows += [*history.flush(), *history.open_rows(), *removals.unsettled(), *open_]
     plain = [
@@ -126,7 +133,7 @@ def log_facts_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -
     return read_log_facts(io.BytesIO(checkpoint or b""), "checkpoint")
 
 
-def settles(ended: HistoryRows, left: Left) -> bool:
+def settles(ended: HistoryRows, left: ReplayEnd) -> bool:
     """What was told for good had ended before, what holds or may be told otherwise had not."""
     firm, loose = (
         [at for name, end in ENDS.items() for at in getattr(rows, name).column(end).to_pylist()]

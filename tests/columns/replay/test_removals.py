@@ -35,7 +35,7 @@ class KeptFacts(ClusterFacts):
 
 
 def comparable(found: PartitionRemovals, facts: LogFacts) -> list[Any]:
-    return [*found[1:4], sorted(found.alive, key=repr), found.log_end, facts]
+    return [*found[1:4], sorted(found.longest, key=repr), found.log_end, facts]
 
 
 @given(logs(), MOMENTS, st.sampled_from(RULES), st.lists(st.integers(1, 20), min_size=1, max_size=4))

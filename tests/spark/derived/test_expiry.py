@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from offsets_tool.checkpoint import VERSION
 from offsets_tool.cli import main
 from offsets_tool.errors import OffsetsToolError, UsageError
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from spark.derived.derive import Derived
 from spark.derived.expiry import expiry
@@ -42,7 +42,7 @@ _TIMES = ("expires_at", "removed_at", "expected_at")
 
 
 def derive(session: SparkSession, lake: Path, **asked: Any) -> Derived:
-    return expiry(str(lake), lambda: session, PolicyGiven(**asked))
+    return expiry(str(lake), lambda: session, PolicyOverrides(**asked))
 
 
 def found(lake: Path) -> list[ExpiryRow]:

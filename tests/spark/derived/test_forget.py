@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.lake.tables import ALL_TABLES
 from offsets_tool.log.archive.delta import delta_rows
 from spark.derived.expiry import expiry
@@ -34,7 +34,7 @@ LOG = in_order(*(commit(f"g{at % 5}", "t", 0, at) for at in range(12)))
 def jobs(lake: Path) -> None:
     replay_here(lake)
     lag(str(lake), no_session, LagRequest())
-    expiry(str(lake), no_session, PolicyGiven())
+    expiry(str(lake), no_session, PolicyOverrides())
     assert not run_findings(str(lake), no_session).problems
 
 

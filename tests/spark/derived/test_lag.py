@@ -120,7 +120,7 @@ def plain(
 def _histories(changes: list[tuple[int | None, int, Change]]) -> Iterator[OffsetHistoryRow]:
     for number in dict.fromkeys(number for number, _, _ in changes):
         history = History()
-        rows = [row for at, _, change in changes if at == number for row in history.fold(change)]
+        rows = [row for at, _, change in changes if at == number for row in history.observe_change(change)]
         rows += [*history.flush(), *history.open_rows()]
         yield from (row for row in rows if isinstance(row, OffsetHistoryRow))
 

@@ -51,10 +51,10 @@ def _rows(paths: list[Path]) -> Iterator[Any]:
             history, removals = History(names.name), RemovalLog(partition.log_partition)
             for event, changes in happened:
                 history.observe_record(event.record.log_offset)
-                removals.fold(event, changes)
+                removals.observe(event, changes)
                 yield from ended_transactions(event, changes)
                 for change in changes:
-                    yield from history.fold(change)
+                    yield from history.observe_change(change)
             yield from history.flush()
             yield from history.open_rows()
             yield from removals.unsettled()
