@@ -20,7 +20,7 @@ from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
 from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.replay.rules import Rules
-from spark.derived.derive import Derived, Made, asked_before, derive, replayed
+from spark.derived.derive import Derived, Made, asked_before, derive, made_of, replayed
 from spark.derived.expiry_ages import ages_left, ages_removed
 from spark.derived.expiry_tasks import ExpiryInput, ExpiryJob, write_live, write_removed
 from spark.ingest.plan import ARCHIVE, counts
@@ -68,7 +68,7 @@ class _Expiry:
         self._root, self._start, self._request, self._progress = root, start, request, progress
         self.notes: list[str] = []
 
-    def make(self, clusters: Collection[str], run: int) -> list[Made]:
+    def make(self, clusters: Collection[str], run: int) -> Made:
         replays = {
             place: row
             for place, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
@@ -85,7 +85,7 @@ class _Expiry:
             self._say(cluster, each.bases[0])
         job = job._replace(asked={cluster: _asked(each) for cluster, each in found.items()})
         live = write_live(job, given)
-        return [*live.made, *write_removed(job, given, live.alive)]
+        return made_of(clusters, [*live.files, *write_removed(job, given, live.alive)])
 
     def _given(self, checkpoints: Sequence[tuple[LogPartition, str]]) -> ExpiryInput:
         files = facts_of(open_delta(self._root / REMOVALS.name))
