@@ -91,11 +91,11 @@ def difference_rows(before: Snapshot, after: Snapshot, wanted: Wanted | None = N
     return [row for row in found if row is not None]
 
 
-def _unproven_groups(moment: Snapshot) -> set[tuple[str, int]]:
+def _unproven_groups(snapshot: Snapshot) -> set[tuple[str, int]]:
     """Return the groups of which a moment proves nothing, each with its log partition: nor are their members known."""
     return {
         (subject.group, _number(p.log_partition))
-        for p in moment
+        for p in snapshot
         for subject in p.coverage.unknown
         if isinstance(subject, GroupOf)
     }
@@ -147,27 +147,27 @@ def _delta(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) ->
     return ends[1] - ends[0] if len(ends) == 2 and None not in ends else None
 
 
-def _fields_at(moment: Snapshot, wanted: Wanted) -> dict[_Subject, _FieldsAt]:
-    of_all = [] if wanted.topics else [*_groups(moment, wanted), *_members(moment, wanted)]
-    return dict((*of_all, *_owners(moment, wanted), *_offsets(moment, wanted)))
+def _fields_at(snapshot: Snapshot, wanted: Wanted) -> dict[_Subject, _FieldsAt]:
+    of_all = [] if wanted.topics else [*_groups(snapshot, wanted), *_members(snapshot, wanted)]
+    return dict((*of_all, *_owners(snapshot, wanted), *_offsets(snapshot, wanted)))
 
 
-def _groups(moment: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
-    for row in group_rows(moment, wanted):
+def _groups(snapshot: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
+    for row in group_rows(snapshot, wanted):
         yield _subject(Compared.GROUP, row), _proven(row, _OF_GROUP)
 
 
-def _members(moment: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
-    for row in member_rows(moment, wanted):
+def _members(snapshot: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
+    for row in member_rows(snapshot, wanted):
         subject = _subject(Compared.MEMBER, row)._replace(member_id=row["member_id"])
         yield subject, _proven(row, (name for name in row if name not in _NOT_OF_MEMBER))
 
 
-def _owners(moment: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
+def _owners(snapshot: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
     """Yield each assigned partition with its owners, which are several in a share group alone."""
-    for p in moment:
+    for p in snapshot:
         owners: dict[OffsetOf, list[Row]] = {}
-        for offset, owner in owned_partitions(moment, p, wanted):
+        for offset, owner in owned_partitions(snapshot, p, wanted):
             owners.setdefault(offset, []).append(owner)
         for offset, found in owners.items():
             found.sort(key=itemgetter("member_id"))
@@ -175,8 +175,8 @@ def _owners(moment: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _Field
             yield _subject(Compared.OWNER, row), _FieldsAt({"owners": found})
 
 
-def _offsets(moment: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
-    for row in offset_rows(moment, wanted):
+def _offsets(snapshot: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
+    for row in offset_rows(snapshot, wanted):
         row["pending"].sort(key=itemgetter("producer_id"))
         yield _subject(Compared.OFFSET, row), _proven(row, _OF_OFFSET)
 

@@ -20,7 +20,7 @@ from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
-from offsets_tool.evidence.moments.moment_notes import gaps, place
+from offsets_tool.evidence.moments.moment_notes import gaps, offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.history.change_log import Happening, HappeningKind, batch_happenings
@@ -183,7 +183,7 @@ def _parse_asked(options: Row, clock: Clock) -> Asked:
 def happenings(replay: EvidenceReplay) -> Iterator[Happening]:
     """Replay the log once more and yield everything that happened, partition by partition in the order of the log."""
     for _, replayed in replay.once_more():
-        yield from _happenings_of(replayed, replay.moment.names.name)
+        yield from _happenings_of(replayed, replay.snapshot.names.name)
 
 
 def _happenings_of(
@@ -212,7 +212,7 @@ def _table_row(happening: Happening) -> Row:
     epochs = (happening.member_epoch, happening.generation, happening.group_epoch)
     return {
         "written_at": shown_time(happening.timestamp),
-        "log": place(happening.log_partition, happening.log_offset),
+        "log": offset_text(happening.log_partition, happening.log_offset),
         "group": happening.group,
         "about": about,
         "what": happening.what + moved if happening.note is None else f"anomaly: {happening.note}",

@@ -65,17 +65,17 @@ def checkpoint_ages(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Ages:
     """Return the ages of the live offsets in a partition's checkpoint; errors as `checkpoint_expiry`."""
     partition, left = _restored(checkpoint, source)
     ages = Ages()
-    observe_live(ages, partition, left.memory().changed, asked.newest, asked.policies[0])
+    observe_live(ages, partition, left.saved_state().changed, asked.newest, asked.policies[0])
     return ages
 
 
 def _restored(checkpoint: bytes, source: str) -> tuple[PartitionSnapshot, RemovalTracker]:
-    coordinator, _, told = restore(checkpoint, source)
-    if told is None:
+    coordinator, _, observers = restore(checkpoint, source)
+    if observers is None:
         raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
     partition = PartitionSnapshot(coordinator.log_partition, AsOf(), None, 0)
     partition.coordinator = coordinator
-    return partition, told.removals.tracker
+    return partition, observers.removals.tracker
 
 
 def removal_ages(facts: Iterable[str], log_end: LogEnd, asked: ExpiryAsked) -> Ages:

@@ -1,4 +1,4 @@
-"""What the text of a moment was taken for, told where that is not plain: a place such as 12:31 looks like a time of day too.
+"""Notes what the text of a moment was taken for, where that is not plain: the place 12:31 looks like a time of day too.
 
 It is refused where the evidence has no such place. Reads the partition's records only until one stands as far: no place that looks
 like a time is beyond offset 59. Which texts look so is known by moment_texts.
@@ -19,8 +19,8 @@ def note_moment(evidence: Evidence, bound: Bound, option: str, clock: Clock) -> 
 
     UsageError for a place that looks like a time of day, if the evidence has no such place.
     """
-    if bound.told is not None:
-        evidence.note(bound.told)
+    if bound.note is not None:
+        evidence.note(bound.note)
     if bound.clock_text is None:
         return None
     place = bound.places[0]

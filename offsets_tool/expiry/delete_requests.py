@@ -73,12 +73,12 @@ class Requests:
     def _lost_together(self, removal: TopicRemoval, spread: int) -> bool:
         if removal.at is None:
             return False
-        told = self._possible_removals
-        low = bisect_left(told.times, removal.at - spread)
-        high = bisect_right(told.times, removal.at + spread)
-        if told.alone[low] == told.alone[high]:
+        possible = self._possible_removals
+        low = bisect_left(possible.times, removal.at - spread)
+        high = bisect_right(possible.times, removal.at + spread)
+        if possible.alone[low] == possible.alone[high]:
             return False
-        return any(told.groups[number] != removal.group_id for number in range(low, high))
+        return any(possible.groups[number] != removal.group_id for number in range(low, high))
 
     @cached_property
     def _possible_removals(self) -> _PossibleRemovals:

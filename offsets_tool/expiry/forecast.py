@@ -88,7 +88,7 @@ def partition_removals(
     )
     return PartitionRemovals(
         partition,
-        tracker.memory().changed,
+        tracker.saved_state().changed,
         removals,
         dropped,
         list(tracker.lifetimes.longest()),
@@ -159,11 +159,11 @@ def explained(
                 by_topic[part.topic].append(part)
         for lifetime in each.longest:
             longest[lifetime.topic].append(lifetime)
-    told = [explain_dropped(dropped) for each in found for dropped in each.dropped]
+    explained = [explain_dropped(dropped) for each in found for dropped in each.dropped]
     for topic, some in by_topic.items():
-        told += explained_topic(some, longest.get(topic, ()), newest, policy, known)
+        explained += explained_topic(some, longest.get(topic, ()), newest, policy, known)
     return sorted(
-        told,
+        explained,
         key=lambda removed: (_number(removed.log_partition), removed.log_offset, removed.producer_id or -1),
     )
 

@@ -117,16 +117,16 @@ def _dropped(kind: str, facts: Packed) -> DroppedCommit:
     )
 
 
-def pack_removals(memory: TrackerState, now: State) -> Packed:
+def pack_removals(saved: TrackerState, now: State) -> Packed:
     """Return the tracker's state as JSON; `now` is the coordinator's state, which holds the commits and the groups."""
     return {
         "lifetimes": {
-            group: [_packed_lifetime(memory.lifetimes.by_group[group][at]) for at in offsets]
+            group: [_packed_lifetime(saved.lifetimes.by_group[group][at]) for at in offsets]
             for group, offsets in now.offsets.items()
         },
-        "changed": memory.changed,
-        "open": [_packed_open(group, opened) for group, opened in memory.open.items()],
-        "place": memory.place,
+        "changed": saved.changed,
+        "open": [_packed_open(group, opened) for group, opened in saved.open.items()],
+        "place": saved.place,
     }
 
 

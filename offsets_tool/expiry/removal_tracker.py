@@ -89,19 +89,19 @@ class TrackerState(NamedTuple):
 class RemovalTracker:
     """The removals of one log partition: `take` and `take_event` return those that are complete."""
 
-    def __init__(self, log_partition: int | None, memory: TrackerState | None = None) -> None:
-        """Start without removals, or from a saved state (`memory`)."""
-        known = memory or TrackerState(State(), Lifetimes(), {}, {}, LastChange(-1, -1, -1))
+    def __init__(self, log_partition: int | None, saved: TrackerState | None = None) -> None:
+        """Start without removals, or from a saved state (`saved`)."""
+        state = saved or TrackerState(State(), Lifetimes(), {}, {}, LastChange(-1, -1, -1))
         self._log_partition = log_partition
         self._is_by_new_coordinator: bool | None = None
-        self._state = known.state
-        self.lifetimes = known.lifetimes
+        self._state = state.state
+        self.lifetimes = state.lifetimes
         self._doubted: tuple[OffsetOf, int] | None = None
-        self._changed = known.changed
-        self._open = known.open
-        self._place = known.place
+        self._changed = state.changed
+        self._open = state.open
+        self._place = state.place
 
-    def memory(self) -> TrackerState:
+    def saved_state(self) -> TrackerState:
         """Return the state of this tracker to save it; save it at once, because the tracker goes on changing the same objects."""
         return TrackerState(self._state, self.lifetimes, self._changed, self._open, self._place)
 

@@ -29,8 +29,8 @@ def noop_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
     if event.key is None or event.value is not None or event.kept_raw is not None:
         return
     subject = _subject(event)
-    told = (OffsetOf, PendingOf) if isinstance(subject, OffsetOf) else (GroupOf,)
-    if subject is None or any(isinstance(change.subject, told) for change in changes):
+    reporting = (OffsetOf, PendingOf) if isinstance(subject, OffsetOf) else (GroupOf,)
+    if subject is None or any(isinstance(change.subject, reporting) for change in changes):
         return
     record = event.record
     batch = record.log_offset if record.batch is None else record.batch.base_offset

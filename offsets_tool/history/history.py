@@ -77,17 +77,17 @@ class History:
     [(5, 0, None), (649, 1, None), (601, 2, None), (6, 3, None)]
     """
 
-    def __init__(self, name_of: NameOf = uuid_text, memory: HistoryState | None = None) -> None:
+    def __init__(self, name_of: NameOf = uuid_text, saved: HistoryState | None = None) -> None:
         """Start without rows, or from a saved state; `name_of` returns the name of a topic id, as TopicNames.name does."""
-        known = memory or HistoryState({}, [], {}, 0, None, State())
+        state = saved or HistoryState({}, [], {}, 0, None, State())
         self._name_of = name_of
-        self._owners = Owners(name_of, known.owners)
-        self._open = known.open
-        self._batch = known.batch
-        self._made = known.made
+        self._owners = Owners(name_of, state.owners)
+        self._open = state.open
+        self._batch = state.batch
+        self._made = state.made
         """Pending rows that a marker makes effective right now: they know who owned the partition."""
-        self._next_offset = known.next_offset
-        self._after_gap = known.after_gap
+        self._next_offset = state.next_offset
+        self._after_gap = state.after_gap
 
     @property
     def after_gap(self) -> int | None:
@@ -128,7 +128,7 @@ class History:
             return owner._replace(is_known=False)
         return owner
 
-    def memory(self) -> HistoryState:
+    def saved_state(self) -> HistoryState:
         """Return what this History knows now; save it at once, since it shares what goes on changing."""
         owners = self._owners.state
         return HistoryState(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)

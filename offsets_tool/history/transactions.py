@@ -69,7 +69,7 @@ class TransactionLog:
         """Start with rows that were not returned yet."""
         self._complete = list(complete)
 
-    def memory(self) -> list[TransactionRow]:
+    def saved_state(self) -> list[TransactionRow]:
         """Return the rows that were not returned yet, as a checkpoint keeps them."""
         return list(self._complete)
 

@@ -198,7 +198,7 @@ class Ledger:
         self._offsets_of((record,))
         self._timestamps.observe(record.timestamp)
 
-    def left_out(self, rows: int) -> None:
+    def count_elsewhere(self, rows: int) -> None:
         """Count rows of an archive that are of another topic or partition."""
         self._elsewhere += rows
 

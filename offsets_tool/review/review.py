@@ -167,10 +167,10 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
 
     UsageError for a replay to another moment: a review is of all that the evidence has.
     """
-    if not replay.moment.as_of.is_end:
+    if not replay.snapshot.as_of.is_end:
         raise UsageError("a review is of the whole log: choose what is told with --since and --until")
     found = LogFindings(replay, given.policy, given.server_logs)
-    verdict = verdict_of(found, replay.moment, asked, given.ends)
+    verdict = verdict_of(found, replay.snapshot, asked, given.ends)
     groups, stories = _groups(replay, found, asked, verdict.ranked[: given.most_groups], given.ends)
     timeline = with_loads(in_time(stories), found.server_log)
     plan = _plan(replay, found, asked, verdict, given)
@@ -181,7 +181,7 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
         verdict,
         EvidenceCoverage(
             replay.evidence.ledgers,
-            [covered(each) for each in replay.moment],
+            [covered(each) for each in replay.snapshot],
             verdict.coverage,
             replay.evidence.notes,
             [each.name for each in given.server_logs],
@@ -191,7 +191,7 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
         plan,
         citations(cited_records(replay.evidence, places), places, named),
         unsaid(bool(found.server_log)),
-        replay.moment.newest_timestamp,
+        replay.snapshot.newest_timestamp,
     )
 
 
@@ -219,7 +219,7 @@ def _group(
         ranked,
         each.rows,
         ranked.findings,
-        told_group(each, replay.moment, asked.wanted, found.server_log),
+        told_group(each, replay.snapshot, asked.wanted, found.server_log),
         found.rebalances(each.rows),
     )
 

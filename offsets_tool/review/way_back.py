@@ -88,7 +88,7 @@ class PlanTools(NamedTuple):
 def way_back(replay: EvidenceReplay, found: LogFindings, asked: PlanAsked, tools: PlanTools) -> WayBack:
     """Replay the evidence of a replay that has run once more, to the moment, and return the plan back to it."""
     again = replay.again(asked.as_of)
-    plan = plan_between(again.run(), replay.moment, found.rows(asked.wanted), tools.ends, asked.wanted)
+    plan = plan_between(again.run(), replay.snapshot, found.rows(asked.wanted), tools.ends, asked.wanted)
     lacking = incomplete(plan.moment, asked.wanted, replay.evidence)
     group = None if asked.proposal is None else asked.wanted.groups.texts[0]
     to = moment_text(plan)

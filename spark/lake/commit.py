@@ -18,7 +18,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
 
 from offsets_tool.errors import OffsetsToolError
-from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, given_up, journal_of
+from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, interrupted_note, journal_of
 from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Table
 from offsets_tool.log.archive.delta import delta_options, delta_rows, open_delta
@@ -134,7 +134,7 @@ class ArrowLake:
         )
         files = [NewFile(*fields) for fields in left["files"]] if left else []
         if not files or any(not (self._root / file.table / file.path).is_file() for file in files):
-            return given_up(run)
+            return interrupted_note(run)
         replaced = [Replaced(*fields) for fields in left["replaced"]]
         for table in self._others:
             self._commit(table, run, [file for file in files if file.table == table.name], replaced)

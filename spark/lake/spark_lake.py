@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.columns.decode import decode_batches
-from offsets_tool.lake.journal import JOURNAL, finished, given_up, journal_of, packed, unpacked
+from offsets_tool.lake.journal import JOURNAL, finished, interrupted_note, journal_of, packed, unpacked
 from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import COPIES, EVENTS, LOG, SOURCES, TABLES, Table
 from spark.lake.commit import INGEST
@@ -63,7 +63,7 @@ class SparkLake:
         history = self._session.sql(f"DESCRIBE HISTORY {self._name(LOG)}").select("userMetadata").collect()
         left = journal_of(run, (row.userMetadata for row in history), "sources")
         if left is None:
-            return given_up(run)
+            return interrupted_note(run)
         log = self._read(LOG).where(F.col("run") == run)
         self._append(EVENTS, run, log.mapInArrow(decode_batches, from_arrow_schema(EVENTS.schema)))
         for table in (COPIES, SOURCES):

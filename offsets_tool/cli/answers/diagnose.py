@@ -89,7 +89,7 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = note_range(replay.evidence, asked.range, clock)
         found = LogFindings(replay, given, server_logs)
-        verdict = verdict_of(found, replay.moment, asked, ends)
+        verdict = verdict_of(found, replay.snapshot, asked, ends)
         page = VerdictPage(
             verdict,
             [visible(shlex.quote(log)) for log in options["logs"]],

@@ -19,7 +19,7 @@ from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.rebalances import rebalances_in
-from offsets_tool.evidence.moments.moment_notes import place
+from offsets_tool.evidence.moments.moment_notes import offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.rebalances.rows import DurationMethod, MemberName, RebalanceRow
 from offsets_tool.review.asked import ReviewAsked
@@ -71,7 +71,7 @@ TABLE = PrintedTable.of(
     Column.text("HELD-BACK", 13, _held_back),
     Column.word("CONFIDENCE", 11),
     Column.word("OR", 15, lambda row: " ".join(row["alternatives"]) or None),
-    Column.word("LOG", 12, lambda row: place(row["log_partition"], row["log_offset"])),
+    Column.word("LOG", 12, lambda row: offset_text(row["log_partition"], row["log_offset"])),
     Column.word("OUTCOME", 16),
     Column.word("KIND", 17),
     Column.name("PROTOCOL", 14),

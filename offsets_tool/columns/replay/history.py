@@ -109,9 +109,9 @@ class HistoryReplay:
         removals, transactions = RemovalLog(start.log_partition), TransactionLog()
         self._facts = LogFacts()
         if start.checkpoint is not None:
-            coordinator, self._position, told = restore(start.checkpoint, start.source, self._names.name)
-            assert told is not None
-            history, removals, self._facts, transactions = told
+            coordinator, self._position, observers = restore(start.checkpoint, start.source, self._names.name)
+            assert observers is not None
+            history, removals, self._facts, transactions = observers
             if start.rules is not None:
                 # Learnt since: so far, both rules came to the same.
                 coordinator.rules, coordinator.auto = start.rules, False

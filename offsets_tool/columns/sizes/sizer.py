@@ -92,7 +92,7 @@ class Sizer:
 
 _BATCH, _RUN, _MARKER = range(3)
 _Step = tuple[int, int, int, Any]
-"""How many markers stand before it; the kind of step; the place of it; what is told to the tally."""
+"""How many markers stand before it; the kind of step; the place of it; what the tally gets."""
 
 
 class _Steps:
@@ -139,28 +139,28 @@ class _Steps:
         batches = self._chunk.batches
         of_producers = (batches[BatchField.PRODUCER_ID] >= 0) & ~self._is_control
         of_producers[np.flatnonzero(~self._is_control)[-1:]] = True
-        told = np.flatnonzero(of_producers)
+        chosen = np.flatnonzero(of_producers)
         columns = (
-            told,
-            self._stages[told],
-            batches[BatchField.MAX_TIMESTAMP, told],
-            self._is_transactional[told],
+            chosen,
+            self._stages[chosen],
+            batches[BatchField.MAX_TIMESTAMP, chosen],
+            self._is_transactional[chosen],
         )
-        facts = self._runs.facts(told)
+        facts = self._runs.facts(chosen)
         for each, at, stage, timestamp, is_in in zip(facts, *(c.tolist() for c in columns), strict=True):
             yield stage, _BATCH, at, (each, timestamp, is_in)
 
     def _marker_steps(self) -> Iterator[_Step]:
-        batches, told = self._chunk.batches, np.flatnonzero(self._is_marker)
-        keys = self._chunk.records[RecordField.KEY][np.searchsorted(self._runs.batch_of, told)]
+        batches, chosen = self._chunk.batches, np.flatnonzero(self._is_marker)
+        keys = self._chunk.records[RecordField.KEY][np.searchsorted(self._runs.batch_of, chosen)]
         columns = (
-            told,
-            self._stages[told],
-            batches[BatchField.MAX_TIMESTAMP, told],
-            batches[BatchField.COUNT, told],
+            chosen,
+            self._stages[chosen],
+            batches[BatchField.MAX_TIMESTAMP, chosen],
+            batches[BatchField.COUNT, chosen],
             keys,
         )
-        facts = self._runs.facts(told)
+        facts = self._runs.facts(chosen)
         for each, at, stage, timestamp, records, key in zip(
             facts, *(c.tolist() for c in columns), strict=True
         ):

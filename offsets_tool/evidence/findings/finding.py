@@ -131,7 +131,7 @@ def partition_rows(
     expiry = find_expiry(replay, given._replace(retentions=given.retentions[:1]), ALL)
     for row in expiry.rows:
         more[row["log_partition"]].append(expiry_row(row))
-    for partition in replay.moment:
+    for partition in replay.snapshot:
         number = partition.log_partition
         more[number] += open_transactions(partition.state.transactions.values(), number)
     partitions = _with_histories(replay, more, is_by_columns=is_by_columns)
@@ -163,13 +163,13 @@ def log_context(
     server_logs: Sequence[ServerLogFile] = (),
 ) -> LogContext:
     """Return what holds for all groups of a replay that has run, with brokers' own logs joined to it."""
-    parts, moment, records = ContextParts(), replay.moment, record_times(server_logs)
+    parts, snapshot, records = ContextParts(), replay.snapshot, record_times(server_logs)
     for partition in partitions:
         for rows, highest, commits in partition.highest():
             parts.observe(rows, highest, commits)
             records.observe(rows.group, rows.groups, rows.members)
-    newest_at = moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
-    is_new = any(partition.coordinator.rules is Rules.NEW for partition in moment)
+    newest_at = snapshot.newest_timestamp if snapshot.as_of.time is None else snapshot.as_of.time
+    is_new = any(partition.coordinator.rules is Rules.NEW for partition in snapshot)
     context = parts.context(newest_at=newest_at, is_new=is_new)
     return context._replace(server_log=joined_log(server_logs, records))
 
@@ -184,7 +184,7 @@ def _one_by_one(replay: EvidenceReplay, more: _ByPartition) -> Iterator[Partitio
         )
         transactions, sums = TransactionLog(), RecordSums(partition.log_partition)
         observed = _observed(replayed, transactions, sums)
-        rows = list(replayed_rows(observed, replay.moment.names.name))
+        rows = list(replayed_rows(observed, replay.snapshot.names.name))
         more[partition.log_partition] += transactions.unsettled()
         yield PartitionRows(gather((*rows, *more[partition.log_partition]), stretch), sums)
 
@@ -203,4 +203,4 @@ def _by_columns(replay: EvidenceReplay, more: _ByPartition) -> "Iterator[Partiti
 
     for partition, (coordinator, reads) in replay.rows_once_more():
         rows = more.pop(partition.log_partition, [])
-        yield partition_columns(partition, coordinator, reads, replay.moment.names.name, rows)
+        yield partition_columns(partition, coordinator, reads, replay.snapshot.names.name, rows)

@@ -37,7 +37,7 @@ class Bound:
     places: tuple[Position, ...] = ()
     epochs: tuple[tuple[int, int], ...] = ()
     """Log partitions, each with the newest leader epoch whose records count; only of places that say one."""
-    told: str | None = None
+    note: str | None = None
     """The time in UTC where the text does not say it by itself."""
     clock_text: str | None = None
     """The text of a single place that a time of day would look like too."""
@@ -96,7 +96,7 @@ def parse_bound(texts: tuple[str, ...], option: str, clock: Clock, *, takes_epoc
         raise UsageError(f"{option}: give one time, or places as LOG_PARTITION:LOG_OFFSET, not both")
     time = parse_time(texts[0], option, clock, or_a_place=True)
     is_plain = _NUMBER.fullmatch(texts[0].strip()) or _has_zone(texts[0])
-    return Bound(time=time, told=None if is_plain else f"{option} {texts[0]!r} is {time_text(time) or time}")
+    return Bound(time=time, note=None if is_plain else f"{option} {texts[0]!r} is {time_text(time) or time}")
 
 
 def _position(found: re.Match[str], option: str) -> Position:
