@@ -147,7 +147,7 @@ class Snapshot:
 
 
 def replay_events(
-    snapshots: Sequence[Snapshot],
+    moments: Sequence[Snapshot],
     log_partition: int | None,
     events: Iterable[Event],
     *,
@@ -159,9 +159,7 @@ def replay_events(
 
     `watch` is called with every event that counts for the last of them.
     """
-    partitions = [
-        (snapshot.begin(log_partition, begins, end), snapshot.names.learn) for snapshot in snapshots
-    ]
+    partitions = [(moment.begin(log_partition, begins, end), moment.names.learn) for moment in moments]
     for event in events:
         changes = None
         for partition, learn in partitions:

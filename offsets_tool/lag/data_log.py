@@ -120,15 +120,15 @@ class DataLog:
         return found
 
     def _sample(self, at: int, end: int) -> EndSample:
-        directory = self.directory
+        place = self.directory
         return EndSample(
-            directory.topic,
-            directory.partition,
+            place.topic,
+            place.partition,
             at,
             end_offset=end,
             method=EndMethod.INDEX,
-            source=directory.path,
-            topic_id=directory.topic_id,
+            source=place.path,
+            topic_id=place.topic_id,
         )
 
     def _growth(self) -> Iterator[tuple[int, int]]:

@@ -12,10 +12,10 @@ from tests.replay.story import (
     NOT_ASKED,
     Anomaly,
     At,
-    StoryRecord,
+    Told,
     commit,
-    record_of,
-    tombstone_of,
+    gone,
+    told,
 )
 
 FOO: Any = {"group_id": "foo"}
@@ -27,45 +27,44 @@ CURRENT = kafka.ShareGroupCurrentMemberAssignmentKey(**M1)
 REFUSED = "Kafka refuses to load it"
 
 
-def epoch(number: int) -> StoryRecord:
-    return record_of(EPOCH, kafka.ShareGroupMetadataValue(epoch=number, metadata_hash=2))
+def epoch(number: int) -> Told:
+    return told(EPOCH, kafka.ShareGroupMetadataValue(epoch=number, metadata_hash=2))
 
 
-def target_epoch(number: int) -> StoryRecord:
+def target_epoch(number: int) -> Told:
     value = kafka.ShareGroupTargetAssignmentMetadataValue(assignment_epoch=number, assignment_timestamp=12345)
-    return record_of(TARGET_EPOCH, value)
+    return told(TARGET_EPOCH, value)
 
 
 PARTITIONS = (consumer.TopicPartition(topic_id=TOPIC, partitions=(0, 1, 2)),)
 SHARED = kafka.TopicPartitionsInfo(topic_id=TOPIC, topic_name="bar", partitions=(0, 1, 2))
-JOINED = record_of(
+JOINED = told(
     MEMBER,
     kafka.ShareGroupMemberMetadataValue(
         rack_id=None, client_id="client", client_host="host", subscribed_topic_names=("tp1",)
     ),
 )
-WANTS = record_of(TARGET, kafka.ShareGroupTargetAssignmentMemberValue(topic_partitions=PARTITIONS))
-OWNS = record_of(
+WANTS = told(TARGET, kafka.ShareGroupTargetAssignmentMemberValue(topic_partitions=PARTITIONS))
+OWNS = told(
     CURRENT,
     kafka.ShareGroupCurrentMemberAssignmentValue(
         member_epoch=5, previous_member_epoch=4, state=0, assigned_partitions=PARTITIONS
     ),
 )
-SHARES = record_of(
+SHARES = told(
     STATE,
     kafka.ShareGroupStatePartitionMetadataValue(
         initializing_topics=(), initialized_topics=(SHARED,), deleting_topics=()
     ),
 )
-LEAVES = (tombstone_of(CURRENT), tombstone_of(TARGET), tombstone_of(MEMBER))
-DELETED = (tombstone_of(TARGET_EPOCH), tombstone_of(STATE), tombstone_of(EPOCH))
+LEAVES = (gone(CURRENT), gone(TARGET), gone(MEMBER))
+DELETED = (gone(TARGET_EPOCH), gone(STATE), gone(EPOCH))
 NEW_MEMBER = {"foo": {"m1": "client/host 0 STABLE"}}
 
 MANAGER = (
     *(
         new_only(
-            f"GroupMetadataManagerTest.testShareGroupRecordsNoExceptionOnReplay[{name} tombstone]",
-            tombstone_of(key),
+            f"GroupMetadataManagerTest.testShareGroupRecordsNoExceptionOnReplay[{name} tombstone]", gone(key)
         )
         for name, key in (
             ("member", MEMBER),
@@ -101,13 +100,12 @@ MANAGER = (
         groups={"foo": "share Empty 0/10"},
     ),
     new_only(
-        "GroupMetadataManagerTest.testReplayShareGroupTargetAssignmentMetadataTombstone",
-        tombstone_of(TARGET_EPOCH),
+        "GroupMetadataManagerTest.testReplayShareGroupTargetAssignmentMetadataTombstone", gone(TARGET_EPOCH)
     ),
     new_only(
         "GroupMetadataManagerTest.testReplayShareGroupTargetAssignmentMetadataTombstoneExisting",
         target_epoch(10),
-        tombstone_of(TARGET_EPOCH),
+        gone(TARGET_EPOCH),
         groups={"foo": "share Empty 0/-1"},
     ),
     new_only(
@@ -115,16 +113,14 @@ MANAGER = (
         epoch(1),
         groups={"foo": "share Empty 1/0"},
     ),
-    new_only("GroupCoordinatorShardTest.testReplayShareGroupMetadataWithNullValue", tombstone_of(EPOCH)),
+    new_only("GroupCoordinatorShardTest.testReplayShareGroupMetadataWithNullValue", gone(EPOCH)),
     new_only(
         "GroupCoordinatorShardTest.testReplayShareGroupMemberMetadata",
         JOINED,
         groups={"foo": "share Stable 0/0"},
         members=NEW_MEMBER,
     ),
-    new_only(
-        "GroupCoordinatorShardTest.testReplayShareGroupMemberMetadataWithNullValue", tombstone_of(MEMBER)
-    ),
+    new_only("GroupCoordinatorShardTest.testReplayShareGroupMemberMetadataWithNullValue", gone(MEMBER)),
 )
 
 OURS = (
@@ -162,7 +158,7 @@ OURS = (
     new_only(
         "nor do a share group's tombstones",
         commit("foo", "bar", 0, 5),
-        tombstone_of(CURRENT),
+        gone(CURRENT),
         offsets={("foo", "bar", 0): At(5, 0)},
         groups={"foo": "simple Empty"},
         anomalies=(Anomaly(1, GroupOf("foo"), "a record of a share group for a simple group"),),
@@ -171,7 +167,7 @@ OURS = (
         "a share group's member is removed that has not left",
         JOINED,
         OWNS,
-        tombstone_of(MEMBER),
+        gone(MEMBER),
         groups={"foo": "share Empty 0/0"},
         anomalies=(Anomaly(2, MemberOf("foo", "m1"), REFUSED),),
     ),
@@ -188,20 +184,20 @@ NEVER_LOADED = tuple(
     for story in (
         new_only(
             "3.9: topics and epoch in layouts of their own",
-            record_of(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_39),
-            record_of(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
+            told(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_39),
+            told(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
             groups={"foo": "share Empty 3/0 topics"},
         ),
         new_only(
             "3.9: a member leaves with its own tombstone alone",
-            *(JOINED, tombstone_of(MEMBER), record_of(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=4))),
+            *(JOINED, gone(MEMBER), told(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=4))),
             groups={"foo": "share Empty 4/0"},
         ),
         new_only(
             "4.0: topics, epoch and share-partitions",
-            record_of(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
-            record_of(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_40),
-            record_of(STATE, STATE_40),
+            told(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
+            told(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_40),
+            told(STATE, STATE_40),
             groups={"foo": "share Empty 3/0 topics shares"},
         ),
     )
@@ -211,9 +207,9 @@ OF_40 = tuple(
     for story in (
         new_only(
             "4.0: the topics' tombstone",
-            record_of(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
-            record_of(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_40),
-            tombstone_of(kafka.ShareGroupPartitionMetadataKey(**FOO)),
+            told(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
+            told(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_40),
+            gone(kafka.ShareGroupPartitionMetadataKey(**FOO)),
             groups={"foo": "share Empty 3/0"},
         ),
     )
